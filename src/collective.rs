@@ -1,0 +1,205 @@
+//! Collectives, algorithms, protocols: the field's nouns, with every alias that files write.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! vocabulary {
+    ($(#[$doc:meta])* $name:ident { $($(#[$item_doc:meta])* $item:ident = $code:literal, $text:literal, [$($alias:literal),*];)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum $name { $($(#[$item_doc])* $item,)+ }
+
+        impl $name {
+            /// All of them, in the order of their codes.
+            pub const ALL: &[Self] = &[$(Self::$item),+];
+
+            /// The integer code of the seed's features and of NCCL's tables; ties go to the lower one.
+            #[must_use]
+            pub const fn code(self) -> i8 { match self { $(Self::$item => $code),+ } }
+
+            /// The name as the field prints it.
+            #[must_use]
+            pub const fn name(self) -> &'static str { match self { $(Self::$item => $text),+ } }
+
+            /// Reads a name in any spelling met in files; case, `-` and `_` do not matter.
+            #[must_use]
+            pub fn parse(text: &str) -> Option<Self> {
+                let plain = plain(text);
+                match plain.as_str() { $($($alias)|+ => Some(Self::$item),)+ _ => None }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.name()) }
+        }
+    };
+}
+
+fn plain(text: &str) -> String {
+    text.trim().chars().filter(|c| !matches!(c, '-' | '_' | ' ')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+vocabulary! {
+    /// What the ranks do together.
+    ///
+    /// ```
+    /// use collectune::collective::Collective;
+    /// assert_eq!(Collective::parse("all_reduce_perf"), Some(Collective::AllReduce));
+    /// assert_eq!(Collective::parse("ncclAllReduce"), Some(Collective::AllReduce));
+    /// ```
+    Collective {
+        /// Every rank ends with the reduction of all.
+        AllReduce = 0, "all_reduce", ["allreduce", "allreduceperf", "ncclallreduce"];
+        /// Every rank ends with the data of all.
+        AllGather = 1, "all_gather", ["allgather", "allgatherperf", "ncclallgather"];
+        /// Every rank ends with its share of the reduction.
+        ReduceScatter = 2, "reduce_scatter", ["reducescatter", "reducescatterperf", "ncclreducescatter"];
+        /// Every rank sends a part to every other.
+        AllToAll = 3, "alltoall", ["alltoall", "alltoallperf", "ncclalltoall"];
+        /// One rank's data goes to all.
+        Broadcast = 4, "broadcast", ["broadcast", "broadcastperf", "bcast", "ncclbroadcast", "ncclbcast"];
+        /// One rank ends with the reduction of all.
+        Reduce = 5, "reduce", ["reduce", "reduceperf", "ncclreduce"];
+        /// Point to point, both ways.
+        SendRecv = 6, "sendrecv", ["sendrecv", "sendrecvperf", "ncclsendrecv"];
+        /// One rank ends with the data of all.
+        Gather = 7, "gather", ["gather", "gatherperf", "ncclgather"];
+        /// One rank's data is dealt out.
+        Scatter = 8, "scatter", ["scatter", "scatterperf", "ncclscatter"];
+        /// The exchange pattern of nccl-tests' hypercube.
+        Hypercube = 9, "hypercube", ["hypercube", "hypercubeperf"];
+    }
+}
+
+impl Collective {
+    /// The factor from algorithm bandwidth (size / time) to bus bandwidth: nccl-tests, doc/PERFORMANCE.md.
+    #[must_use]
+    pub fn busbw_factor(self, ranks: u32) -> f64 {
+        let n = f64::from(ranks.max(1));
+        match self {
+            Self::AllReduce => 2.0 * (n - 1.0) / n,
+            Self::AllGather | Self::ReduceScatter | Self::AllToAll | Self::Gather | Self::Scatter | Self::Hypercube => {
+                (n - 1.0) / n
+            }
+            Self::Broadcast | Self::Reduce | Self::SendRecv => 1.0,
+        }
+    }
+
+    /// Bus bandwidth in GB/s of `size_bytes` in `time_us` on `ranks` ranks.
+    #[must_use]
+    pub fn busbw_gbps(self, ranks: u32, size_bytes: u64, time_us: f64) -> f64 {
+        size_bytes as f64 / time_us / 1000.0 * self.busbw_factor(ranks)
+    }
+}
+
+vocabulary! {
+    /// How the data travels. Codes are NCCL's (`NCCL_ALGO_*`).
+    Algorithm {
+        /// RCCL's direct all_gather, chosen by the library itself and never by request.
+        Direct = -1, "Direct", ["direct"];
+        /// Double binary trees.
+        Tree = 0, "TREE", ["tree"];
+        /// Rings.
+        Ring = 1, "RING", ["ring"];
+        /// In-network reduction, each rank to the switch.
+        CollnetDirect = 2, "COLLNET_DIRECT", ["collnetdirect", "collnet"];
+        /// In-network reduction along a chain.
+        CollnetChain = 3, "COLLNET_CHAIN", ["collnetchain"];
+        /// NVLink SHARP.
+        Nvls = 4, "NVLS", ["nvls"];
+        /// NVLink SHARP in the node, trees between nodes.
+        NvlsTree = 5, "NVLS_TREE", ["nvlstree"];
+        /// Parallel aggregated trees.
+        Pat = 6, "PAT", ["pat"];
+        /// The collective takes no algorithm (alltoall, sendrecv).
+        None = 7, "N/A", ["n/a", "na", "none"];
+    }
+}
+
+vocabulary! {
+    /// How a chunk is flagged as arrived. Codes are NCCL's (`NCCL_PROTO_*`).
+    Protocol {
+        /// 8-byte stores with flags.
+        Ll = 0, "LL", ["ll"];
+        /// 128-byte stores with flags.
+        Ll128 = 1, "LL128", ["ll128"];
+        /// Plain stores and a fence.
+        Simple = 2, "SIMPLE", ["simple"];
+        /// The collective takes no protocol (alltoall, sendrecv).
+        None = 3, "N/A", ["n/a", "na", "none"];
+    }
+}
+
+/// How many nodes and ranks take part. Measurements of different scales are never pooled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Scale {
+    /// Nodes.
+    pub nodes: u32,
+    /// Ranks over all nodes, one per GPU.
+    pub ranks: u32,
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = |n| if n == 1 { "" } else { "s" };
+        write!(f, "{} node{}, {} rank{}", self.nodes, s(self.nodes), self.ranks, s(self.ranks))
+    }
+}
+
+/// One collective of one size on one scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Workload {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// The size as nccl-tests prints it: bytes of the larger buffer.
+    pub size_bytes: u64,
+}
+
+/// What the library can be told to run. Ordered as ties are broken: algorithm code, protocol code, channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Configuration {
+    /// Algorithm.
+    pub algorithm: Algorithm,
+    /// Protocol.
+    pub protocol: Protocol,
+    /// Channels in total; 0 where a file does not say.
+    pub channels: u32,
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.algorithm, self.protocol, self.channels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back() {
+        for c in Collective::ALL {
+            assert_eq!(Collective::parse(c.name()), Some(*c));
+            assert_eq!(Collective::parse(&format!("{}_perf", c.name())), Some(*c));
+        }
+        for a in Algorithm::ALL {
+            assert_eq!(Algorithm::parse(&a.name().to_lowercase()), Some(*a));
+        }
+        for p in Protocol::ALL {
+            assert_eq!(Protocol::parse(p.name()), Some(*p));
+        }
+        assert_eq!(Collective::parse("all_to_all"), Some(Collective::AllToAll));
+        assert_eq!(Algorithm::parse("auto"), None);
+    }
+
+    #[test]
+    fn busbw_is_that_of_nccl_tests() {
+        let busbw = Collective::AllReduce.busbw_gbps(8, 8192, 40.14);
+        assert!((busbw - 0.357_15).abs() < 1e-4, "{busbw}");
+        assert!((Collective::Broadcast.busbw_factor(8) - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,80 @@
+//! Recognises what a file is from its content and hands it to the reader that knows it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::Problems;
+
+/// What became of one dropped file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileReport {
+    /// The number that the caller gave it.
+    pub id: u32,
+    /// Its name, without any path.
+    pub name: String,
+    /// Size as dropped, in bytes.
+    pub size_bytes: u64,
+    /// What it is.
+    pub outcome: Outcome,
+}
+
+/// What became of a file's content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// A sweep (or a model file's training rows): loaded.
+    Loaded {
+        /// The format, in words: `rccl-sweep CSV, medians with spread`.
+        format: String,
+        /// Accepted data lines, default rows included.
+        rows: u64,
+        /// Of those, runs of the library's default.
+        default_rows: u64,
+        /// Lines that were left out.
+        problems: Problems,
+        /// What the reader wants said: `3 rows of substituted runs are listed as what ran`.
+        notes: Vec<String>,
+    },
+    /// A table whose headers don't say what the needed columns are: a mapping is asked for.
+    NeedsMapping(MappingRequest),
+    /// Nothing could be read; one sentence that says what is wrong and how to mend it.
+    Refused(String),
+}
+
+/// A table with unknown headers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MappingRequest {
+    /// Headers as they stand.
+    pub headers: Vec<String>,
+    /// The first data lines, a cell per header.
+    pub sample: Vec<Vec<String>>,
+    /// Every column that a sweep has, whether it is needed, and the header that fits it best.
+    pub wanted: Vec<WantedColumn>,
+}
+
+/// A column that a sweep has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WantedColumn {
+    /// Its name in the sweep format.
+    pub name: String,
+    /// What stands in it, with the unit.
+    pub meaning: String,
+    /// Nothing can be learnt without it.
+    pub needed: bool,
+    /// The header found for it, by index.
+    pub guess: Option<usize>,
+}
+
+/// Answers a [`MappingRequest`]: which header (by index) or constant stands for a sweep column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// Pairs of sweep column and where its value comes from.
+    pub columns: Vec<(String, ColumnSource)>,
+}
+
+/// Where a mapped column's value comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ColumnSource {
+    /// The n-th column of the table.
+    Column(usize),
+    /// The same text for every row.
+    Constant(String),
+}

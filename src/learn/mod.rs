@@ -1,0 +1,1 @@
+//! Learning: features, ensembles over smartcore, validation, metrics, intervals, importance.

@@ -1,0 +1,14 @@
+//! Collectune turns what a cluster measured into what to deploy.
+//!
+//! (the map; to be completed)
+
+pub mod collective;
+pub mod intake;
+pub mod learn;
+pub mod math;
+pub mod plot;
+pub mod progress;
+pub mod text;
+pub mod tuning;
+pub mod units;
+pub mod worker;

@@ -1,0 +1,115 @@
+//! A chart as data: everything that decides what is drawn, and nothing about where.
+
+use serde::{Deserialize, Serialize};
+
+/// One chart.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Chart {
+    /// A name that stays the same between versions of the data: file name of exports, key of tests.
+    pub id: String,
+    /// What the chart shows, in a few words.
+    pub title: String,
+    /// One sentence for those who can't see it: what is highest, where, and by how much.
+    pub summary: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// In drawing order: the first lies at the bottom.
+    pub series: Vec<Series>,
+}
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is measured along it, without the unit.
+    pub label: String,
+    /// What its numbers are.
+    pub quantity: Quantity,
+    /// How values become places.
+    pub spacing: Spacing,
+}
+
+/// What an axis' numbers are, which decides how its ticks print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Quantity {
+    /// Bytes, printed in binary units; ticks at powers of two.
+    Bytes,
+    /// GB/s.
+    BusbwGbps,
+    /// Whole numbers (channels); ticks at the values that the series have.
+    Count,
+    /// Microseconds.
+    TimeUs,
+    /// Per cent.
+    Percent,
+    /// A bare number.
+    Number,
+}
+
+/// How values become places on an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spacing {
+    /// In proportion, from zero where no value is negative.
+    Linear,
+    /// By the logarithm; values at or below zero are not drawn.
+    Logarithmic,
+}
+
+/// One named set of points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The name in the legend, unique in the chart.
+    pub name: String,
+    /// Which colour it takes.
+    pub colour: Colour,
+    /// How its points are drawn.
+    pub mark: Mark,
+    /// Ascending in x for lines and bands.
+    pub points: Vec<Point>,
+}
+
+/// A colour of the palette, so that the theme decides the shade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Colour {
+    /// The n-th colour of the Okabe-Ito palette, counted round.
+    Palette(u8),
+    /// The answer: the one series that everything else is compared with.
+    Answer,
+    /// The library's default.
+    Default,
+    /// Context in the background.
+    Muted,
+}
+
+/// How points are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mark {
+    /// A line through the points.
+    Line,
+    /// A dashed line through the points.
+    Dashed,
+    /// A dot for each point.
+    Dots,
+    /// A line with a dot at each point.
+    LineAndDots,
+    /// A band between `low` and `high`, and no line.
+    Band,
+    /// A dot with a whisker from `low` to `high`.
+    Whiskers,
+}
+
+/// One point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// In units of the x axis.
+    pub x: f64,
+    /// In units of the y axis.
+    pub y: f64,
+    /// Lower end of an interval, in units of the y axis.
+    pub low: Option<f64>,
+    /// Upper end of an interval, in units of the y axis.
+    pub high: Option<f64>,
+    /// What hovering adds: the configuration, the repeats, where the number comes from.
+    pub note: String,
+}

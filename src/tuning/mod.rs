@@ -1,0 +1,10 @@
+//! The tuning workbench: from a sweep of collectives to the configuration to deploy.
+//!
+//! The files tell the story in the order in which the data walks: [`read`] turns text into rows,
+//! [`aggregate`] turns repeats into points, [`model`] learns busbw from them, [`search`] asks the model for the
+//! best configuration, [`validate`] says how far to trust it, [`charts`] draws it, [`result`] is what comes out.
+
+pub mod aggregate;
+pub mod parameters;
+pub mod read;
+pub mod result;

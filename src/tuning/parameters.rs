@@ -1,0 +1,67 @@
+//! What can be chosen before learning and searching.
+
+use serde::{Deserialize, Serialize};
+
+use crate::collective::{Algorithm, Protocol};
+
+/// Which model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The geometric mean of a cubic surface with extra trees and of a kriged surface.
+    #[default]
+    Default,
+    /// The seed's gradient boosting on its ten features.
+    Seed,
+    /// Random forest.
+    Forest,
+    /// Extra trees.
+    ExtraTrees,
+}
+
+/// What to learn and where to search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Which model.
+    pub preset: Preset,
+    /// Seeds everything random.
+    pub seed: u64,
+    /// Trees of the forests.
+    pub trees: u32,
+    /// Stages of boosting.
+    pub stages: u32,
+    /// Depth of a boosted tree.
+    pub depth: u16,
+    /// Learning rate of boosting.
+    pub learning_rate: f64,
+    /// Boosting stops after this many stages without a better held-out error; 0 runs all stages.
+    pub early_stopping: u32,
+    /// Where to search.
+    pub search: SearchLimits,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            preset: Preset::Default,
+            seed: 42,
+            trees: 200,
+            stages: 200,
+            depth: 6,
+            learning_rate: 0.1,
+            early_stopping: 0,
+            search: SearchLimits::default(),
+        }
+    }
+}
+
+/// Where to search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchLimits {
+    /// The most channels; `None`: the largest measured at that scale.
+    pub max_channels: Option<u32>,
+    /// Algorithms allowed besides the measured ones, subject to the support matrix; empty: measured only.
+    pub algorithms: Vec<Algorithm>,
+    /// Protocols allowed besides the measured ones, subject to the support matrix; empty: measured only.
+    pub protocols: Vec<Protocol>,
+}

@@ -1,0 +1,183 @@
+//! What comes out of the tuning workbench: plain, serialisable data for the page, the terminal and reports.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    plot::Chart,
+};
+
+/// An interval that holds 90 % of new measurements, in GB/s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low_gbps: f64,
+    /// Upper end.
+    pub high_gbps: f64,
+}
+
+/// What a recommendation stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Support {
+    /// This configuration was measured at this size and scale.
+    Measured,
+    /// Between measured sizes and channels of this scale.
+    Interpolated,
+    /// Outside what was measured: beyond the sizes, the channels or the scales.
+    Extrapolated,
+}
+
+/// Who made a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The highest measurement.
+    Measured,
+    /// The trained model.
+    Model,
+    /// Log-linear interpolation over size for each configuration.
+    LogLinearInterpolation,
+    /// The winner of the nearest measured size.
+    NearestSize,
+    /// The configuration that is best on average.
+    BestSingleConfiguration,
+}
+
+/// A measured configuration and its bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// As it ran.
+    pub configuration: Configuration,
+    /// Median over repeats of in-place busbw.
+    pub busbw_gbps: f64,
+    /// How many runs the median is of.
+    pub repeats: u32,
+    /// (max − min) / median of the repeats, in per cent; `None` for one run.
+    pub spread_pct: Option<f64>,
+}
+
+/// What to deploy for one workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recommendation {
+    /// For what.
+    pub workload: Workload,
+    /// The choice; `None` where nothing that may run is known.
+    pub configuration: Option<Configuration>,
+    /// What the source expects of the choice.
+    pub predicted_busbw_gbps: Option<f64>,
+    /// Where 90 % of measurements of the choice should fall; `None` until validation has run.
+    pub interval_90: Option<Interval>,
+    /// The highest measured configuration of this workload.
+    pub measured_best: Option<Measured>,
+    /// The library's default at this workload, where it was measured.
+    pub default: Option<Measured>,
+    /// Predicted busbw over the default's, minus one, in per cent of the default.
+    pub gain_pct: Option<f64>,
+    /// What the choice stands on.
+    pub support: Support,
+    /// Who chose.
+    pub source: Source,
+    /// The exhaustive search's choice and prediction, where it differs from the coarse-to-fine one.
+    pub exhaustive: Option<(Configuration, f64)>,
+}
+
+/// One (collective, scale) of a loaded sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// Measured sizes, ascending.
+    pub sizes: Vec<u64>,
+    /// The (algorithm, protocol) pairs that ran, each with its measured channels.
+    pub pairs: Vec<Pair>,
+    /// Points after aggregation, default rows not counted.
+    pub points: usize,
+    /// Sizes at which the default was measured.
+    pub default_sizes: usize,
+}
+
+/// One (algorithm, protocol) that ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Algorithm as it ran.
+    pub algorithm: crate::collective::Algorithm,
+    /// Protocol as it ran.
+    pub protocol: crate::collective::Protocol,
+    /// Measured channels, ascending.
+    pub channels: Vec<u32>,
+}
+
+/// Accuracy and regret of one predictor on held-out points. Not a number becomes `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Coefficient of determination over all held-out points.
+    pub r2: Option<f64>,
+    /// Mean absolute error in GB/s.
+    pub mae_gbps: Option<f64>,
+    /// Mean absolute error in per cent of the measurement.
+    pub mape_pct: Option<f64>,
+    /// Mean over workloads of the measured bandwidth lost by taking this predictor's choice.
+    pub regret_mean_pct: Option<f64>,
+    /// The largest of those.
+    pub regret_max_pct: Option<f64>,
+}
+
+/// One way of holding out, and everybody's score in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FoldScores {
+    /// The trained model.
+    pub model: Score,
+    /// What needs no learning.
+    pub baselines: Baselines,
+    /// Share of held-out points that fell into the stated 90 % interval, in per cent.
+    pub coverage_90_pct: Option<f64>,
+}
+
+/// Scores of the baselines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Baselines {
+    /// Log-linear interpolation over size for each configuration.
+    pub log_linear_interpolation: Score,
+    /// The winner of the nearest kept size.
+    pub nearest_size: Score,
+    /// The configuration with the highest mean share of the best.
+    pub best_single_configuration: Score,
+}
+
+/// How far to trust the model.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// An unseen size: nine folds by the rank of the size.
+    pub by_size: FoldScores,
+    /// An unseen configuration: five folds by the rank of the configuration.
+    pub by_configuration: FoldScores,
+}
+
+/// One feature's importance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Importance {
+    /// The feature.
+    pub feature: String,
+    /// Share of the impurity that its splits removed; sums to 1. `None` where the model has no trees.
+    pub impurity: Option<f64>,
+    /// Rise of the error in per cent points of MAPE when its values are shuffled.
+    pub permutation_pct: f64,
+}
+
+/// The charts of one workload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// The workload shown.
+    pub workload: Workload,
+    /// Its recommendation.
+    pub recommendation: Recommendation,
+    /// busbw against size for the collective and scale.
+    pub busbw_over_size: Chart,
+    /// busbw against channels at the size, a line per algorithm and protocol.
+    pub busbw_over_channels: Chart,
+    /// Predicted against measured, out of fold; `None` until validation has run.
+    pub predicted_over_measured: Option<Chart>,
+}

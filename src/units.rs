@@ -1,0 +1,152 @@
+//! Sizes, bandwidths, times: how they are read and how they print.
+//!
+//! A message size is a count of bytes and prints in binary units (`16 MiB`), because nccl-tests sweeps
+//! powers of two. Bandwidth is in GB/s with 1 GB = 1e9 bytes, as nccl-tests prints it. Time is in
+//! microseconds.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// A message size in bytes.
+///
+/// ```
+/// use collectune::units::Size;
+/// assert_eq!("16M".parse(), Ok(Size(16 << 20)));
+/// assert_eq!(Size(16 << 20).to_string(), "16 MiB");
+/// assert_eq!(Size(3840).to_string(), "3840 B");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Size(pub u64);
+
+/// A size that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is not a size; write bytes or a number with K, M or G, like 65536 or 16M")]
+pub struct SizeError {
+    /// The text as it was given.
+    pub text: String,
+}
+
+const UNITS: [(&str, u64); 5] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
+
+impl fmt::Display for Size {
+    /// The largest binary unit in which the size is exact to three decimals, else bytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, bytes) in UNITS.iter().rev() {
+            if self.0 >= *bytes && (u128::from(self.0) * 1000).is_multiple_of(u128::from(*bytes)) {
+                let thousandths = u128::from(self.0) * 1000 / u128::from(*bytes);
+                let (whole, rest) = (thousandths / 1000, thousandths % 1000);
+                let text = if rest == 0 { format!("{whole} {name}") } else { format!("{whole}.{rest:03}") };
+                return if rest == 0 { f.pad(&text) } else { f.pad(&format!("{} {name}", text.trim_end_matches('0'))) };
+            }
+        }
+        f.pad("0 B")
+    }
+}
+
+impl FromStr for Size {
+    type Err = SizeError;
+
+    /// Reads `4096`, `64K`, `1.5 MiB`, `16MB`: K, M, G and T are powers of 1024 with or without `B` or
+    /// `iB`, as in nccl-tests and rccl-sweep.
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let error = || SizeError { text: text.to_owned() };
+        let lower = text.trim().to_ascii_lowercase();
+        let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+        let unit = match lower[digits.len()..].trim_start() {
+            "" | "b" => 1,
+            "k" | "kb" | "kib" => 1 << 10,
+            "m" | "mb" | "mib" => 1 << 20,
+            "g" | "gb" | "gib" => 1 << 30,
+            "t" | "tb" | "tib" => 1_u64 << 40,
+            _ => return Err(error()),
+        };
+        if let Ok(whole) = digits.parse::<u64>() {
+            return whole.checked_mul(unit).map(Self).ok_or_else(error);
+        }
+        let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let number: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(error)?;
+        let bytes = number * unit as f64;
+        if bytes < 9e15 { Ok(Self(bytes as u64)) } else { Err(error()) }
+    }
+}
+
+/// A number for people: four significant digits, no exponent between 1e-4 and 1e9.
+///
+/// ```
+/// use collectune::units::significant;
+/// assert_eq!(significant(378.4512), "378.5");
+/// assert_eq!(significant(0.0203), "0.0203");
+/// ```
+#[must_use]
+pub fn significant(value: f64) -> String {
+    let magnitude = value.abs();
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    if magnitude != 0.0 && !(1e-4..1e9).contains(&magnitude) {
+        return format!("{value:.3e}");
+    }
+    let decimals = match magnitude {
+        m if m >= 999.95 => 0,
+        m if m >= 99.995 => 1,
+        m if m >= 9.9995 => 2,
+        m if m >= 0.999_95 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A signed share in per cent with one decimal: `+12.3 %`, `−0.4 %`.
+#[must_use]
+pub fn percent(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let rounded = (value * 10.0).round() / 10.0;
+    let sign = if rounded > 0.0 {
+        "+"
+    } else if rounded < 0.0 {
+        "−"
+    } else {
+        ""
+    };
+    format!("{sign}{:.1} %", rounded.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_and_print() {
+        for (text, bytes, printed) in [
+            ("4096", 4096, "4 KiB"),
+            ("1.5M", 3 << 19, "1.5 MiB"),
+            ("64KB", 65536, "64 KiB"),
+            ("2 GiB", 2 << 30, "2 GiB"),
+            ("3840", 3840, "3.75 KiB"),
+            ("368640", 368_640, "360 KiB"),
+            ("16776960", 16_776_960, "16383.75 KiB"),
+            ("7", 7, "7 B"),
+            ("0", 0, "0 B"),
+        ] {
+            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
+            assert_eq!(Size(bytes).to_string(), printed);
+        }
+        for text in ["", "M", "-1", "1e3", "12 parsecs", "99999999999T", "1.2.3"] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        assert_eq!(significant(0.0), "0.0000");
+        assert_eq!(significant(1234.5), "1234");
+        assert_eq!(significant(f64::NAN), "–");
+        assert_eq!(percent(-0.44), "−0.4 %");
+        assert_eq!(percent(12.34), "+12.3 %");
+        assert_eq!(percent(-0.01), "0.0 %");
+    }
+}

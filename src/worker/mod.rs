@@ -1,0 +1,3 @@
+//! The protocol between the page and its workers, and the executor behind it.
+
+pub mod protocol;

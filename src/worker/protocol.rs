@@ -1,0 +1,198 @@
+//! What the page and a worker say to each other.
+//!
+//! A conversation: the worker says [`FromWorker::Ready`] with its [`BUILD`]; the page sends [`ToWorker`] with a
+//! job number and a [`Request`]; the worker answers with any number of `Progress` and one `Done` or `Failed` for
+//! that job. A job is cancelled by terminating the worker. Messages travel as postcard bytes; the handles of
+//! files travel beside them, in the order of [`Request::Load`]'s files.
+//!
+//! One worker holds the document (files, model, evaluation) and answers views at any time. Folds are computed by
+//! further workers of the same code, from the training rows that `Trained` carries, and come back to the first
+//! through the page: so validation runs on several cores and can be cancelled without losing anything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Scale, Workload},
+    intake::{FileReport, Mapping},
+    progress::Step,
+    tuning::{
+        aggregate::Target,
+        parameters::{Parameters, SearchLimits},
+        result::{Evaluation, Group, Importance, Recommendation, View},
+    },
+};
+
+/// Tells two builds apart: page and worker must agree on it before they talk.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.1");
+
+/// From the page.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToWorker {
+    /// Numbers the job; answers carry it.
+    pub job: u32,
+    /// What to do.
+    pub request: Request,
+}
+
+/// From a worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FromWorker {
+    /// The worker has started.
+    Ready {
+        /// Its [`BUILD`].
+        build: String,
+    },
+    /// A job goes on.
+    Progress {
+        /// Which job.
+        job: u32,
+        /// How far it is.
+        step: Step,
+    },
+    /// A job is done.
+    Done {
+        /// Which job.
+        job: u32,
+        /// What came out.
+        response: Box<Response>,
+    },
+    /// A job can't be done; one sentence for people.
+    Failed {
+        /// Which job.
+        job: u32,
+        /// Why, and how to mend it.
+        message: String,
+    },
+    /// The worker panicked and is dead; where, for a bug report.
+    Panicked {
+        /// The panic's message and place.
+        message: String,
+    },
+}
+
+/// What a worker can be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// Answers [`Response::Pong`]: is anybody there?
+    Ping,
+    /// Reads these files and forgets all earlier ones. Answers [`Response::Loaded`].
+    Load {
+        /// The files, in the order of the handles.
+        files: Vec<FileToLoad>,
+        /// Which number of a row is the measurement.
+        target: Target,
+    },
+    /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
+    /// from the last training, the model is kept. Answers [`Response::Trained`].
+    Train {
+        /// What to learn, and where to search.
+        parameters: Parameters,
+    },
+    /// Computes some folds from the training rows alone, on any worker. Answers [`Response::FoldsDone`].
+    Folds {
+        /// From [`Trained::training`].
+        training: Vec<u8>,
+        /// The parameters of the training.
+        parameters: Parameters,
+        /// Which of [`Trained::folds`], by index.
+        folds: Vec<u32>,
+    },
+    /// Takes all folds together, in any order. Answers [`Response::Validated`].
+    Validate {
+        /// What [`Response::FoldsDone`] carried, one per call.
+        folds: Vec<Vec<u8>>,
+    },
+    /// The charts of one workload. Answers [`Response::View`].
+    View {
+        /// Which; its size needs not be a measured one.
+        workload: Workload,
+    },
+    /// Answers for workloads of any size. Answers [`Response::Recommended`].
+    Recommend {
+        /// The collective.
+        collective: Collective,
+        /// Nodes and ranks.
+        scale: Scale,
+        /// Sizes in bytes.
+        sizes: Vec<u64>,
+        /// Where to search, for this question only.
+        search: SearchLimits,
+    },
+    /// Which features matter. Answers [`Response::Importances`].
+    Importances,
+    /// The model as a file. Answers [`Response::ModelFile`].
+    SaveModel,
+}
+
+/// One file of [`Request::Load`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileToLoad {
+    /// The page's number for it.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The answer of the mapping dialog, if one was asked for.
+    pub mapping: Option<Mapping>,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Response {
+    /// Of [`Request::Ping`].
+    Pong,
+    /// Of [`Request::Load`].
+    Loaded(Loaded),
+    /// Of [`Request::Train`].
+    Trained(Trained),
+    /// Of [`Request::Folds`]: opaque, for [`Request::Validate`].
+    FoldsDone(Vec<u8>),
+    /// Of [`Request::Validate`].
+    Validated(Validated),
+    /// Of [`Request::View`].
+    View(View),
+    /// Of [`Request::Recommend`].
+    Recommended(Vec<Recommendation>),
+    /// Of [`Request::Importances`].
+    Importances(Vec<Importance>),
+    /// Of [`Request::SaveModel`]: the file's text.
+    ModelFile(String),
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// What became of each file.
+    pub files: Vec<FileReport>,
+    /// What was measured; empty when nothing could be read.
+    pub groups: Vec<Group>,
+    /// The measured winners: the first answer, before any model.
+    pub winners: Vec<Recommendation>,
+    /// A model file was among the files: its parameters, to train with.
+    pub parameters: Option<Parameters>,
+    /// What must be known about the whole: a sweep of winners only, runs without defaults.
+    pub notes: Vec<String>,
+}
+
+/// What was learnt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trained {
+    /// What to deploy, for every measured workload.
+    pub answer: Vec<Recommendation>,
+    /// The training rows, for [`Request::Folds`].
+    pub training: Vec<u8>,
+    /// How long each fold is expected to take, relative to the others; its index names the fold.
+    pub folds: Vec<f64>,
+    /// What must be known: a model file whose hash differs, rows thinned.
+    pub notes: Vec<String>,
+}
+
+/// How far to trust it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validated {
+    /// Scores of the model and the baselines.
+    pub evaluation: Evaluation,
+    /// The answer again, with intervals, and from a baseline where that has the lower regret.
+    pub answer: Vec<Recommendation>,
+    /// What must be known: a baseline took over.
+    pub notes: Vec<String>,
+}

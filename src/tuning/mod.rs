@@ -4,7 +4,9 @@
 //! [`aggregate`] turns repeats into points, [`model`] learns busbw from them, [`search`] asks the model for the
 //! best configuration, [`validate`] says how far to trust it, [`charts`] draws it, [`result`] is what comes out.
 
+pub mod address;
 pub mod aggregate;
 pub mod parameters;
 pub mod read;
 pub mod result;
+pub mod wording;

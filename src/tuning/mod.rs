@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod aggregate;
+pub mod listing;
 pub mod parameters;
 pub mod read;
 pub mod result;

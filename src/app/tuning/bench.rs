@@ -57,7 +57,7 @@ pub enum Held {
 }
 
 /// What is going on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Task {
     /// What kind of work, for people: `Reading`.
     pub name: &'static str,
@@ -118,8 +118,10 @@ pub struct Bench {
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
 
-    /// What is going on.
+    /// The run: loading, training, validating.
     pub task: RwSignal<Option<Task>>,
+    /// A question beside the run.
+    pub side_task: RwSignal<Option<Task>>,
     /// A worker at work has said nothing for long.
     pub is_silent: RwSignal<bool>,
     /// Questions under way that need no progress bar.
@@ -175,7 +177,7 @@ impl Bench {
                 Some(address.resolve(&groups, &answer.read_untracked()))
             }
         });
-        Self {
+        let bench = Self {
             files,
             target: RwSignal::default(),
             parameters: RwSignal::default(),
@@ -189,6 +191,7 @@ impl Bench {
             notes: RwSignal::default(),
             view: RwSignal::default(),
             task: RwSignal::default(),
+            side_task: RwSignal::default(),
             is_silent: RwSignal::default(),
             glances: RwSignal::default(),
             notices: RwSignal::default(),
@@ -205,7 +208,29 @@ impl Bench {
                 view_asked: false,
                 idle_deaths: 0,
             }),
+        };
+        bench.crew.update_value(|crew| crew.main = Client::new(move |failure| bench.on_idle_death(&failure)));
+        bench
+    }
+
+    /// Whether anything is going on.
+    pub fn is_busy(self) -> bool {
+        self.current_task().is_some() || self.glances.get() > 0
+    }
+
+    /// What is going on: the run, or else the question beside it.
+    pub fn current_task(self) -> Option<Task> {
+        self.task.get().or_else(|| self.side_task.get())
+    }
+
+    /// An address as it came from the URL, with what it leaves open chosen.
+    pub fn pinned(self, address: Address) -> Address {
+        if address.is_particular() || !self.has_data() {
+            return address;
         }
+        let example = untrack(move || self.shows_example());
+        let chosen = address.resolve(&self.groups.read_untracked(), &self.answer.read_untracked());
+        chosen.map_or(address, |workload| Address::of(&workload, example))
     }
 
     /// The workload shown, where there is one.

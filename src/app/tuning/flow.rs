@@ -48,6 +48,9 @@ impl Bench {
         let opened = count(handles.len() as u64, "file");
         let new = handles.into_iter().map(|handle| OpenFile { id: self.next_id(), handle, mapping: None, is_example });
         let new: Vec<OpenFile> = new.collect();
+        if is_example && !self.address.with_untracked(|address| address.example) {
+            self.address.set(Address::default());
+        }
         self.files.update(|files| {
             // The example makes room for what was really measured, and stays alone.
             files.retain(|file| !file.is_example && !is_example);
@@ -128,7 +131,8 @@ impl Bench {
 
     /// Gives a new worker the files again, without training.
     fn restore(self) {
-        if self.held.get_untracked() == Held::Nothing && self.has_data() {
+        let idle = self.task.with_untracked(Option::is_none);
+        if idle && self.held.get_untracked() == Held::Nothing && self.has_data() {
             self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
         }
     }
@@ -183,8 +187,9 @@ impl Bench {
             });
             match answer {
                 Ok(Response::View(view)) if self.is_shown(&view.workload) => self.view.set(Some(Arc::new(view))),
-                Err(failure) if failure != Failure::Cancelled => self.notify_failure(&failure, Remedy::ReadAgain),
-                _ => {}
+                Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
+                Ok(_) | Err(Failure::Cancelled) => {}
+                Err(failure) => self.on_idle_death(&failure),
             }
             if again == Some(true) {
                 self.refresh_view();
@@ -211,7 +216,11 @@ impl Bench {
         });
         if failure.is_curable() && deaths == Some(1) && self.has_data() {
             self.notify(format!("{failure} They are being read again."), false, None);
-            self.load();
+            self.start(Remedy::ReadAgain, async move |run| {
+                self.run_load(run, true).await?;
+                self.run_train(run).await?;
+                self.run_validate(run).await
+            });
         } else if !self.files.with_untracked(Vec::is_empty) {
             self.notify_failure(failure, Remedy::ReadAgain);
         }
@@ -252,6 +261,7 @@ impl Bench {
 
     fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
         let run = self.begin();
+        self.task.set(Some(Task { name: "Starting", step: Step::default() }));
         self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
         spawn_local(async move {
             let end = work(run).await;
@@ -293,26 +303,26 @@ impl Bench {
         };
         let answer = self.main().ask(Weight::Work, request, files, progress).await;
         self.still(run)?;
-        if !matches!(answer, Ok(_) | Err(Failure::Refused(_))) {
-            self.held.set(Held::Nothing);
-        }
-        Ok(answer?)
+        answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
 
-    /// A job beside any run, which must have ended.
+    /// A question beside the run. The worker answers it when it has time.
     async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
-        let run = self.begin();
-        match self.work(run, name, request, &[]).await {
-            Ok(response) => {
-                self.finish();
-                Ok(response)
-            }
-            Err(Stop::Overtaken) => Err(Failure::Cancelled),
-            Err(Stop::Failed(failure)) => {
-                self.finish();
-                self.restore();
-                Err(failure)
-            }
+        let progress = move |step| self.side_task.set(Some(Task { name, step }));
+        progress(Step::default());
+        let answer = self.main().ask(Weight::Work, request, &[], progress).await;
+        self.side_task.set(None);
+        if let Err(failure) = &answer {
+            self.note_death(failure);
+            self.restore();
+        }
+        answer
+    }
+
+    /// A worker that died takes with it what it had in its memory.
+    fn note_death(self, failure: &Failure) {
+        if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
+            self.held.set(Held::Nothing);
         }
     }
 

@@ -5,6 +5,9 @@
 //! best configuration, [`validate`] says how far to trust it, [`charts`] draws it, [`result`] is what comes out.
 
 pub mod aggregate;
+pub mod columns;
 pub mod parameters;
 pub mod read;
 pub mod result;
+mod row;
+pub mod sweep;

@@ -201,7 +201,8 @@ async fn entries_in(reader: &FileSystemDirectoryReader) -> Vec<FileSystemEntry> 
             on_error.as_ref().unchecked_ref(),
         );
         let part = if asked.is_ok() { answer.await.ok().flatten() } else { None };
-        let part: Vec<FileSystemEntry> = part.map(|part| Array::from(&part).iter().map(JsCast::unchecked_into).collect()).unwrap_or_default();
+        let part: Vec<FileSystemEntry> =
+            part.map(|part| Array::from(&part).iter().map(JsCast::unchecked_into).collect()).unwrap_or_default();
         if part.is_empty() {
             break;
         }

@@ -27,7 +27,8 @@ pub fn Answer() -> impl IntoView {
 #[component]
 fn AnswerView(recommendation: Recommendation) -> impl IntoView {
     let sentence = sentence(&recommendation);
-    let Recommendation { configuration, predicted_busbw_gbps, interval_90, measured_best, default, .. } = recommendation;
+    let Recommendation { configuration, predicted_busbw_gbps, interval_90, measured_best, default, .. } =
+        recommendation;
     let headline = match (advice(&recommendation), configuration) {
         (Advice::KeepDefault, _) => view! { <span class="choice">"Keep the default"</span> }.into_any(),
         (Advice::Deploy, Some(choice)) => view! { <ConfigurationView choice /> }.into_any(),
@@ -42,10 +43,11 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         }
     });
     let gain = recommendation.gain_pct.map(|gain| {
+        let is_gain = gain > 0.0;
         view! {
             <div class="figure">
                 <dt>"Gain"</dt>
-                <dd class:is-gain=gain > 0.0>{percent(gain)}</dd>
+                <dd class:is-gain=is_gain>{percent(gain)}</dd>
                 <dd class="figure-note">"over the default"</dd>
             </div>
         }

@@ -34,7 +34,8 @@ pub fn Controls() -> impl IntoView {
         groups().iter().find(is_shown).map(|group| group.sizes.clone()).unwrap_or_default()
     });
     let size_choices = Signal::derive(move || {
-        let mut choices: Vec<(u64, String)> = sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
+        let mut choices: Vec<(u64, String)> =
+            sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
         if let Some(own) = workload.get().map(|w| w.size_bytes).filter(|own| !sizes.get().contains(own)) {
             let place = choices.partition_point(|(size, _)| *size < own);
             choices.insert(place, (own, format!("{} (not measured)", Size(own))));

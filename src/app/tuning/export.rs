@@ -7,10 +7,7 @@ use leptos::{prelude::*, task::spawn_local};
 use super::Bench;
 use crate::{
     app::{clipboard, fields::ChoiceField, parts::describe},
-    tuning::{
-        export::Format,
-        result::Recommendation,
-    },
+    tuning::{export::Format, result::Recommendation},
 };
 
 /// Format, copy, save.

@@ -16,12 +16,7 @@ use crate::{
     collective::Workload,
     intake::{Mapping, Outcome},
     progress::Step,
-    tuning::{
-        address::Address,
-        parameters::SearchLimits,
-        result::Recommendation,
-        wording::count,
-    },
+    tuning::{address::Address, parameters::SearchLimits, result::Recommendation, wording::count},
     worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
 };
 
@@ -178,7 +173,7 @@ impl Bench {
             return;
         }
         self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], |_| ());
+        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             let again = self.crew.try_update_value(|crew| {
@@ -301,7 +296,7 @@ impl Bench {
                 self.task.set(Some(Task { name, step }));
             }
         };
-        let answer = self.main().ask(Weight::Work, request, files, progress).await;
+        let answer = self.main().ask(Weight::Work, request, files, Box::new(progress)).await;
         self.still(run)?;
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
@@ -310,7 +305,7 @@ impl Bench {
     async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
         let progress = move |step| self.side_task.set(Some(Task { name, step }));
         progress(Step::default());
-        let answer = self.main().ask(Weight::Work, request, &[], progress).await;
+        let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
         self.side_task.set(None);
         if let Err(failure) = &answer {
             self.note_death(failure);
@@ -381,7 +376,8 @@ impl Bench {
         let Some((training, costs)) = folds.filter(|(_, costs)| !costs.is_empty()) else { return Ok(()) };
         let report = move |share: f64| {
             if self.still(run).is_ok() {
-                let step = Step { doing: "Predicting what was held out".into(), done: (share * 1000.0) as u64, total: 1000 };
+                let step =
+                    Step { doing: "Predicting what was held out".into(), done: (share * 1000.0) as u64, total: 1000 };
                 self.task.set(Some(Task { name: "Validating", step }));
             }
         };

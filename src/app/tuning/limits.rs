@@ -14,7 +14,8 @@ pub fn LimitFields(limits: RwSignal<SearchLimits>) -> impl IntoView {
     let wrong = RwSignal::new(false);
     let on_channels = move |text: String| {
         let text = text.trim();
-        let channels = if text.is_empty() { Some(None) } else { text.parse().ok().filter(|n| (1..=1024).contains(n)).map(Some) };
+        let channels =
+            if text.is_empty() { Some(None) } else { text.parse().ok().filter(|n| (1..=1024).contains(n)).map(Some) };
         wrong.set(channels.is_none());
         if let Some(channels) = channels {
             limits.update(|limits| limits.max_channels = channels);

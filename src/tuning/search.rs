@@ -63,12 +63,8 @@ impl SearchSpace {
     fn pairs(&self, workload: &Workload) -> Vec<Candidate> {
         let known = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
         let square = u128::from(workload.size_bytes).pow(2);
-        let mut pairs: Vec<Candidate> = known
-            .into_iter()
-            .flatten()
-            .filter(|pair| pair.runs.0 <= square && square < pair.runs.1)
-            .cloned()
-            .collect();
+        let mut pairs: Vec<Candidate> =
+            known.into_iter().flatten().filter(|pair| pair.runs.0 <= square && square < pair.runs.1).cloned().collect();
         let all = |pair: &Candidate| (pair.algorithm, pair.protocol);
         for algorithm in or_measured(&self.limits.algorithms, known.into_iter().flatten().map(|p| p.algorithm)) {
             for protocol in or_measured(&self.limits.protocols, known.into_iter().flatten().map(|p| p.protocol)) {
@@ -152,13 +148,14 @@ impl SearchSpace {
             return Support::Measured;
         }
         let pairs = self.groups.get(&(workload.collective, workload.scale)).into_iter().flatten();
-        let inside = pairs.filter(|p| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol)).any(|p| {
-            let sizes = p.measured.is_some_and(|(low, high)| (low..=high).contains(&workload.size_bytes));
-            let (low, high) = (p.channels.first(), p.channels.last());
-            let channels = low.is_some_and(|low| *low <= configuration.channels)
-                && high.is_some_and(|high| *high >= configuration.channels);
-            sizes && channels
-        });
+        let inside =
+            pairs.filter(|p| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol)).any(|p| {
+                let sizes = p.measured.is_some_and(|(low, high)| (low..=high).contains(&workload.size_bytes));
+                let (low, high) = (p.channels.first(), p.channels.last());
+                let channels = low.is_some_and(|low| *low <= configuration.channels)
+                    && high.is_some_and(|high| *high >= configuration.channels);
+                sizes && channels
+            });
         if inside { Support::Interpolated } else { Support::Extrapolated }
     }
 }
@@ -206,7 +203,8 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);
             let below = sizes.iter().copied().filter(|size| *size < low).max();
             let above = sizes.iter().copied().filter(|size| *size > high).min();
-            pair.runs = (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
+            pair.runs =
+                (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
         }
     }
     pairs

@@ -50,7 +50,7 @@ pub enum Quantity {
 /// How values become places on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spacing {
-    /// In proportion, from zero where no value is negative.
+    /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
     Linear,
     /// By the logarithm; values at or below zero are not drawn.
     Logarithmic,

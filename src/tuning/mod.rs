@@ -5,6 +5,11 @@
 //! best configuration, [`validate`] says how far to trust it, [`charts`] draws it, [`result`] is what comes out.
 
 pub mod aggregate;
+pub mod baselines;
+pub mod features;
+pub mod intervals;
+pub mod model;
 pub mod parameters;
 pub mod read;
 pub mod result;
+pub mod validate;

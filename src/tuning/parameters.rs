@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Algorithm, Protocol};
+use crate::{
+    collective::{Algorithm, Protocol},
+    learn::boosting,
+};
 
 /// Which model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,4 +67,19 @@ pub struct SearchLimits {
     pub algorithms: Vec<Algorithm>,
     /// Protocols allowed besides the measured ones, subject to the support matrix; empty: measured only.
     pub protocols: Vec<Protocol>,
+}
+
+impl Parameters {
+    /// Those of boosting: the seed's, with scikit-learn's `min_samples_split=5` as it was published.
+    #[must_use]
+    pub fn boosting(&self) -> boosting::Parameters {
+        boosting::Parameters {
+            stages: self.stages,
+            depth: self.depth,
+            learning_rate: self.learning_rate,
+            min_samples_split: 5,
+            early_stopping: self.early_stopping,
+            seed: self.seed,
+        }
+    }
 }

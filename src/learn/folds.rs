@@ -1,0 +1,28 @@
+//! Held-out folds over groups, so that nothing of a group is seen in training.
+
+/// Assigns each row a fold: the rank of its group among the distinct groups in ascending order, modulo `folds`.
+#[must_use]
+pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
+    let mut distinct = groups.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    groups.iter().map(|group| distinct.binary_search(group).unwrap_or_default() % folds.max(1)).collect()
+}
+
+/// Rows outside and inside a fold.
+#[must_use]
+pub fn split(assignment: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
+    (0..assignment.len()).partition(|&row| assignment[row] != fold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_in_one_fold() {
+        let assignment = by_rank(&[30, 10, 20, 10, 40], 3);
+        assert_eq!(assignment, [2, 0, 1, 0, 0]);
+        assert_eq!(split(&assignment, 0), (vec![0, 2], vec![1, 3, 4]));
+    }
+}

@@ -1,0 +1,152 @@
+use smartcore::linalg::basic::matrix::DenseMatrix;
+
+/// Why a model could not be fitted or asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LearnError {
+    /// There is nothing to learn from.
+    #[error("there are {rows} rows to learn from, and at least {needed} are needed")]
+    TooFewRows {
+        /// Rows given.
+        rows: usize,
+        /// Rows needed.
+        needed: usize,
+    },
+    /// A number that is not finite, which the trees can't handle.
+    #[error("row {row} has a value of {feature} that is not a finite number")]
+    NotFinite {
+        /// Index of the row.
+        row: usize,
+        /// Name of the feature, or `the target`.
+        feature: String,
+    },
+    /// Features or targets of another shape than the model's.
+    #[error("{what}: {found} given, {expected} expected")]
+    Shape {
+        /// What is counted.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// A parameter outside its range.
+    #[error("{name} is {value}; it must be {expected}")]
+    Parameter {
+        /// Its name.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// What the library of trees said.
+    #[error("the trees could not be fitted: {0}")]
+    Trees(String),
+}
+
+impl From<smartcore::error::Failed> for LearnError {
+    fn from(failed: smartcore::error::Failed) -> Self {
+        Self::Trees(failed.to_string())
+    }
+}
+
+/// Features of rows: `rows × names.len()` numbers, row after row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    names: Vec<&'static str>,
+    values: Vec<f64>,
+}
+
+impl Table {
+    /// An empty table of the named features.
+    #[must_use]
+    pub fn new(names: &[&'static str]) -> Self {
+        Self { names: names.to_vec(), values: Vec::new() }
+    }
+
+    /// Adds one row.
+    ///
+    /// # Panics
+    /// If the row has another length than the names: a mistake of the program, not of a file.
+    pub fn push(&mut self, row: &[f64]) {
+        assert_eq!(row.len(), self.names.len(), "a row has one value per feature");
+        self.values.extend_from_slice(row);
+    }
+
+    /// How many rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.names.len().max(1)
+    }
+
+    /// Names of the features.
+    #[must_use]
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn row(&self, index: usize) -> &[f64] {
+        &self.values[index * self.names.len()..][..self.names.len()]
+    }
+
+    /// The rows of the given indices, in that order.
+    #[must_use]
+    pub fn take(&self, indices: &[usize]) -> Self {
+        let values = indices.iter().flat_map(|&i| self.row(i)).copied().collect();
+        Self { names: self.names.clone(), values }
+    }
+
+    /// A copy with one feature's values put in another order: `order[i]` says whose value row i gets.
+    #[must_use]
+    pub fn with_permuted(&self, feature: usize, order: &[usize]) -> Self {
+        let mut permuted = self.clone();
+        for (row, &from) in order.iter().enumerate() {
+            permuted.values[row * self.names.len() + feature] = self.row(from)[feature];
+        }
+        permuted
+    }
+
+    pub(super) fn matrix(&self) -> Result<DenseMatrix<f64>, LearnError> {
+        let (rows, columns) = (self.rows(), self.names.len());
+        let mut by_column = Vec::with_capacity(self.values.len());
+        for column in 0..columns {
+            by_column.extend((0..rows).map(|row| self.values[row * columns + column]));
+        }
+        Ok(DenseMatrix::new(rows, columns, by_column, true)?)
+    }
+
+    pub(super) fn check(&self, target: &[f64], needed: usize) -> Result<(), LearnError> {
+        let rows = self.rows();
+        if target.len() != rows {
+            return Err(LearnError::Shape { what: "targets", found: target.len(), expected: rows });
+        }
+        if rows < needed {
+            return Err(LearnError::TooFewRows { rows, needed });
+        }
+        self.check_finite()?;
+        match target.iter().position(|y| !y.is_finite()) {
+            Some(row) => Err(LearnError::NotFinite { row, feature: "the target".to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_finite(&self) -> Result<(), LearnError> {
+        match self.values.iter().position(|x| !x.is_finite()) {
+            Some(place) => Err(LearnError::NotFinite {
+                row: place / self.names.len(),
+                feature: self.names[place % self.names.len()].to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_width(&self, expected: usize) -> Result<(), LearnError> {
+        if self.names.len() == expected {
+            self.check_finite()
+        } else {
+            Err(LearnError::Shape { what: "features", found: self.names.len(), expected })
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Predictors that need no learning, to be beaten or to be used.
+
+use std::collections::BTreeMap;
+
+use super::{aggregate::Point, features::Ask};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    math::{exp, ln, log2},
+};
+
+/// The measurements of each (collective, scale), by size and configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Measurements {
+    by_size: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Configuration, f64>>>,
+    curves: BTreeMap<(Collective, Scale, Configuration), Vec<(f64, f64)>>,
+}
+
+impl Measurements {
+    /// Sorts points with a positive busbw.
+    #[must_use]
+    pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
+        let mut measurements = Self::default();
+        for point in points {
+            let Workload { collective, scale, size_bytes } = point.workload;
+            if point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite() {
+                let sizes = measurements.by_size.entry((collective, scale)).or_default();
+                sizes.entry(size_bytes).or_default().insert(point.configuration, point.busbw_gbps);
+            }
+        }
+        for ((collective, scale), sizes) in &measurements.by_size {
+            for (size_bytes, configurations) in sizes {
+                for (configuration, busbw) in configurations {
+                    let curve = measurements.curves.entry((*collective, *scale, *configuration)).or_default();
+                    curve.push((log2(*size_bytes as f64), ln(*busbw)));
+                }
+            }
+        }
+        measurements
+    }
+
+    /// What was measured at a workload, ascending by configuration.
+    pub fn at(&self, workload: &Workload) -> impl Iterator<Item = (Configuration, f64)> {
+        self.sizes(workload)
+            .and_then(|sizes| sizes.get(&workload.size_bytes))
+            .into_iter()
+            .flatten()
+            .map(|(configuration, busbw)| (*configuration, *busbw))
+    }
+
+    /// Configurations that were measured at a workload's collective and scale, ascending.
+    pub fn configurations(&self, collective: Collective, scale: Scale) -> impl Iterator<Item = Configuration> {
+        self.curves
+            .keys()
+            .filter(move |(c, s, _)| (*c, *s) == (collective, scale))
+            .map(|(_, _, configuration)| *configuration)
+    }
+
+    fn sizes(&self, workload: &Workload) -> Option<&BTreeMap<u64, BTreeMap<Configuration, f64>>> {
+        self.by_size.get(&(workload.collective, workload.scale))
+    }
+
+    /// Log-linear interpolation: ln busbw over log2 size for each configuration, piecewise linear; beyond the ends
+    /// the line through the last two sizes. `None` where the configuration was never measured at that scale.
+    #[must_use]
+    pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
+        let curve = self.curves.get(&(workload.collective, workload.scale, *configuration))?;
+        let x = log2(workload.size_bytes as f64);
+        let above = curve.partition_point(|(size, _)| *size < x).clamp(1, curve.len().max(2) - 1);
+        let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| exp(*y)) };
+        let (x0, y0) = curve[above - 1];
+        Some(exp(y0 + (y1 - y0) * (x - x0) / (x1 - x0))).filter(|busbw| busbw.is_finite())
+    }
+
+    /// The winner of the measured size with the smallest |log2 ratio|, tie to the smaller size.
+    #[must_use]
+    pub fn nearest_size_winner(&self, workload: &Workload) -> Option<(Configuration, f64)> {
+        let sizes = self.sizes(workload)?;
+        let wanted = log2(workload.size_bytes as f64);
+        let distance = |size: u64| (log2(size as f64) - wanted).abs();
+        let (_, configurations) = sizes.iter().min_by(|a, b| distance(*a.0).total_cmp(&distance(*b.0)))?;
+        winner(configurations.iter().map(|(c, b)| (*c, *b)))
+    }
+
+    /// The configuration with the highest mean of busbw / best of its size, over the sizes of a collective and
+    /// scale; a size at which it was not measured counts as zero.
+    #[must_use]
+    pub fn best_single(&self, collective: Collective, scale: Scale) -> Option<Configuration> {
+        let sizes = self.by_size.get(&(collective, scale))?;
+        let mut shares: BTreeMap<Configuration, f64> = BTreeMap::new();
+        for configurations in sizes.values() {
+            let best = configurations.values().copied().fold(0.0, f64::max);
+            for (configuration, busbw) in configurations {
+                *shares.entry(*configuration).or_default() += busbw / best;
+            }
+        }
+        winner(shares.into_iter()).map(|(configuration, _)| configuration)
+    }
+}
+
+/// The highest value; equal: fewest channels, then algorithm code, then protocol code.
+pub fn winner(candidates: impl Iterator<Item = (Configuration, f64)>) -> Option<(Configuration, f64)> {
+    candidates.reduce(|best, next| {
+        let order = |c: &Configuration| (c.channels, c.algorithm.code(), c.protocol.code());
+        let better = next.1 > best.1 || next.1.total_cmp(&best.1).is_eq() && order(&next.0) < order(&best.0);
+        if better { next } else { best }
+    })
+}

@@ -1,0 +1,81 @@
+//! Intervals from held-out errors, local in size: small messages are noisier than large ones.
+
+use std::collections::BTreeMap;
+
+use super::aggregate::Point;
+use crate::{
+    collective::{Collective, Scale},
+    learn::conformal,
+    math::{ln, log2},
+};
+
+/// Errors of sizes within this many doublings belong together…
+const NEAR_DOUBLINGS: f64 = 1.5;
+
+/// …and of the nearest further ones, until there are this many.
+const ENOUGH: usize = 60;
+
+/// The relative errors ln(measured / predicted) of points that the prediction had not seen.
+#[derive(Clone, Debug, Default)]
+pub struct HeldOutErrors {
+    groups: BTreeMap<(Collective, Scale), Vec<HeldOut>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct HeldOut {
+    log2_size: f64,
+    fold: usize,
+    error: f64,
+}
+
+impl HeldOutErrors {
+    /// Compares held-out predictions with their points; `folds` says which fold each point was held out in.
+    #[must_use]
+    pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize]) -> Self {
+        let mut groups: BTreeMap<_, Vec<HeldOut>> = BTreeMap::new();
+        for ((point, predicted), fold) in points.iter().zip(predicted).zip(folds) {
+            let Some(predicted) = predicted.filter(|p| *p > 0.0 && point.busbw_gbps > 0.0) else { continue };
+            groups.entry((point.workload.collective, point.workload.scale)).or_default().push(HeldOut {
+                log2_size: log2(point.workload.size_bytes as f64),
+                fold: *fold,
+                error: ln(point.busbw_gbps / predicted),
+            });
+        }
+        Self { groups }
+    }
+
+    /// The half width, in ln busbw, that holds `level` of measurements at a size; `None` where nothing was held
+    /// out at that collective and scale.
+    #[must_use]
+    pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, level: f64) -> Option<f64> {
+        let errors = self.groups.get(&(collective, scale))?;
+        local_width(errors.iter(), log2(size_bytes as f64), level)
+    }
+
+    /// Share of held-out points inside the interval, in per cent; the widths for a fold come from the other folds.
+    #[must_use]
+    pub fn coverage_pct(&self, level: f64) -> Option<f64> {
+        let (mut inside, mut all) = (0_usize, 0_usize);
+        for errors in self.groups.values() {
+            let mut widths: BTreeMap<(usize, u64), Option<f64>> = BTreeMap::new();
+            for held_out in errors {
+                let width = *widths.entry((held_out.fold, held_out.log2_size.to_bits())).or_insert_with(|| {
+                    local_width(errors.iter().filter(|e| e.fold != held_out.fold), held_out.log2_size, level)
+                });
+                if let Some(width) = width {
+                    all += 1;
+                    inside += usize::from(held_out.error.abs() <= width);
+                }
+            }
+        }
+        (all > 0).then(|| inside as f64 / all as f64 * 100.0)
+    }
+}
+
+fn local_width<'a>(errors: impl Iterator<Item = &'a HeldOut>, log2_size: f64, level: f64) -> Option<f64> {
+    let mut near: Vec<(f64, f64)> = errors.map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
+    near.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
+    let mut errors: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
+    conformal::width(&mut errors, level)
+}

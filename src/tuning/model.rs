@@ -1,0 +1,202 @@
+//! Learns busbw from a sweep.
+//!
+//! The default predicts the geometric mean of two models of ln busbw: extra trees on the residual of a cubic
+//! surface, and a kriged surface. Both surfaces are fitted for each (collective, scale, algorithm, protocol) by
+//! itself over (log2 size, log2 channels): scales are never pooled.
+
+use std::collections::BTreeMap;
+
+use super::{
+    aggregate::Point,
+    features::{self, Ask},
+    parameters::{Parameters, Preset},
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    learn::{LearnError, Table, boosting::Boosting, forest, forest::Forest, kriging::Kriging, polynomial::Polynomial},
+    math::{exp, ln, log2},
+    progress::Progress,
+};
+
+/// A fitted model of busbw.
+pub struct BusbwModel {
+    fitted: Fitted,
+}
+
+enum Fitted {
+    Surfaces(Surfaces),
+    Seed(Boosting),
+    Forest(Forest),
+}
+
+/// Trees are grown on at most this many points, thinned evenly in the order of the sweep.
+pub const MOST_POINTS: usize = 20_000;
+
+impl BusbwModel {
+    /// Learns from points with a positive busbw; the others are passed over.
+    ///
+    /// # Errors
+    /// Fewer than two such points, or parameters outside their range.
+    pub fn fit(points: &[Point], parameters: &Parameters, progress: &mut dyn Progress) -> Result<Self, LearnError> {
+        let points: Vec<&Point> = points.iter().filter(|p| p.busbw_gbps > 0.0 && p.busbw_gbps.is_finite()).collect();
+        let step = points.len().div_ceil(MOST_POINTS).max(1);
+        let few: Vec<&Point> = points.iter().copied().step_by(step).collect();
+        let asks: Vec<Ask> = few.iter().map(|p| (p.workload, p.configuration)).collect();
+        let busbw: Vec<f64> = few.iter().map(|p| p.busbw_gbps).collect();
+        let logarithms = || busbw.iter().map(|b| ln(*b)).collect::<Vec<f64>>();
+        let forest = |kind| forest::Parameters { kind, trees: parameters.trees, seed: parameters.seed };
+        let fitted = match parameters.preset {
+            Preset::Default => Fitted::Surfaces(Surfaces::fit(&points, &asks, &logarithms(), parameters, progress)?),
+            Preset::Seed => {
+                Fitted::Seed(Boosting::fit(&features::seed(&asks), &busbw, parameters.boosting(), progress)?)
+            }
+            Preset::Forest | Preset::ExtraTrees => {
+                let kind =
+                    if parameters.preset == Preset::Forest { forest::Kind::Random } else { forest::Kind::ExtraTrees };
+                Fitted::Forest(Forest::fit(&features::logarithmic(&asks), &logarithms(), forest(kind), progress)?)
+            }
+        };
+        Ok(Self { fitted })
+    }
+
+    /// The expected busbw in GB/s of each ask, never negative; `None` where the model knows nothing of the
+    /// algorithm and protocol for that collective.
+    ///
+    /// # Errors
+    /// What the trees say.
+    pub fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+        Ok(match &self.fitted {
+            Fitted::Surfaces(surfaces) => surfaces.predict(asks)?,
+            Fitted::Seed(boosting) => {
+                boosting.predict(&features::seed(asks))?.into_iter().map(|b| Some(b.max(0.0))).collect()
+            }
+            Fitted::Forest(forest) => {
+                forest.predict(&features::logarithmic(asks))?.into_iter().map(|b| Some(exp(b))).collect()
+            }
+        })
+    }
+
+    /// The features of the model's trees for some asks, as [`Self::predict_table`] takes them.
+    #[must_use]
+    pub fn features(&self, asks: &[Ask]) -> Table {
+        match self.fitted {
+            Fitted::Seed(_) => features::seed(asks),
+            Fitted::Surfaces(_) | Fitted::Forest(_) => features::logarithmic(asks),
+        }
+    }
+
+    /// Impurity importance of each feature of the trees, summing to 1. Of the default's trees, which see only
+    /// what the cubic surface leaves.
+    ///
+    /// # Errors
+    /// What the trees say.
+    pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
+        match &self.fitted {
+            Fitted::Surfaces(surfaces) => surfaces.trees.importances(),
+            Fitted::Seed(boosting) => boosting.importances(),
+            Fitted::Forest(forest) => forest.importances(),
+        }
+    }
+}
+
+/// One surface's group.
+type Key = (Collective, Scale, Algorithm, Protocol);
+
+fn key(workload: &Workload, configuration: &Configuration) -> Key {
+    (workload.collective, workload.scale, configuration.algorithm, configuration.protocol)
+}
+
+struct Surfaces {
+    groups: BTreeMap<Key, (Polynomial, Kriging)>,
+    trees: Forest,
+}
+
+const CUBIC_RIDGE: f64 = 0.01;
+
+impl Surfaces {
+    fn fit(
+        points: &[&Point],
+        asks: &[Ask],
+        target: &[f64],
+        parameters: &Parameters,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LearnError> {
+        let mut members: BTreeMap<Key, (Vec<[f64; 2]>, Vec<f64>)> = BTreeMap::new();
+        for point in points {
+            let (places, heights) = members.entry(key(&point.workload, &point.configuration)).or_default();
+            places.push(features::place(point.workload.size_bytes, point.configuration.channels));
+            heights.push(ln(point.busbw_gbps));
+        }
+        let mut groups = BTreeMap::new();
+        let total = members.len() as u64;
+        for (key, (places, heights)) in members {
+            progress.report("Fitting surfaces", groups.len() as u64, total);
+            let surfaces = (Polynomial::fit(&places, &heights, 3, CUBIC_RIDGE)?, Kriging::fit(&places, &heights)?);
+            groups.insert(key, surfaces);
+        }
+        let residual: Vec<f64> = asks
+            .iter()
+            .zip(target)
+            .map(|((workload, configuration), height)| {
+                let place = features::place(workload.size_bytes, configuration.channels);
+                groups.get(&key(workload, configuration)).map_or(0.0, |(cubic, _)| height - cubic.predict(place))
+            })
+            .collect();
+        let parameters =
+            forest::Parameters { kind: forest::Kind::ExtraTrees, trees: parameters.trees, seed: parameters.seed };
+        let trees = Forest::fit(&features::logarithmic(asks), &residual, parameters, progress)?;
+        Ok(Self { groups, trees })
+    }
+
+    fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+        let mut at_known_scales = Vec::with_capacity(asks.len());
+        let mut shares = Vec::with_capacity(asks.len());
+        for (index, ask) in asks.iter().enumerate() {
+            for (scale, share) in self.known_scales(ask) {
+                at_known_scales.push((Workload { scale, ..ask.0 }, ask.1));
+                shares.push((index, share));
+            }
+        }
+        let residual = self.trees.predict(&features::logarithmic(&at_known_scales))?;
+        let mut sums: Vec<Option<f64>> = vec![None; asks.len()];
+        for (((workload, configuration), residual), (index, share)) in at_known_scales.iter().zip(residual).zip(shares)
+        {
+            let place = features::place(workload.size_bytes, configuration.channels);
+            if let Some((cubic, kriged)) = self.groups.get(&key(workload, configuration)) {
+                let height = f64::midpoint(cubic.predict(place) + residual, kriged.predict(place));
+                *sums[index].get_or_insert(0.0) += share * height;
+            }
+        }
+        Ok(sums.into_iter().map(|sum| sum.map(exp).filter(|b| b.is_finite())).collect())
+    }
+
+    /// The measured scales that stand for an ask's: itself where it was measured, else its neighbours in ranks,
+    /// weighted linearly over log2 of the ranks; beyond the ends the nearest.
+    fn known_scales(&self, (workload, configuration): &Ask) -> Vec<(Scale, f64)> {
+        if self.groups.contains_key(&key(workload, configuration)) {
+            return vec![(workload.scale, 1.0)];
+        }
+        let order = |scale: &Scale| (scale.ranks, scale.nodes);
+        let wanted = order(&workload.scale);
+        let mut known: Vec<Scale> = self
+            .groups
+            .keys()
+            .filter(|(c, _, a, p)| {
+                (*c, *a, *p) == (workload.collective, configuration.algorithm, configuration.protocol)
+            })
+            .map(|(_, scale, _, _)| *scale)
+            .collect();
+        known.sort_unstable_by_key(order);
+        let above = known.partition_point(|scale| order(scale) < wanted);
+        match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
+            (Some(low), Some(high)) if low.ranks < high.ranks => {
+                let place = |ranks: u32| log2(f64::from(ranks.max(1)));
+                let share = (place(workload.scale.ranks) - place(low.ranks)) / (place(high.ranks) - place(low.ranks));
+                vec![(low, 1.0 - share), (*high, share)]
+            }
+            (Some(nearest), _) => vec![(nearest, 1.0)],
+            (None, Some(nearest)) => vec![(*nearest, 1.0)],
+            (None, None) => Vec::new(),
+        }
+    }
+}

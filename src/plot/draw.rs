@@ -45,20 +45,20 @@ pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Resu
     Ok(layout)
 }
 
-/// Draws only the marking of one point of a chart that was drawn with the same style: a ring, and lines to the axes.
+/// Draws only the marking of points of a chart that was drawn with the same style: a ring, and lines to the axes.
 ///
 /// # Errors
 ///
 /// Only those of the backend. A point that isn't drawn leaves nothing.
-pub fn draw_highlight<B: DrawingBackend>(
+pub fn draw_highlights<B: DrawingBackend>(
     chart: &Chart,
     style: &Style,
     layout: &Layout,
-    pick: Pick,
+    picks: &[Pick],
     backend: B,
 ) -> Result<(), DrawError<B>> {
     let paper = Paper::new(backend, style, Lettering::CANVAS);
-    highlight(&paper, chart, style, layout, pick)?;
+    picks.iter().try_for_each(|&pick| highlight(&paper, chart, style, layout, pick))?;
     paper.present()
 }
 

@@ -19,7 +19,7 @@ mod table;
 mod ticks;
 
 pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
-pub use draw::{draw, draw_highlight};
+pub use draw::{draw, draw_highlights};
 pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
 pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};

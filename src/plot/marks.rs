@@ -1,6 +1,6 @@
 //! One series as marks on the paper.
 
-use plotters::style::{Color, RGBColor};
+use plotters::style::{Color, RGBAColor, RGBColor};
 use plotters_backend::DrawingBackend;
 
 use super::{
@@ -51,12 +51,13 @@ fn line_width(colour: Colour) -> f64 {
     }
 }
 
-/// Many dots are drawn smaller, so that they stay dots.
-fn radius(count: usize) -> f64 {
+/// Radius and cover of dots: many are drawn smaller, and so that their density shows.
+fn dot_size(count: usize) -> (f64, f64) {
     match count {
-        0..=80 => 3.25,
-        81..=400 => 2.6,
-        _ => 2.0,
+        0..=80 => (3.25, 1.0),
+        81..=400 => (2.6, 1.0),
+        401..=2000 => (2.0, 0.6),
+        _ => (1.75, 0.35),
     }
 }
 
@@ -66,10 +67,10 @@ pub(super) fn dot<B: DrawingBackend>(
     centre: (f64, f64),
     shape: Shape,
     radius: f64,
-    colour: RGBColor,
+    colour: RGBAColor,
     rim: Option<RGBColor>,
 ) -> Result<(), DrawError<B>> {
-    let layers = rim.map(|rim| (radius + 1.1, rim)).into_iter().chain([(radius, colour)]);
+    let layers = rim.map(|rim| (radius + 1.1, rim.to_rgba())).into_iter().chain([(radius, colour)]);
     for (radius, colour) in layers {
         if shape == Shape::Circle {
             paper.disc(centre, radius, &colour)?;
@@ -141,16 +142,16 @@ pub(super) fn series<B: DrawingBackend>(
             }
         }
     }
-    let radius = radius(series.points.len());
+    let (radius, cover) = dot_size(series.points.len());
     if series.mark == Mark::Whiskers {
         for interval in series.points.iter().filter_map(|point| scales.interval(point)) {
             whisker(paper, interval, radius.min(3.0), colour)?;
         }
     }
     if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
-        let rim = (series.points.len() <= 400).then_some(inks.paper);
+        let rim = (cover >= 1.0).then_some(inks.paper);
         for place in places().flatten() {
-            dot(paper, place, Shape::of(series.colour), radius, colour, rim)?;
+            dot(paper, place, Shape::of(series.colour), radius, colour.mix(cover), rim)?;
         }
     }
     Ok(())
@@ -189,7 +190,7 @@ pub(super) fn key<B: DrawingBackend>(
         }
     }
     if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
-        dot(paper, (centre, middle), Shape::of(series.colour), 3.25, colour, Some(inks.paper))?;
+        dot(paper, (centre, middle), Shape::of(series.colour), 3.25, colour.to_rgba(), Some(inks.paper))?;
     }
     Ok(())
 }

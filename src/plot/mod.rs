@@ -24,4 +24,4 @@ pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
 pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};
 pub use svg::{key_svg, svg};
-pub use table::{Reading, Table, reading, table, value_text};
+pub use table::{Reading, Table, beside, reading, table, value_text};

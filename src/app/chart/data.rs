@@ -18,7 +18,7 @@ pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
     };
     let content = move || open.get().then(|| chart.get()).flatten().map(|chart| rows(&chart));
     view! {
-        <details class="chart-data" on:toggle=toggle>
+        <details class="chart-data" hidden=move || chart.with(Option::is_none) on:toggle=toggle>
             <summary>"Show data"</summary>
             {content}
         </details>

@@ -9,7 +9,7 @@ use super::{
     legend::key_address,
     state::State,
 };
-use crate::plot::{Layout, Pick, Reading, draw, draw_highlights};
+use crate::plot::{Layout, Pick, Reading, beside, draw, draw_highlights};
 
 /// The drawing itself. It takes the focus; keys walk its points.
 #[component]
@@ -136,27 +136,43 @@ fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
     });
 }
 
-/// The values of the point that is pointed at, beside it.
+/// More series than this are not listed beside a point.
+const MOST_BESIDE: usize = 8;
+
+/// The values of the point that is pointed at, beside it, and those of the other series at the same x.
 #[component]
 fn Tip(state: State) -> impl IntoView {
-    let place = move || state.layout.with(|layout| layout.place(state.pointed.get()?));
-    let shown = move || Some((place()?, state.reading(state.pointed.get())?, state.pointed.get()?));
+    let place = Memo::new(move |_| state.layout.with(|layout| layout.place(state.pointed.get()?)));
+    let half = move |length: fn(&Sheet) -> f64| state.sheet.get().map_or(f64::INFINITY, |sheet| length(&sheet) / 2.0);
     let pixels = |length: f64| format!("{length:.1}px");
-    let to_left =
-        move || place().is_some_and(|place| state.sheet.get().is_some_and(|sheet| place.x > sheet.width() / 2.0));
-    let to_top =
-        move || place().is_some_and(|place| state.sheet.get().is_some_and(|sheet| place.y > sheet.height() / 2.0));
+    let others = move |pick: Pick| {
+        let layout = state.layout.get();
+        let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
+        let readings =
+            picks.unwrap_or_default().into_iter().take(MOST_BESIDE).filter_map(|pick| state.reading(Some(pick)));
+        let row = |reading: Reading| view! { <dt>{reading.series}</dt><dd>{reading.y.1}</dd> };
+        let rows: Vec<_> = readings.map(row).collect();
+        (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
+    };
+    let content = move || {
+        let pick = place.get()?.pick;
+        let reading = state.reading(Some(pick))?;
+        Some(view! {
+            <Values state reading pick/>
+            {others(pick)}
+        })
+    };
     view! {
         <div
             class="chart-tip"
-            class:to-left=to_left
-            class:to-top=to_top
+            class:to-left=move || place.get().is_some_and(|place| place.x > half(Sheet::width))
+            class:to-top=move || place.get().is_some_and(|place| place.y > half(Sheet::height))
             aria-hidden="true"
-            hidden=move || shown().is_none()
-            style:left=move || place().map(|place| pixels(place.x))
-            style:top=move || place().map(|place| pixels(place.y))
+            hidden=move || place.get().is_none()
+            style:left=move || place.get().map(|place| pixels(place.x))
+            style:top=move || place.get().map(|place| pixels(place.y))
         >
-            {move || shown().map(|(_, reading, pick)| view! { <Values state reading pick/> })}
+            {content}
         </div>
     }
 }

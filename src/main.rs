@@ -2,7 +2,10 @@
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    web_sys::console::debug_1(&"page".into());
+    let root = web_sys::window().and_then(|window| window.document()).and_then(|document| document.document_element());
+    if let Some(root) = root {
+        let _ = root.set_attribute("data-state", "idle");
+    }
 }
 
 #[cfg(not(target_arch = "wasm32"))]

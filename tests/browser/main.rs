@@ -6,7 +6,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod answer;
 mod driver;
 mod loading;
+mod look;
 mod page;
 mod privacy;
+mod sweep;
+mod trouble;

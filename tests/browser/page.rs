@@ -28,10 +28,6 @@ pub mod key {
     pub const TAB: &str = "\u{e004}";
     /// Activates a control.
     pub const ENTER: &str = "\u{e007}";
-    /// Leaves a dialog.
-    pub const ESCAPE: &str = "\u{e00c}";
-    /// To the right, in a chart or a row.
-    pub const RIGHT: &str = "\u{e014}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
 }
@@ -135,6 +131,32 @@ impl Page {
         assert!(found.is_some(), "\"{text}\" is not on the page:\n{}", self.text());
     }
 
+    /// Waits until something is so; `what` says what.
+    pub fn wait_until(&self, is_so: impl Fn() -> bool, what: &str) {
+        assert!(
+            wait(PATIENCE, || is_so().then_some(())).is_some(),
+            "{what}: it didn't; the page says:\n{}",
+            self.text()
+        );
+    }
+
+    /// The text of what [`Page::find`] finds.
+    pub fn text_in(&self, role: &str, name: &str) -> String {
+        let element = self.find(role, name);
+        self.driver.run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
+    }
+
+    /// How many rows the table of that name has, its head left out.
+    pub fn rows(&self, table: &str) -> u64 {
+        let region = self.find("region", table);
+        self.driver.run("return arguments[0].querySelectorAll('tbody tr').length", &[region.into()]).as_u64().unwrap()
+    }
+
+    /// The part of the address from its `#`.
+    pub fn fragment(&self) -> String {
+        self.text_of("return location.hash")
+    }
+
     /// Waits for a visible element of a role whose accessible name contains `name`.
     pub fn find(&self, role: &str, name: &str) -> Element {
         wait(PATIENCE, || self.look_for(role, name))
@@ -181,6 +203,33 @@ impl Page {
     /// Presses keys, one after the other, wherever the focus is.
     pub fn press(&self, keys: &str) {
         self.driver.press(keys);
+    }
+
+    /// Presses Tab until the focus is on what [`Page::find`] finds.
+    pub fn tab_to(&self, role: &str, name: &str) {
+        let element = self.find(role, name);
+        for _ in 0..200 {
+            if self.driver.run("return document.activeElement === arguments[0]", &[element.clone().into()]) == true {
+                return;
+            }
+            self.press(key::TAB);
+        }
+        panic!("Tab doesn't reach the {role} \"{name}\"");
+    }
+
+    /// The content of the file that the page saves when `save` asks for it.
+    pub fn download(&self, save: impl Fn()) -> Vec<u8> {
+        let folder = self.driver.scratch().join("downloads");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
+        self.driver.devtools("Browser.setDownloadBehavior", behaviour);
+        save();
+        let saved = wait(PATIENCE, || {
+            let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            files.into_iter().find(|file| file.extension().is_none_or(|extension| extension != "crdownload"))
+        });
+        fs::read(saved.expect("the page saves a file")).unwrap()
     }
 
     /// Drags files from the desktop over the window and drops them.
@@ -287,6 +336,7 @@ fn selector(role: &str) -> &str {
         "img" => "img, canvas, svg, [role=img]",
         "link" => "a[href], [role=link]",
         "radio" => "input[type=radio], [role=radio]",
+        "region" => "section, [role=region]",
         "table" => "table, [role=table], [role=grid]",
         "textbox" => "input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit]), textarea",
         _ => panic!("where elements of the role {role} are found is not written down yet"),

@@ -12,5 +12,6 @@ mod loading;
 mod look;
 mod page;
 mod privacy;
+mod speed;
 mod sweep;
 mod trouble;

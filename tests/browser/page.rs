@@ -115,9 +115,13 @@ impl Page {
         let mut state = String::new();
         let reached = wait(LONG_PATIENCE, || {
             state = self.state();
-            (state == expected).then_some(())
+            (state == expected || state == "failed").then_some(())
         });
-        assert!(reached.is_some(), "the page stays {state}, not {expected}; it says:\n{}", self.text());
+        assert!(
+            reached.is_some() && state == expected,
+            "the page is {state}, not {expected}; it says:\n{}",
+            self.text()
+        );
     }
 
     /// All text that the page shows.

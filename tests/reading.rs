@@ -10,6 +10,7 @@ use collectune::{
     tuning::{
         aggregate::{Target, aggregate},
         read::{Kind, Row},
+        simulate::Simulation,
     },
 };
 
@@ -73,5 +74,25 @@ fn real_sweeps_load_whole() {
         let sweep = aggregate(&rows, Target::Time).sweep;
         assert!(sweep.points.iter().all(|p| p.busbw_gbps > 0.0));
         println!("{name}: {} points, {} defaults, {:?}", sweep.points.len(), sweep.defaults.len(), sweep.notes());
+    }
+}
+
+/// The page's example is what the generator makes. `UPDATE_EXAMPLES=1 cargo test` writes it anew.
+#[test]
+fn the_example_is_current() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_sweep.csv");
+    let made = Simulation::example().to_csv();
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        std::fs::write(&path, &made).expect("the example can be written");
+    }
+    let shipped = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(shipped == made, "{} is out of date: run UPDATE_EXAMPLES=1 cargo test --test reading", path.display());
+    let (rows, problems) = loaded(shipped.as_bytes());
+    assert_eq!((rows.len() as u64, problems.count), (Simulation::example().rows(), 0));
+    let sweep = aggregate(&rows, Target::Time).sweep;
+    assert_eq!((sweep.groups().len(), sweep.notes()), (4, vec![]));
+    for w in sweep.workloads() {
+        let b=sweep.best_at(&w).unwrap(); let d=sweep.default_at(&w).unwrap();
+        println!("{:?} {} {} {} {:.2} | {} {:.2} {:+.1}%", w.collective, w.scale.nodes, w.size_bytes, b.configuration, b.busbw_gbps, d.configuration, d.busbw_gbps, (b.busbw_gbps/d.busbw_gbps-1.)*100.);
     }
 }

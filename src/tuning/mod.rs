@@ -15,5 +15,6 @@ pub mod parameters;
 pub mod read;
 pub mod result;
 mod row;
+pub mod simulate;
 pub mod sweep;
 pub mod validate;

@@ -66,8 +66,8 @@ pub fn Welcome() -> impl IntoView {
                     </Show>
                 </div>
                 <p class="small">
-                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not. The example \
-                     is simulated."
+                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not, and the \
+                     models that this page saves. The example is simulated, not measured."
                 </p>
             </div>
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>

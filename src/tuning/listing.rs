@@ -2,11 +2,11 @@
 
 use super::{
     result::Recommendation,
-    wording::{source, support},
+    wording::{advice_word, source_in_short, support},
 };
 use crate::{
     collective::Workload,
-    units::{Size, percent},
+    units::{Size, percent, significant},
 };
 
 /// One cell.
@@ -49,8 +49,9 @@ const fn numbers(name: &'static str, meaning: &'static str) -> Column {
 /// Left out where all rows have the same.
 const GROUP: [Column; 2] = [words("Collective", "collective"), words("Scale", "nodes × ranks")];
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     numbers("Size", "message size"),
+    words("Advice", "deploy the configuration, or keep the default, which is expected to be as fast"),
     words("Algorithm", "algorithm to deploy"),
     words("Protocol", "protocol to deploy"),
     numbers("Channels", "channels to deploy, in total"),
@@ -121,7 +122,8 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     };
     let workload = recommendation.workload;
     let choice = recommendation.configuration;
-    let interval = recommendation.interval_90.map(|i| format!("{} – {}", gbps(i.low_gbps), gbps(i.high_gbps)));
+    let interval =
+        recommendation.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
     let best = recommendation.measured_best;
     let best_text = best.map(|b| match choice {
         Some(choice) if choice == b.configuration => gbps(b.busbw_gbps),
@@ -129,6 +131,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     });
     vec![
         Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
+        text(advice_word(recommendation).to_owned()),
         text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
         text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
         number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
@@ -138,7 +141,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         number(recommendation.gain_pct, percent),
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         text(support(recommendation.support).to_owned()),
-        text(source(recommendation.source).to_owned()),
+        text(source_in_short(recommendation.source).to_owned()),
     ]
 }
 
@@ -201,6 +204,7 @@ mod tests {
     #[test]
     fn every_word_of_a_filter_must_occur() {
         assert_eq!(listing().order(None, "tree mib"), [0, 2]);
+        assert_eq!(listing().order(None, "keep"), [0]);
         assert_eq!(listing().order(None, "RING kib"), [1]);
         assert_eq!(listing().order(None, "nvls"), [0_usize; 0]);
     }

@@ -24,8 +24,8 @@ pub struct OpenFile {
     pub id: u32,
     /// The browser's handle; its content stays on the disk.
     pub handle: web_sys::File,
-    /// How to read a table with unknown headers.
-    pub mapping: Option<Mapping>,
+    /// Of a table with unknown headers: what was asked, and the answer.
+    pub mapping: Option<(MappingRequest, Mapping)>,
     /// Comes with the page.
     pub is_example: bool,
 }

@@ -14,7 +14,7 @@ use crate::{
         pool::Pool,
     },
     collective::Workload,
-    intake::{Mapping, Outcome},
+    intake::{Mapping, MappingRequest, Outcome},
     progress::Step,
     tuning::{address::Address, parameters::SearchLimits, result::Recommendation, wording::count},
     worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
@@ -69,8 +69,8 @@ impl Bench {
     }
 
     /// Reads a file whose headers were unknown with the mapping of the dialog.
-    pub fn map(self, id: u32, mapping: Mapping) {
-        self.files.update(|files| {
+    pub fn map(self, id: u32, mapping: (MappingRequest, Mapping)) {
+        self.files.update(move |files| {
             if let Some(file) = files.iter_mut().find(|file| file.id == id) {
                 file.mapping = Some(mapping);
             }
@@ -326,7 +326,14 @@ impl Bench {
         let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
             let both = |file: &OpenFile| {
                 let name = file.handle.name();
-                (FileToLoad { id: file.id, name, mapping: file.mapping.clone() }, file.handle.clone())
+                (
+                    FileToLoad {
+                        id: file.id,
+                        name,
+                        mapping: file.mapping.as_ref().map(|(_, mapping)| mapping.clone()),
+                    },
+                    file.handle.clone(),
+                )
             };
             files.iter().map(both).unzip()
         });

@@ -94,15 +94,15 @@ pub fn Tuning() -> impl IntoView {
                     </p>
                 </Show>
                 <Show when=move || has_data.get()>
-                    <Controls />
                     <Show when=move || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                        <Controls />
                         <Answer />
                         <Charts />
+                        <OptimalConfigurations />
+                        <Accuracy />
+                        <Importances />
+                        <OwnWorkloads />
                     </Show>
-                    <OptimalConfigurations />
-                    <Accuracy />
-                    <Importances />
-                    <OwnWorkloads />
                 </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">

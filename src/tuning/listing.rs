@@ -82,9 +82,9 @@ impl Listing {
     /// column (ascending or descending, empty cells last) or as they came.
     #[must_use]
     pub fn order(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
-        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
         let holds = |row: &[Entry]| {
-            let cells: Vec<String> = row.iter().map(|cell| cell.text.to_lowercase()).collect();
+            let cells: Vec<String> = row.iter().map(|cell| cell.text.to_ascii_lowercase()).collect();
             words.iter().all(|word| cells.iter().any(|cell| cell.contains(word)))
         };
         let mut order: Vec<usize> = (0..self.rows.len()).filter(|index| holds(&self.rows[*index])).collect();

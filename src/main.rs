@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    web_sys::console::debug_1(&"page".into());
+    collectune::app::run();
 }
 
 #[cfg(not(target_arch = "wasm32"))]

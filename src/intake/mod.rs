@@ -1,8 +1,14 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
+mod inflate;
+mod open;
+mod recognise;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::open::{Content, MAX_MODEL_BYTES, open};
 use crate::text::Problems;
+pub use crate::tuning::columns::ColumnSource;
 
 /// What became of one dropped file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +48,8 @@ pub enum Outcome {
 /// A table with unknown headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingRequest {
+    /// What stands in the way, as a sentence without its subject: which columns are missing, which there are.
+    pub problem: String,
     /// Headers as they stand.
     pub headers: Vec<String>,
     /// The first data lines, a cell per header.
@@ -68,13 +76,4 @@ pub struct WantedColumn {
 pub struct Mapping {
     /// Pairs of sweep column and where its value comes from.
     pub columns: Vec<(String, ColumnSource)>,
-}
-
-/// Where a mapped column's value comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ColumnSource {
-    /// The n-th column of the table.
-    Column(usize),
-    /// The same text for every row.
-    Constant(String),
 }

@@ -18,6 +18,9 @@ use crate::math::{exp, ln};
 /// The general form is fitted on at most this many points, thinned evenly.
 pub const MOST_POINTS: usize = 400;
 
+/// A grid with a longer axis takes the general form: the eigendecompositions grow with the third power.
+const MOST_AXIS: usize = 64;
+
 /// How many of those the search for lengths and nugget looks at.
 const SEARCH_POINTS: usize = 120;
 
@@ -120,7 +123,7 @@ impl Grid {
             values
         };
         let (xs, ys) = (axis(0), axis(1));
-        if xs.len() * ys.len() != places.len() || xs.len().max(ys.len()) > MOST_POINTS {
+        if xs.len() * ys.len() != places.len() || xs.len().max(ys.len()) > MOST_AXIS {
             return None;
         }
         let mut grid = vec![None; places.len()];

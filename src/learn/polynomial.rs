@@ -5,19 +5,37 @@ use super::{
     linear::{Cholesky, Square, dot},
 };
 
-/// A polynomial surface z(x, y), fitted by ridge regression on standardised monomials.
+/// A polynomial surface z(x, y), fitted by ridge regression on the standardised monomials of the standardised
+/// coordinates.
 #[derive(Clone, Debug)]
 pub struct Polynomial {
     degree: u8,
-    monomials: Vec<Standardised>,
+    axes: [Standard; 2],
+    monomials: Vec<Standard>,
     intercept: f64,
 }
 
+/// Mean and deviation of a column, and the coefficient of a monomial.
 #[derive(Clone, Copy, Debug)]
-struct Standardised {
+struct Standard {
     mean: f64,
     deviation: f64,
     coefficient: f64,
+}
+
+impl Standard {
+    fn of(column: &[f64]) -> Self {
+        let count = column.len() as f64;
+        let mean = column.iter().sum::<f64>() / count;
+        let variance = column.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / count;
+        // A column without variation carries nothing: a deviation of 1 keeps it at zero.
+        let deviation = if variance > 1e-24 * (1.0 + mean * mean) { variance.sqrt() } else { 1.0 };
+        Self { mean, deviation, coefficient: 0.0 }
+    }
+
+    fn apply(&self, value: f64) -> f64 {
+        (value - self.mean) / self.deviation
+    }
 }
 
 impl Polynomial {
@@ -31,22 +49,16 @@ impl Polynomial {
         if rows == 0 || target.len() != rows {
             return Err(LearnError::Shape { what: "targets", found: target.len(), expected: rows.max(1) });
         }
-        let lines: Vec<Vec<f64>> = places.iter().map(|place| expand(*place, degree)).collect();
+        let axes = [0, 1].map(|axis| Standard::of(&places.iter().map(|place| place[axis]).collect::<Vec<_>>()));
+        let lines: Vec<Vec<f64>> = places.iter().map(|place| expand(&axes, *place, degree)).collect();
         let width = lines[0].len();
-        let count = rows as f64;
-        let intercept = target.iter().sum::<f64>() / count;
-        let mut columns = Vec::with_capacity(width);
-        let mut monomials = Vec::with_capacity(width);
+        let intercept = target.iter().sum::<f64>() / rows as f64;
+        let (mut columns, mut monomials) = (Vec::with_capacity(width), Vec::with_capacity(width));
         for index in 0..width {
-            let mut column: Vec<f64> = lines.iter().map(|line| line[index]).collect();
-            let mean = column.iter().sum::<f64>() / count;
-            column.iter_mut().for_each(|v| *v -= mean);
-            let variance = dot(&column, &column) / count;
-            // A column without variation carries nothing: a deviation of 1 keeps it at zero.
-            let deviation = if variance > 1e-24 * (1.0 + mean * mean) { variance.sqrt() } else { 1.0 };
-            column.iter_mut().for_each(|v| *v /= deviation);
-            columns.push(column);
-            monomials.push(Standardised { mean, deviation, coefficient: 0.0 });
+            let column: Vec<f64> = lines.iter().map(|line| line[index]).collect();
+            let monomial = Standard::of(&column);
+            columns.push(column.into_iter().map(|v| monomial.apply(v)).collect::<Vec<_>>());
+            monomials.push(monomial);
         }
         let centred: Vec<f64> = target.iter().map(|z| z - intercept).collect();
         let gram = Square::from_fn(width, |i, j| dot(&columns[i], &columns[j]) + if i == j { ridge } else { 0.0 });
@@ -56,21 +68,22 @@ impl Polynomial {
         for (monomial, coefficient) in monomials.iter_mut().zip(solver.solve(&right)) {
             monomial.coefficient = coefficient;
         }
-        Ok(Self { degree, monomials, intercept })
+        Ok(Self { degree, axes, monomials, intercept })
     }
 
     /// The height of the surface.
     #[must_use]
     pub fn predict(&self, place: [f64; 2]) -> f64 {
-        let terms = expand(place, self.degree);
+        let terms = expand(&self.axes, place, self.degree);
         self.monomials
             .iter()
             .zip(terms)
-            .fold(self.intercept, |sum, (m, term)| sum + m.coefficient * (term - m.mean) / m.deviation)
+            .fold(self.intercept, |sum, (monomial, term)| sum + monomial.coefficient * monomial.apply(term))
     }
 }
 
-fn expand([x, y]: [f64; 2], degree: u8) -> Vec<f64> {
+fn expand(axes: &[Standard; 2], place: [f64; 2], degree: u8) -> Vec<f64> {
+    let [x, y] = [axes[0].apply(place[0]), axes[1].apply(place[1])];
     let power = |base: f64, exponent: u8| (0..exponent).fold(1.0, |product, _| product * base);
     (1..=degree).flat_map(|total| (0..=total).map(move |j| power(x, total - j) * power(y, j))).collect()
 }

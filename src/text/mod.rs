@@ -1,5 +1,21 @@
-//! Delimited text: dialects, headers, located errors, formula-safe writing.
+//! Delimited text: dialects, records, located errors, formula-safe writing.
+//!
+//! Reading is a chain of streams, each of which knows one thing: [`Preview`] looks at the head of a stream without
+//! consuming it, [`Decoder`] turns any Unicode encoding into UTF-8, [`Dialect`] is guessed from the head, and
+//! [`Records`] cuts the stream into records that know their line. A file is never in memory as a whole.
 
+mod decoder;
+mod dialect;
+mod number;
+mod preview;
 mod problem;
+mod records;
+mod table;
 
-pub use problem::{Problem, Problems};
+pub use decoder::Decoder;
+pub use dialect::Dialect;
+pub use number::{is_missing, number, whole};
+pub use preview::Preview;
+pub use problem::{Problem, Problems, excerpt};
+pub use records::{Record, Records, State};
+pub use table::{Cell, Table};

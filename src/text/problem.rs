@@ -20,6 +20,22 @@ fn column_phrase(column: &str) -> String {
     if column.is_empty() { "whole line".to_owned() } else { format!("column {column}") }
 }
 
+impl Problem {
+    /// A problem with one cell or, with an empty `column`, with the whole line.
+    #[must_use]
+    pub fn new(line: u64, column: &str, text: &str, expected: impl Into<String>) -> Self {
+        Self { line, column: excerpt(column), text: excerpt(text), expected: expected.into() }
+    }
+}
+
+/// The text for a message: cut after 80 characters, control characters as blanks.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    let text = text.trim();
+    let cut: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(80).is_some() { cut + "…" } else { cut }
+}
+
 /// Problems of one file: all are counted, the first ones kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problems {
@@ -39,5 +55,26 @@ impl Problems {
         if self.kept.len() < Self::KEPT {
             self.kept.push(problem);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_reads_like_a_colleague() {
+        let problem = Problem::new(214, "nchannels", "auto", "is not a whole number; the row was left out");
+        assert_eq!(
+            problem.to_string(),
+            "line 214, column nchannels: \"auto\" is not a whole number; the row was left out"
+        );
+        assert_eq!(Problem::new(3, "", "a,b", "is cut").to_string(), "line 3, whole line: \"a,b\" is cut");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(excerpt(&"µ".repeat(81)).chars().count(), 81);
+        assert_eq!(excerpt("a\tb\0c"), "a b c");
     }
 }

@@ -1,8 +1,14 @@
 //! A sweep file becomes rows.
 
+use std::io::Read;
+
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Configuration, Workload};
+use super::{columns::Columns, row::RowReader};
+use crate::{
+    collective::{Configuration, Workload},
+    text::{Problems, Records, State},
+};
 
 /// One accepted data line of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,7 +19,8 @@ pub struct Row {
     pub line: u32,
     /// Collective, scale and size.
     pub workload: Workload,
-    /// What ran: algorithm, protocol, and channels as printed (256 + n where the print wrapped).
+    /// What ran: algorithm, protocol, and channels as printed (256 + n where the print wrapped). Algorithm and
+    /// protocol `None`, channels 0: the file does not say.
     pub ran: Configuration,
     /// In-place measurement.
     pub in_place: Option<Sample>,
@@ -30,7 +37,7 @@ pub struct Row {
 }
 
 /// What kind of run a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// A configuration was asked for (or the file does not say what was asked).
     Asked,
@@ -49,11 +56,102 @@ pub struct Marks {
     pub warp_speed: bool,
 }
 
+impl Marks {
+    /// The marks that either has.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            substituted: self.substituted || other.substituted,
+            wrapped_channels: self.wrapped_channels || other.wrapped_channels,
+            warp_speed: self.warp_speed || other.warp_speed,
+        }
+    }
+}
+
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Time of one operation in microseconds.
-    pub time_us: f64,
-    /// Bus bandwidth in GB/s as printed.
+    /// Time of one operation in microseconds; `None` where the file has busbw only.
+    pub time_us: Option<f64>,
+    /// Bus bandwidth in GB/s as printed, which can be 0 at tiny sizes; computed where the file has time only.
     pub busbw_gbps: f64,
+}
+
+/// What became of the lines of a file.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// Lines that were left out.
+    pub problems: Problems,
+    /// Accepted lines.
+    pub rows: u64,
+    /// Of those, runs of the library's default.
+    pub default_rows: u64,
+    /// Of those, runs of something else than what was asked for.
+    pub substituted_rows: u64,
+    /// Of those, rows whose channel count wrapped.
+    pub wrapped_rows: u64,
+    /// Of those, medians of several runs.
+    pub median_rows: u64,
+    /// Of those, rows of a file with requested columns that say nothing about what was asked or what ran.
+    pub unsaid_rows: u64,
+    /// The last line was accepted, has no line end, and its last cell counts: it may be cut.
+    pub may_be_cut: bool,
+    /// Reading stopped at [`MAX_ROWS`].
+    pub stopped: bool,
+}
+
+impl Reading {
+    fn count(&mut self, row: &Row, unsaid: bool) {
+        self.rows += 1;
+        self.default_rows += u64::from(row.kind == Kind::Default);
+        self.substituted_rows += u64::from(row.marks.substituted);
+        self.wrapped_rows += u64::from(row.marks.wrapped_channels);
+        self.median_rows += u64::from(row.repeats > 1);
+        self.unsaid_rows += u64::from(unsaid);
+    }
+}
+
+/// The most rows of a file.
+pub const MAX_ROWS: u64 = 5_000_000;
+
+/// Reads the records after the header into `rows`. Every thousand records `share_read` is asked which share of the
+/// file has been read, from which the memory for the rest is estimated.
+pub fn read_rows<R: Read>(
+    records: &mut Records<R>,
+    columns: &Columns,
+    file: u16,
+    rows: &mut Vec<Row>,
+    share_read: &mut dyn FnMut() -> f64,
+) -> Reading {
+    const EACH: u64 = 1024;
+    let mut reader = RowReader::new(columns, file);
+    let mut reading = Reading::default();
+    let mut share = 0.0;
+    while let Some(record) = records.next() {
+        if reading.rows == MAX_ROWS {
+            reading.stopped = true;
+            break;
+        }
+        match reader.row(&record) {
+            Ok(row) => {
+                reading.count(&row, reader.unsaid);
+                reading.may_be_cut = record.state() == State::Last && columns.reads_last_cell();
+                if rows.len() == rows.capacity() {
+                    rows.reserve_exact(room(reading.rows, share));
+                }
+                rows.push(row);
+            }
+            Err(problem) => reading.problems.push(problem),
+        }
+        if (reading.rows + reading.problems.count).is_multiple_of(EACH) {
+            share = share_read();
+        }
+    }
+    reading
+}
+
+/// How many rows to make room for. Doubling, as vectors do, would hold a large sweep three times for a moment.
+fn room(rows: u64, share: f64) -> usize {
+    let rest = if share > 0.0 { rows as f64 * (1.0 - share) / share * 1.02 } else { 0.0 };
+    (rest.min(MAX_ROWS as f64) as usize).max(rows as usize / 8).max(1024)
 }

@@ -1,0 +1,220 @@
+//! One file is opened: recognised, and read by the reader that knows it.
+
+use std::{
+    cell::Cell,
+    io::{self, Read},
+    rc::Rc,
+};
+
+use serde::Deserialize;
+
+use super::{
+    FileReport, Mapping, Outcome,
+    inflate::{Counted, Inflate, InflateError},
+    recognise::{self, Recognised},
+};
+use crate::{
+    progress::Progress,
+    text::{Decoder, Dialect, Preview, Records, excerpt},
+    tuning::{
+        columns::{Column, Columns},
+        read::{MAX_ROWS, Reading, Row, read_rows},
+    },
+};
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Rows of a sweep.
+    Rows(Vec<Row>),
+    /// The text of a model file: a JSON object whose `format` is `collectune-model`.
+    Model(String),
+    /// Nothing that can be used.
+    Nothing,
+}
+
+/// The longest model file.
+pub const MAX_MODEL_BYTES: u64 = 256 << 20;
+
+/// How much of a file is looked at to recognise it.
+const HEAD: usize = 64 * 1024;
+
+/// Opens one file: inflates gzip, decodes UTF-8 and UTF-16, recognises what it is from its content, and reads it as
+/// a stream. `size_bytes` is the size as dropped, for the progress; `id` is told in the report and stands, up to
+/// 65535, in [`Row::file`]. `mapping` says where a table with unknown headers has its columns; a sweep is read by
+/// its own headers.
+///
+/// Whatever the bytes are, the report says in words what became of them.
+///
+/// ```
+/// use collectune::{intake, progress::Silent};
+/// let text = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\n\
+///             all_reduce_perf,2,16,4096,0.2,TREE,LL,2\n";
+/// let (report, content) = intake::open(text.as_bytes(), "curve.csv", text.len() as u64, 0, None, &mut Silent);
+/// assert!(matches!(report.outcome, intake::Outcome::Loaded { rows: 1, .. }));
+/// assert!(matches!(content, intake::Content::Rows(rows) if rows.len() == 1));
+/// ```
+pub fn open(
+    source: impl Read,
+    name: &str,
+    size_bytes: u64,
+    id: u32,
+    mapping: Option<&Mapping>,
+    progress: &mut dyn Progress,
+) -> (FileReport, Content) {
+    let bytes_read = Rc::new(Cell::new(0));
+    let source = Counted { input: source, count: Rc::clone(&bytes_read) };
+    let doing = format!("Reading {}", excerpt(name));
+    let mut share_read = || {
+        let read = bytes_read.get().min(size_bytes);
+        progress.report(&doing, read, size_bytes);
+        if size_bytes == 0 { 1.0 } else { read as f64 / size_bytes as f64 }
+    };
+    share_read();
+    let file = u16::try_from(id).unwrap_or(u16::MAX);
+    let read = read(source, file, mapping, &mut share_read);
+    share_read();
+    let (outcome, content) =
+        read.unwrap_or_else(|why| (Outcome::Refused(format!("{} {why}.", excerpt(name))), Content::Nothing));
+    (FileReport { id, name: name.to_owned(), size_bytes, outcome }, content)
+}
+
+/// The error is a sentence without its subject and its full stop.
+type Opened = Result<(Outcome, Content), String>;
+
+fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mut dyn FnMut() -> f64) -> Opened {
+    let source = Preview::new(source, HEAD);
+    let packed = source.head().starts_with(b"\x1F\x8B");
+    let source: Box<dyn Read + '_> = if packed { Box::new(Inflate::new(source)) } else { Box::new(source) };
+    let source = Preview::new(source, HEAD);
+    if let Some(why) = source.error().and_then(fatal) {
+        return Err(why);
+    }
+    match source.head() {
+        [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
+        head => {
+            if let Some(what) = recognise::binary(head) {
+                return Err(format!("is {what}"));
+            }
+        }
+    }
+    let text = Preview::new(Decoder::new(source), HEAD);
+    let dialect = Dialect::sniff(text.head());
+    let columns = match recognise::text(text.head(), dialect)? {
+        Recognised::Json => return read_model(text),
+        Recognised::Sweep(columns) => columns,
+        Recognised::Unknown(request) => match mapping {
+            None => return Ok((Outcome::NeedsMapping(request), Content::Nothing)),
+            Some(mapping) => Columns::mapped(&request.headers, &mapping.columns)
+                .map_err(|error| format!("can't be read with these columns: {error}"))?,
+        },
+    };
+    let mut records = Records::new(text, dialect);
+    records.skip_comments();
+    records.next();
+    let mut rows = Vec::new();
+    let reading = read_rows(&mut records, &columns, file, &mut rows, share_read);
+    if let Some(why) = records.error().and_then(fatal) {
+        return Err(why);
+    }
+    if reading.stopped {
+        return Err(format!("has more than {MAX_ROWS} rows; split it by collective or by scale"));
+    }
+    let mut notes = notes(&reading);
+    if let Some(error) = records.error() {
+        notes.insert(0, format!("{error}: what stands before line {} was read", records.line()));
+    }
+    let outcome = Outcome::Loaded {
+        format: format(&columns, &reading, mapping.is_some()),
+        rows: reading.rows,
+        default_rows: reading.default_rows,
+        problems: reading.problems,
+        notes,
+    };
+    Ok((outcome, Content::Rows(rows)))
+}
+
+/// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.
+fn fatal(error: &io::Error) -> Option<String> {
+    match InflateError::of(error) {
+        Some(InflateError::Truncated | InflateError::Damaged) => None,
+        Some(error) => Some(format!("was not read: {error}")),
+        None => Some(format!("can't be read: {error}")),
+    }
+}
+
+fn read_model(text: impl Read) -> Opened {
+    #[derive(Deserialize)]
+    struct Tag {
+        format: Option<serde_json::Value>,
+    }
+    let mut json = String::new();
+    let length = text.take(MAX_MODEL_BYTES + 1).read_to_string(&mut json);
+    let length = length.map_err(|error| format!("can't be read: {error}"))?;
+    if length as u64 > MAX_MODEL_BYTES {
+        return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
+    }
+    match serde_json::from_str(&json) {
+        Ok(Tag { format: Some(format) }) if format == "collectune-model" => {
+            let outcome = Outcome::Loaded {
+                format: "saved model".to_owned(),
+                rows: 0,
+                default_rows: 0,
+                problems: Default::default(),
+                notes: Vec::new(),
+            };
+            Ok((outcome, Content::Model(json)))
+        }
+        Ok(_) => Err("is JSON, but no model that was saved here; drop a sweep's CSV or a saved model".to_owned()),
+        Err(error) => Err(format!("begins like JSON, but is none: {error}")),
+    }
+}
+
+/// What kind of sweep it is, in words.
+fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
+    if mapped {
+        return "table with mapped columns".to_owned();
+    }
+    let form = if !columns.has(Column::TimeIp) && !columns.has(Column::TimeOop) {
+        "bus bandwidths only"
+    } else if columns.has(Column::NRepeats) && reading.median_rows > 0 {
+        "medians with spread"
+    } else if columns.has(Column::RequestedAlgo) {
+        "with what was requested"
+    } else {
+        "older form"
+    };
+    format!("rccl-sweep CSV, {form}")
+}
+
+/// What the reader wants said about the rows it took.
+fn notes(reading: &Reading) -> Vec<String> {
+    let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let mut notes = Vec::new();
+    if reading.rows == 0 {
+        notes.push("No line could be used".to_owned());
+    }
+    if reading.substituted_rows > 0 {
+        let (rows, n) = (rows(reading.substituted_rows), reading.substituted_rows);
+        let verb = if n == 1 { "is a run" } else { "are runs" };
+        notes.push(format!("{rows} {verb} of something else than what was asked for: listed as what ran"));
+    }
+    if reading.wrapped_rows > 0 {
+        notes.push(format!(
+            "{} with a negative number of channels n, read as 256 + n and marked: not recommended unasked",
+            rows(reading.wrapped_rows)
+        ));
+    }
+    if reading.unsaid_rows > 0 {
+        notes.push(format!(
+            "{} say nothing about what was asked for or what ran, as in a merge with a file of the older form: read as \
+             runs that were asked for, not as runs of the default",
+            rows(reading.unsaid_rows)
+        ));
+    }
+    if reading.may_be_cut {
+        notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,197 @@
+//! What a file is, told from its first bytes.
+
+use super::{MappingRequest, WantedColumn};
+use crate::{
+    collective::{Algorithm, Collective, Protocol},
+    text::{Dialect, Records, excerpt, is_missing, whole},
+    tuning::columns::{Column, Columns, ColumnsError},
+};
+
+/// Lines shown to map columns by, and looked at to guess them.
+const SAMPLE: usize = 20;
+/// The most columns of a table.
+const WIDEST: usize = 1024;
+
+/// A text that can be read.
+#[derive(Debug)]
+pub(super) enum Recognised {
+    /// A sweep by its headers.
+    Sweep(Columns),
+    /// A JSON object.
+    Json,
+    /// A table of something else, or of a sweep in other words.
+    Unknown(MappingRequest),
+}
+
+/// What the first bytes say that this is, when it is no text.
+pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
+    const MAGICS: [(&[u8], &str); 14] = [
+        (b"PK\x03\x04", "a zip archive (or an Excel workbook); unpack it, or save the sheet as CSV"),
+        (b"PK\x05\x06", "an empty zip archive"),
+        (b"PAR1", "a Parquet file; save it as CSV"),
+        (b"\x89PNG", "an image"),
+        (b"\xFF\xD8\xFF", "an image"),
+        (b"GIF8", "an image"),
+        (b"%PDF", "a PDF; drop the table that it was made from"),
+        (b"\xD0\xCF\x11\xE0", "an old Excel workbook; save the sheet as CSV"),
+        (b"\x28\xB5\x2F\xFD", "a Zstandard archive; inflate it, or pack it with gzip"),
+        (b"BZh", "a bzip2 archive; inflate it, or pack it with gzip"),
+        (b"\xFD7zXZ\0", "an xz archive; inflate it, or pack it with gzip"),
+        (b"7z\xBC\xAF", "a 7-Zip archive; unpack it"),
+        (b"SQLite format 3\0", "a SQLite database; export the table as CSV"),
+        (b"\x1F\x8B", "a gzip file inside a gzip file; inflate it once"),
+    ];
+    if let Some((_, what)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(what);
+    }
+    if head.starts_with(b"\x7FELF") || head.starts_with(b"MZ\x90\0") || head.starts_with(b"\0asm") {
+        return Some("a program");
+    }
+    if head.len() > 262 && &head[257..262] == b"ustar" {
+        return Some("a tar archive; unpack it");
+    }
+    let nuls = |odd: usize| head.iter().skip(odd).step_by(2).filter(|b| **b == 0).count() * 4 > head.len();
+    if head.len() > 16 && (nuls(0) != nuls(1)) {
+        return Some("text in UTF-16 without a byte order mark; save it as UTF-8");
+    }
+    if head.contains(&0) { Some("a binary file, not a table") } else { None }
+}
+
+/// Recognises a text by its beginning (UTF-8, without a byte order mark). The error is the sentence for the user,
+/// without its subject.
+pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> {
+    if head.trim_ascii().is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if head.trim_ascii_start().starts_with(b"{") {
+        return Ok(Recognised::Json);
+    }
+    let mut records = Records::new(head, dialect);
+    records.skip_comments();
+    let headers: Vec<String> = match records.next() {
+        Some(record) if record.len() > WIDEST => return Err(format!("has more than {WIDEST} columns")),
+        Some(record) => record.cells().map(str::to_owned).collect(),
+        None => Vec::new(),
+    };
+    let columns = Columns::from_headers(&headers);
+    if headers.len() < 2 || columns.is_err() {
+        if let Some(what) = known_text(head, &headers) {
+            return Err(format!("is {what}"));
+        }
+    }
+    if headers.len() < 2 {
+        return Err(
+            "is not a table: a header line and lines of as many cells, separated by commas, tabs or semicolons, \
+                    were expected"
+                .to_owned(),
+        );
+    }
+    let mut sample: Vec<Vec<String>> = Vec::new();
+    let mut lines = 0;
+    while let Some(record) = records.next()
+        && lines < SAMPLE
+    {
+        lines += 1;
+        if record.len() == headers.len() {
+            sample.push(record.cells().map(excerpt).collect());
+        }
+    }
+    if lines == 0 {
+        return Err("has a header and no data lines".to_owned());
+    }
+    match columns {
+        Ok(columns) => Ok(Recognised::Sweep(columns)),
+        Err(_) if sample.len() * 2 < lines => {
+            Err("is not a table: its lines have different numbers of cells".to_owned())
+        }
+        Err(_)
+            if headers.iter().any(|h| Collective::parse(h).is_some()) && headers.iter().any(|h| whole(h).is_some()) =>
+        {
+            Err(format!("has no header line; put one on top that names the columns, like {}", EXAMPLE_HEADER))
+        }
+        Err(error) => Ok(Recognised::Unknown(request(headers, sample, &error))),
+    }
+}
+
+const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels";
+
+/// Texts of the same trade that hold no sweep.
+fn known_text(head: &[u8], headers: &[String]) -> Option<String> {
+    let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
+    let tables: [(&[&str], &str); 5] = [
+        (&["avg_busbw", "max_busbw", "status"], "rccl-sweep's summary of runs, without sizes"),
+        (&["hotspot_start_bytes", "hotspot_end_bytes"], "a report of hotspots"),
+        (&["winner_busbw", "predicted_gain_pct"], "a list of predicted gains"),
+        (&["def_runs", "cfg_runs"], "the comparison of a configuration with the default"),
+        (&["utc_start", "phase", "duration_s"], "a list of launches"),
+    ];
+    const INSTEAD: &str = "drop the sweep itself (metrics.csv, merged_metrics.csv)";
+    if let Some((_, what)) = tables.iter().find(|(names, _)| has(names)) {
+        return Some(format!("{what}; {INSTEAD}"));
+    }
+    let text = String::from_utf8_lossy(head);
+    if ["# nThread ", "# nccl-tests version", "NCCL INFO ", "# Out of bounds values"].iter().any(|m| text.contains(m)) {
+        return Some(format!("a log of nccl-tests, not a table; {INSTEAD}"));
+    }
+    let is_rule = |line: &str| {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        cells.len() >= 8
+            && Collective::parse(cells[0]).is_some()
+            && [1, 2, 5].iter().all(|c| whole(cells[*c]).is_some())
+            && Algorithm::parse(cells[3]).is_some() | (cells[3] == "-1")
+    };
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
+    if is_rule(first) {
+        return Some(format!("a tuner's conf; {INSTEAD}"));
+    }
+    if first.trim_start().to_ascii_lowercase().starts_with("<!doctype html") || first.trim_start().starts_with("<html")
+    {
+        return Some("a web page, not a table: was the download page saved instead of the file?".to_owned());
+    }
+    None
+}
+
+/// Asks which header stands for which column, with a guess by name, then by content.
+fn request(headers: Vec<String>, sample: Vec<Vec<String>>, error: &ColumnsError) -> MappingRequest {
+    let mut taken = Vec::new();
+    let mut guesses = vec![None; Column::ALL.len()];
+    for (guess, column) in guesses.iter_mut().zip(Column::ALL) {
+        *guess = column.guess(&headers).filter(|index| !taken.contains(index));
+        taken.extend(*guess);
+    }
+    for (guess, column) in guesses.iter_mut().zip(Column::ALL) {
+        if guess.is_none() {
+            *guess = (0..headers.len()).find(|index| !taken.contains(index) && looks_like(*column, *index, &sample));
+            taken.extend(*guess);
+        }
+    }
+    let wanted = Column::ALL
+        .iter()
+        .zip(guesses)
+        .map(|(column, guess)| WantedColumn {
+            name: column.name().to_owned(),
+            meaning: column.meaning().to_owned(),
+            needed: column.is_needed(),
+            guess,
+        })
+        .collect();
+    MappingRequest { problem: error.to_string(), headers, sample, wanted }
+}
+
+/// All cells of a column are what stands in a column of a sweep, as far as that can be told.
+fn looks_like(column: Column, index: usize, sample: &[Vec<String>]) -> bool {
+    let mut cells = sample.iter().map(|row| row[index].as_str()).filter(|c| !is_missing(c)).peekable();
+    if cells.peek().is_none() {
+        return false;
+    }
+    match column {
+        Column::Collective => cells.all(|c| Collective::parse(c).is_some()),
+        Column::Algo => cells.all(|c| Algorithm::parse(c.trim_end_matches('*')).is_some()),
+        Column::Proto => cells.all(|c| Protocol::parse(c).is_some()),
+        Column::SizeBytes => {
+            let sizes: Vec<_> = cells.map(|c| whole(c).filter(|n| *n >= 4 && n % 4 == 0)).collect();
+            sizes.iter().all(Option::is_some) && sizes.iter().flatten().any(|n| *n >= 4096)
+        }
+        _ => false,
+    }
+}

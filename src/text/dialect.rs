@@ -1,0 +1,78 @@
+//! How a table is delimited, guessed from its head.
+
+use super::{Records, State};
+
+/// How many lines a guess looks at.
+const LINES: usize = 20;
+
+/// How a table is written. Quotes are `"`, doubled inside quotes; lines end with LF, CRLF or CR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// Stands between cells: comma, tab or semicolon.
+    pub delimiter: u8,
+    /// Ends lines: LF (a CR before it is dropped), or CR in a file without any LF.
+    pub line_end: u8,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { delimiter: b',', line_end: b'\n' }
+    }
+}
+
+impl Dialect {
+    /// Guesses from the first bytes of a text: the delimiter by which the most lines are as wide as the first one.
+    ///
+    /// ```
+    /// use collectune::text::Dialect;
+    /// assert_eq!(Dialect::sniff(b"algo;proto\r\nRING;LL\r\n").delimiter, b';');
+    /// ```
+    #[must_use]
+    pub fn sniff(head: &[u8]) -> Self {
+        let line_end = if head.contains(&b'\n') || !head.contains(&b'\r') { b'\n' } else { b'\r' };
+        let candidates = [b',', b'\t', b';'].map(|delimiter| Self { delimiter, line_end });
+        let mut best = (Self { line_end, ..Self::default() }, (0, 1));
+        for dialect in candidates {
+            let fit = dialect.fit(head);
+            if fit.1 > 1 && fit > best.1 {
+                best = (dialect, fit);
+            }
+        }
+        best.0
+    }
+
+    /// How many of the first lines are as wide as the first one, and that width.
+    fn fit(self, head: &[u8]) -> (usize, usize) {
+        let mut records = Records::new(head, self);
+        let (mut fitting, mut width) = (0, 0);
+        for _ in 0..LINES {
+            match records.next() {
+                Some(record) if fitting == 0 => (fitting, width) = (1, record.len()),
+                Some(record) if record.len() == width && record.state() != State::OpenQuote => fitting += 1,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        (fitting, width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delimiters_and_line_ends() {
+        for (head, delimiter, line_end) in [
+            ("a,b\n1,2\n", b',', b'\n'),
+            ("a\tb,c\r\n1\t2\r\n", b'\t', b'\n'),
+            ("a;b\n0,5;1,5\n0,7;2,5\n", b';', b'\n'),
+            ("\"a;b\",c\n\"1;2\",3\n", b',', b'\n'),
+            ("a,b\r1,2\r", b',', b'\r'),
+            ("one word", b',', b'\n'),
+            ("", b',', b'\n'),
+        ] {
+            assert_eq!(Dialect::sniff(head.as_bytes()), Dialect { delimiter, line_end }, "{head:?}");
+        }
+    }
+}

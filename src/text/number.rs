@@ -1,0 +1,118 @@
+//! Cells become numbers.
+
+/// Reads a finite number as tables print it: `8.2`, `+8.2`, `-1`, `1.2e+04`, `110322.0`, `.5`. Blanks around it do
+/// not matter; `nan`, `inf` and everything else is no number.
+///
+/// ```
+/// use collectune::text::number;
+/// assert_eq!(number(" +8.2 "), Some(8.2));
+/// assert_eq!(number("nan"), None);
+/// assert_eq!(number("1,5"), None);
+/// ```
+#[must_use]
+pub fn number(cell: &str) -> Option<f64> {
+    let cell = cell.trim();
+    // Rust also reads `inf`, `infinity` and `nan`, which begin with a letter after the sign.
+    let begins = cell.bytes().find(|b| !matches!(b, b'+' | b'-'))?;
+    if !begins.is_ascii_digit() && begins != b'.' {
+        return None;
+    }
+    cell.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// Reads a whole number, also as `2.0` or `1e3`; exact up to 2⁵³.
+///
+/// ```
+/// use collectune::text::whole;
+/// assert_eq!(whole("2.0"), Some(2));
+/// assert_eq!(whole("-88"), Some(-88));
+/// assert_eq!(whole("2.5"), None);
+/// ```
+#[must_use]
+pub fn whole(cell: &str) -> Option<i64> {
+    let cell = cell.trim();
+    if let Ok(n) = cell.parse() {
+        return Some(n);
+    }
+    let n = number(cell)?;
+    (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64)
+}
+
+/// The cell says that there is no value: blank, `N/A`, `NA`, `nan`, `null`, `none`, `-`.
+#[must_use]
+pub fn is_missing(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.is_empty() || ["n/a", "na", "nan", "null", "none", "-"].iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (cell, value) in [
+            ("0.02", 0.02),
+            ("+8.2", 8.2),
+            ("110322.0", 110_322.0),
+            ("1.2e+04", 12_000.0),
+            ("1E-3", 0.001),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("-0", 0.0),
+            ("\t7\r", 7.0),
+        ] {
+            assert_eq!(number(cell), Some(value), "{cell:?}");
+        }
+        for cell in [
+            "",
+            " ",
+            "+",
+            "-",
+            ".",
+            "inf",
+            "-inf",
+            "+Infinity",
+            "nan",
+            "-nan",
+            "NaN",
+            "1e999",
+            "0x10",
+            "1_000",
+            "1,000",
+            "12 us",
+            "--1",
+            "+-1",
+            "1.2.3",
+            "١",
+            "e5",
+            "'1",
+        ] {
+            assert_eq!(number(cell), None, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        for (cell, value) in [
+            ("16", 16),
+            ("+16", 16),
+            ("2.0", 2),
+            ("-88.0", -88),
+            ("1e3", 1000),
+            ("9007199254740992.0", 1 << 53),
+            ("9223372036854775807", i64::MAX),
+        ] {
+            assert_eq!(whole(cell), Some(value), "{cell:?}");
+        }
+        for cell in ["2.5", "1e300", "18446744073709551615", "", "auto", "nan"] {
+            assert_eq!(whole(cell), None, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn missing_values() {
+        assert!(["", "  ", "N/A", "n/a", "NaN", "None", "-"].iter().all(|c| is_missing(c)));
+        assert!(!["0", "-1", "nano", "RING"].iter().any(|c| is_missing(c)));
+    }
+}

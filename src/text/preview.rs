@@ -1,0 +1,76 @@
+//! The head of a stream, looked at before the stream is read.
+
+use std::io::{self, Read};
+
+/// A stream whose first bytes are known before it is read.
+///
+/// ```
+/// use std::io::Read;
+/// use collectune::text::Preview;
+/// let mut preview = Preview::new(&b"collective,size_bytes"[..], 10);
+/// assert_eq!(preview.head(), b"collective");
+/// let mut all = String::new();
+/// preview.read_to_string(&mut all)?;
+/// assert_eq!(all, "collective,size_bytes");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Preview<R> {
+    head: Vec<u8>,
+    read: usize,
+    /// An error met while looking ahead; it is told when reading reaches it.
+    error: Option<io::Error>,
+    rest: R,
+}
+
+impl<R: Read> Preview<R> {
+    /// Looks at up to `limit` bytes. An error while looking ahead is kept until reading gets there.
+    pub fn new(mut rest: R, limit: usize) -> Self {
+        let mut head = vec![0; limit];
+        let (mut filled, mut error) = (0, None);
+        while filled < limit {
+            match rest.read(&mut head[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    error = Some(e);
+                    break;
+                }
+            }
+        }
+        head.truncate(filled);
+        Self { head, read: 0, error, rest }
+    }
+
+    /// The first bytes, as many as there were up to the limit.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Leaves out the first `bytes` of the head when reading.
+    pub(super) fn skip_head(&mut self, bytes: usize) {
+        self.read = bytes.min(self.head.len());
+    }
+
+    /// The error that ended the look ahead, if one did.
+    #[must_use]
+    pub fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+}
+
+impl<R: Read> Read for Preview<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read < self.head.len() {
+            let n = (&self.head[self.read..]).read(buffer)?;
+            self.read += n;
+            return Ok(n);
+        }
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => self.rest.read(buffer),
+        }
+    }
+}

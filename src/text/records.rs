@@ -1,0 +1,446 @@
+//! A stream of text is cut into records.
+
+use std::{
+    io::{self, Read},
+    ops::Range,
+};
+
+use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+use memchr::{memchr, memchr_iter};
+
+use super::Dialect;
+
+/// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
+///
+/// A record is a line. A quoted cell may go on over further lines, as long as those have fewer delimiters than a
+/// record has: a line with enough of them is a record of its own, and the quote before it was a stray one, which
+/// costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
+/// read as U+FFFD.
+///
+/// ```
+/// use collectune::text::{Dialect, Records};
+/// let mut records = Records::new(&b"algo,proto\nRING,\"LL\"\n"[..], Dialect::default());
+/// assert_eq!(records.next().map(|r| r.cells().collect::<Vec<_>>().join("|")).as_deref(), Some("algo|proto"));
+/// let second = records.next().expect("there is one");
+/// assert_eq!((second.line(), second.get(1)), (2, Some("LL")));
+/// ```
+#[derive(Debug)]
+pub struct Records<R> {
+    input: R,
+    dialect: Dialect,
+    /// Bytes that were read; those before `start` are done with.
+    buffer: Vec<u8>,
+    start: usize,
+    ended: bool,
+    error: Option<io::Error>,
+    /// The rest of a line that was too long comes next.
+    skipping: bool,
+    /// Number of the line that begins at `start`, from 1.
+    line: u64,
+    /// Cells of the first record.
+    width: Option<usize>,
+    splitter: Splitter,
+}
+
+/// One record.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    text: &'a str,
+    ends: &'a [usize],
+    raw: &'a [u8],
+    line: u64,
+    state: State,
+}
+
+/// What can be said of a record's form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It ends with a line end.
+    Whole,
+    /// The input ends with it, without a line end: it may be cut.
+    Last,
+    /// The input broke off in it, by the error that [`Records::error`] has.
+    Broken,
+    /// A quote is opened and not closed.
+    OpenQuote,
+    /// It has more than [`Records::LONGEST`] bytes or [`Records::WIDEST`] cells: only its beginning is here.
+    TooLong,
+}
+
+/// A line in the buffer, relative to its start.
+struct Line {
+    /// Without the line end.
+    content: Range<usize>,
+    /// Where the next line begins.
+    next: usize,
+    state: State,
+}
+
+impl<R: Read> Records<R> {
+    /// The most bytes of a record.
+    pub const LONGEST: usize = 64 * 1024;
+    /// The most cells of a record.
+    pub const WIDEST: usize = 4096;
+
+    /// Reads `input` (UTF-8, without a byte order mark: see [`Decoder`](super::Decoder)) in the given dialect.
+    pub fn new(input: R, dialect: Dialect) -> Self {
+        Self {
+            input,
+            dialect,
+            buffer: Vec::new(),
+            start: 0,
+            ended: false,
+            error: None,
+            skipping: false,
+            line: 1,
+            width: None,
+            splitter: Splitter::new(dialect),
+        }
+    }
+
+    /// What ended the input, if it was no ordinary end.
+    #[must_use]
+    pub fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
+    }
+
+    /// Number of the line that comes next, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Passes over blank lines and lines that begin with `#`; to be called before the first record.
+    pub fn skip_comments(&mut self) {
+        while let Some(line) = self.line_at(0)
+            && line.state == State::Whole
+            && matches!(self.buffer[self.start..][line.content].trim_ascii_start(), [] | [b'#', ..])
+        {
+            self.start += line.next;
+            self.line += 1;
+        }
+    }
+
+    /// The next record; `None` at the end of the input or at an error, which [`Self::error`] then has. What was
+    /// read before the error is delivered first.
+    #[expect(clippy::should_implement_trait, reason = "a record borrows from the stream")]
+    pub fn next(&mut self) -> Option<Record<'_>> {
+        self.skip_rest_of_line();
+        loop {
+            let line = self.line_at(0)?;
+            let number = self.line;
+            if self.buffer[self.start..][line.content.clone()].trim_ascii().is_empty() && line.state == State::Whole {
+                self.start += line.next;
+                self.line += 1;
+                continue;
+            }
+            let (end, state) = self.split(&line);
+            let begin = self.start;
+            let raw = begin..begin + end.content.end;
+            self.start += end.next;
+            if self.splitter.is_blank() && state != State::TooLong {
+                continue;
+            }
+            self.width.get_or_insert(self.splitter.count);
+            let (text, ends) = self.splitter.cells();
+            return Some(Record { text, ends, raw: &self.buffer[raw], line: number, state });
+        }
+    }
+
+    /// Splits the record that begins with `first`; answers its last line and what became of it.
+    fn split(&mut self, first: &Line) -> (Line, State) {
+        self.splitter.reset();
+        let complete = self.splitter.feed(&self.buffer[self.start..][first.content.clone()]);
+        let alone = Line { content: first.content.clone(), ..*first };
+        if first.state == State::TooLong || self.splitter.count >= Self::WIDEST {
+            self.skipping = first.state == State::TooLong;
+            self.line += u64::from(!self.skipping);
+            return (alone, State::TooLong);
+        }
+        if complete {
+            self.line += 1;
+            return (alone, first.state);
+        }
+        let mut next = first.next;
+        let mut lines = 1;
+        while let Some(line) = self.line_at(next)
+            && line.state != State::TooLong
+            && line.next <= Self::LONGEST
+        {
+            let content = &self.buffer[self.start..][line.content.clone()];
+            let width = memchr_iter(self.dialect.delimiter, content).count() + 1;
+            if self.width.is_none_or(|w| width >= w) {
+                break;
+            }
+            lines += 1;
+            next = line.next;
+            if self.splitter.feed(content) {
+                if Some(self.splitter.count) == self.width {
+                    self.line += lines;
+                    let state = line.state;
+                    return (line, state);
+                }
+                break;
+            }
+        }
+        self.splitter.reset();
+        self.splitter.feed(&self.buffer[self.start..][first.content.clone()]);
+        self.line += 1;
+        (alone, State::OpenQuote)
+    }
+
+    /// The line that begins `skip` bytes after the start, which is as far as the buffer is read for it.
+    fn line_at(&mut self, skip: usize) -> Option<Line> {
+        let mut searched = skip;
+        loop {
+            let window = &self.buffer[self.start..];
+            let found = memchr(self.dialect.line_end, &window[searched..]).map(|at| searched + at);
+            let line = |end: usize, next, state| {
+                let end = if window[skip..end].ends_with(b"\r") { end - 1 } else { end };
+                Some(Line { content: skip..end, next, state })
+            };
+            match found {
+                Some(end) if end - skip <= Self::LONGEST => return line(end, end + 1, State::Whole),
+                None if window.len() - skip <= Self::LONGEST => {}
+                _ => return line(skip + Self::LONGEST, skip + Self::LONGEST, State::TooLong),
+            }
+            let end = window.len();
+            searched = end;
+            if !self.fill() {
+                let window = &self.buffer[self.start..];
+                return (end > skip).then(|| Line {
+                    content: skip..end - usize::from(window[skip..end].ends_with(b"\r")),
+                    next: end,
+                    state: if self.error.is_some() { State::Broken } else { State::Last },
+                });
+            }
+        }
+    }
+
+    /// Passes over what is left of a line that was too long.
+    fn skip_rest_of_line(&mut self) {
+        while self.skipping {
+            let window = &self.buffer[self.start..];
+            if let Some(end) = memchr(self.dialect.line_end, window) {
+                self.start += end + 1;
+                self.line += 1;
+                self.skipping = false;
+            } else {
+                self.start = self.buffer.len();
+                self.skipping = self.fill();
+            }
+        }
+    }
+
+    /// Reads more; false at the end.
+    fn fill(&mut self) -> bool {
+        const CHUNK: usize = 64 * 1024;
+        if self.ended {
+            return false;
+        }
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let kept = self.buffer.len();
+        self.buffer.resize(kept + CHUNK, 0);
+        let read = loop {
+            match self.input.read(&mut self.buffer[kept..]) {
+                Ok(n) => break n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.error = Some(e);
+                    break 0;
+                }
+            }
+        };
+        self.buffer.truncate(kept + read);
+        self.ended = read == 0;
+        !self.ended
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Its (first) line in the file, from 1.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// What can be said of its form.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// How many cells it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// It has no cells; the records of [`Records`] always have one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// A cell, without blanks around it.
+    #[must_use]
+    pub fn get(&self, cell: usize) -> Option<&'a str> {
+        let end = *self.ends.get(cell)?;
+        let begin = if cell == 0 { 0 } else { self.ends[cell - 1] };
+        Some(self.text.get(begin..end)?.trim())
+    }
+
+    /// All cells, without blanks around them.
+    pub fn cells(&self) -> impl Iterator<Item = &'a str> {
+        let record = *self;
+        (0..self.len()).filter_map(move |cell| record.get(cell))
+    }
+
+    /// The beginning of the line as it stands in the file.
+    #[must_use]
+    pub fn excerpt(&self) -> String {
+        super::excerpt(&String::from_utf8_lossy(&self.raw[..self.raw.len().min(400)]))
+    }
+}
+
+/// Splits lines into cells.
+#[derive(Debug)]
+struct Splitter {
+    core: csv_core::Reader,
+    line_end: u8,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    written: usize,
+    count: usize,
+}
+
+impl Splitter {
+    fn new(dialect: Dialect) -> Self {
+        let line_end = dialect.line_end;
+        let core = ReaderBuilder::new().delimiter(dialect.delimiter).terminator(Terminator::Any(line_end)).build();
+        Self { core, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+    }
+
+    fn reset(&mut self) {
+        self.core.reset();
+        (self.written, self.count) = (0, 0);
+    }
+
+    /// Takes a line; true when the record ends with it, false when a quote is open.
+    fn feed(&mut self, line: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(line);
+        // An empty input would mean the end to the splitter.
+        (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
+    }
+
+    fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
+        loop {
+            let (result, read, written, ended) =
+                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
+            input = &input[read..];
+            self.written += written;
+            self.count += ended;
+            match result {
+                ReadRecordResult::InputEmpty => return false,
+                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull if self.ends.len() < Records::<io::Empty>::WIDEST => {
+                    self.ends.resize(self.ends.len() * 2, 0);
+                }
+                ReadRecordResult::OutputEndsFull | ReadRecordResult::Record | ReadRecordResult::End => return true,
+            }
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        self.text[..self.written].trim_ascii().is_empty()
+    }
+
+    fn cells(&self) -> (&str, &[usize]) {
+        // Whole characters went in, and cells are cut at ASCII characters only.
+        (std::str::from_utf8(&self.text[..self.written]).unwrap_or_default(), &self.ends[..self.count])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Vec<(u64, State, Vec<String>)> {
+        let mut records = Records::new(text, Dialect::default());
+        let mut all = Vec::new();
+        while let Some(record) = records.next() {
+            all.push((record.line(), record.state(), record.cells().map(str::to_owned).collect()));
+        }
+        all
+    }
+
+    fn row(line: u64, state: State, cells: &str) -> (u64, State, Vec<String>) {
+        (line, state, cells.split('|').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn plain_quoted_and_blank() {
+        use State::{Last, Whole};
+        assert_eq!(
+            read(b"a, b ,c\r\n\r\n\"1,5\",\"say \"\"hi\"\"\",\r\n , ,\n  \n3,4"),
+            [row(1, Whole, "a|b|c"), row(3, Whole, "1,5|say \"hi\"|"), row(6, Last, "3|4")]
+        );
+        assert_eq!(read(b""), []);
+        assert_eq!(read(b"\n\n"), []);
+        assert_eq!(read(b"a\xFFb,\xC3"), [row(1, Last, "a\u{FFFD}b|\u{FFFD}")]);
+    }
+
+    #[test]
+    fn a_quoted_cell_goes_on_over_lines() {
+        use State::Whole;
+        assert_eq!(
+            read(b"a,b,c\n1,\"two\n\nlines\",3\n4,5,6\n"),
+            [row(1, Whole, "a|b|c"), row(2, Whole, "1|two\n\nlines|3"), row(5, Whole, "4|5|6")]
+        );
+    }
+
+    #[test]
+    fn a_stray_quote_costs_one_line() {
+        let all = read(b"a,b,c\n1,\"2,3\n4,\"5,6\n7,8,9\n1,\"2\n,3\n");
+        let seen: Vec<_> = all.iter().map(|(line, state, _)| (*line, *state)).collect();
+        use State::{OpenQuote, Whole};
+        assert_eq!(seen, [(1, Whole), (2, OpenQuote), (3, OpenQuote), (4, Whole), (5, OpenQuote), (6, Whole)]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_passed_over() {
+        let long = [b"a,b\n", "x".repeat(200_000).as_bytes(), b"\n1,2\n"].concat();
+        let all = read(&long);
+        assert_eq!(
+            all.iter().map(|r| (r.0, r.1)).collect::<Vec<_>>(),
+            [(1, State::Whole), (2, State::TooLong), (3, State::Whole)]
+        );
+        let wide = ",".repeat(5000).replace(',', "1,") + "\n1\n";
+        assert_eq!(read(wide.as_bytes()).iter().map(|r| r.1).collect::<Vec<_>>(), [State::TooLong, State::Whole]);
+    }
+
+    #[test]
+    fn comments_before_the_header() {
+        let mut records = Records::new(&b"# simulated\n\n#\na,b\n"[..], Dialect::default());
+        records.skip_comments();
+        assert_eq!(records.next().map(|r| (r.line(), r.len())), Some((4, 2)));
+    }
+
+    #[test]
+    fn an_error_comes_after_what_was_read() {
+        struct Broken;
+        impl Read for Broken {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("gone"))
+            }
+        }
+        let mut records = Records::new((&b"a,b\n1,2\n3"[..]).chain(Broken), Dialect::default());
+        let mut lines = 0;
+        while records.next().is_some() {
+            lines += 1;
+        }
+        assert_eq!(lines, 3);
+        assert!(records.error().is_some());
+    }
+}

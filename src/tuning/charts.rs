@@ -1,0 +1,232 @@
+//! The workbench's charts, as data.
+
+use super::{
+    features::Ask,
+    recommend::Advisor,
+    result::{Group, Recommendation, Support},
+    validate::Validation,
+    wording,
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    learn::LearnError,
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    units::{Size, percent, significant},
+};
+
+fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
+    Axis { label: label.to_owned(), quantity, spacing }
+}
+
+fn series(name: &str, colour: Colour, mark: Mark, points: Vec<Point>) -> Series {
+    Series { name: name.to_owned(), colour, mark, points }
+}
+
+fn place(collective: Collective, scale: Scale) -> String {
+    format!("{collective} on {scale}")
+}
+
+/// busbw against size: what was measured, the answer with its interval, the default.
+#[must_use]
+pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommendation]) -> Chart {
+    let (collective, scale) = (group.collective, group.scale);
+    let measured = advisor.sweep.points_of(collective, scale).iter().map(|point| Point {
+        x: point.workload.size_bytes as f64,
+        y: point.busbw_gbps,
+        note: format!("{}, {}", point.configuration, runs(point.repeats, point.spread_pct)),
+        ..Point::default()
+    });
+    let mut of_group: Vec<&Recommendation> =
+        answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
+    of_group.sort_by_key(|r| r.workload.size_bytes);
+    let chosen = of_group.iter().filter_map(|r| {
+        Some(Point {
+            x: r.workload.size_bytes as f64,
+            y: r.predicted_busbw_gbps?,
+            low: r.interval_90.map(|i| i.low_gbps),
+            high: r.interval_90.map(|i| i.high_gbps),
+            note: format!("{}, {}", r.configuration?, support(r.support)),
+        })
+    });
+    let chosen: Vec<Point> = chosen.collect();
+    let default = advisor.sweep.defaults_of(collective, scale).iter().map(|point| Point {
+        x: point.workload.size_bytes as f64,
+        y: point.busbw_gbps,
+        note: format!("ran {}, {}", point.configuration, runs(point.repeats, point.spread_pct)),
+        ..Point::default()
+    });
+    let default: Vec<Point> = default.collect();
+    let gain = of_group.iter().filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let mut summary = chosen.iter().max_by(|a, b| a.y.total_cmp(&b.y)).map_or_else(
+        || format!("{}: measured points, no answer yet.", place(collective, scale)),
+        |top| {
+            format!(
+                "{}: the answer reaches {} GB/s at {}.",
+                place(collective, scale),
+                significant(top.y),
+                Size(top.x as u64)
+            )
+        },
+    );
+    if let Some((gain, r)) = gain {
+        summary += &format!(" Largest gain over the default: {} at {}.", percent(gain), Size(r.workload.size_bytes));
+    }
+    let mut all = vec![series("Measured", Colour::Muted, Mark::Dots, measured.collect())];
+    if chosen.iter().any(|point| point.low.is_some()) {
+        all.push(series("90 % interval", Colour::Answer, Mark::Band, chosen.clone()));
+    }
+    if !default.is_empty() {
+        all.push(series("Default", Colour::Default, Mark::Dashed, default));
+    }
+    if !chosen.is_empty() {
+        all.push(series("To deploy", Colour::Answer, Mark::LineAndDots, chosen));
+    }
+    Chart {
+        id: format!("busbw-over-size-{collective}-{}n{}r", scale.nodes, scale.ranks),
+        title: format!("busbw over message size, {}", place(collective, scale)),
+        summary,
+        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: axis("busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        series: all,
+    }
+}
+
+/// busbw against channels at one size: a line of predictions for each algorithm and protocol, and what was measured.
+///
+/// # Errors
+/// What the model says.
+pub fn busbw_over_channels(
+    advisor: &Advisor<'_>,
+    group: Option<&Group>,
+    recommendation: &Recommendation,
+) -> Result<Chart, LearnError> {
+    let workload = recommendation.workload;
+    let limit = advisor.space.max_channels(&workload);
+    let mut all = Vec::new();
+    for (index, pair) in group.into_iter().flat_map(|group| &group.pairs).enumerate() {
+        let colour = Colour::Palette(index as u8);
+        let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
+        let name = format!("{}/{}", pair.algorithm, pair.protocol);
+        let measured: Vec<Point> = advisor
+            .sweep
+            .points_at(&workload)
+            .iter()
+            .filter(|p| (p.configuration.algorithm, p.configuration.protocol) == (pair.algorithm, pair.protocol))
+            .map(|p| Point {
+                x: f64::from(p.configuration.channels),
+                y: p.busbw_gbps,
+                note: format!("measured, {}", runs(p.repeats, p.spread_pct)),
+                ..Point::default()
+            })
+            .collect();
+        if let Some(model) = advisor.model.filter(|_| advisor.space.allows(&workload, &configuration(1))) {
+            let asks: Vec<Ask> = (1..=limit).map(|channels| (workload, configuration(channels))).collect();
+            let predicted = model.predict(&asks)?;
+            let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
+                let known = pair.channels.binary_search(&c.channels).is_ok();
+                let note = if known { "model" } else { "model, not a measured count" };
+                Some(Point { x: f64::from(c.channels), y: busbw?, note: note.to_owned(), ..Point::default() })
+            });
+            all.push(series(&format!("{name}, model"), colour, Mark::Line, line.collect()));
+            if !measured.is_empty() {
+                all.push(series(&format!("{name}, measured"), colour, Mark::Dots, measured));
+            }
+        } else if !measured.is_empty() {
+            all.push(series(&format!("{name}, measured"), colour, Mark::LineAndDots, measured));
+        }
+    }
+    if let (Some(configuration), Some(y)) = (recommendation.configuration, recommendation.predicted_busbw_gbps) {
+        let interval = recommendation.interval_90;
+        let point = Point {
+            x: f64::from(configuration.channels),
+            y,
+            low: interval.map(|i| i.low_gbps),
+            high: interval.map(|i| i.high_gbps),
+            note: configuration.to_string(),
+        };
+        all.push(series("To deploy", Colour::Answer, Mark::Whiskers, vec![point]));
+    }
+    let size = Size(workload.size_bytes);
+    let summary = match (recommendation.configuration, recommendation.predicted_busbw_gbps) {
+        (Some(c), Some(b)) => format!("At {size} the answer is {c} with {} GB/s.", significant(b)),
+        _ => format!("No configuration is known for {size}."),
+    };
+    Ok(Chart {
+        id: format!("busbw-over-channels-{}-{}n-{}", workload.collective, workload.scale.nodes, workload.size_bytes),
+        title: format!("busbw over channels at {size}, {}", place(workload.collective, workload.scale)),
+        summary,
+        x: axis("Channels", Quantity::Count, Spacing::Linear),
+        y: axis("busbw", Quantity::BusbwGbps, Spacing::Linear),
+        series: all,
+    })
+}
+
+/// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
+#[must_use]
+pub fn predicted_over_measured(
+    advisor: &Advisor<'_>,
+    validation: &Validation,
+    collective: Collective,
+    scale: Scale,
+) -> Chart {
+    let points = advisor.sweep.points.iter().zip(&validation.out_of_fold);
+    let of_group = || points.clone().filter(|(p, _)| (p.workload.collective, p.workload.scale) == (collective, scale));
+    let dot = |point: &super::aggregate::Point, predicted: f64| Point {
+        x: point.busbw_gbps,
+        y: predicted,
+        note: format!(
+            "{} at {}, {}",
+            point.configuration,
+            Size(point.workload.size_bytes),
+            percent((predicted / point.busbw_gbps - 1.0) * 100.0)
+        ),
+        ..Point::default()
+    };
+    let by_size: Vec<Point> = of_group().filter_map(|(p, (size, _))| Some(dot(p, (*size)?))).collect();
+    let by_configuration: Vec<Point> = of_group().filter_map(|(p, (_, c))| Some(dot(p, (*c)?))).collect();
+    let ends = of_group()
+        .map(|(p, _)| p.busbw_gbps)
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), b| (low.min(b), high.max(b)));
+    let diagonal = [ends.0, ends.1].into_iter().filter(|b| b.is_finite() && *b > 0.0);
+    let within = by_configuration.iter().filter(|p| (p.y / p.x - 1.0).abs() <= 0.1).count();
+    let summary = format!(
+        "{}: {within} of {} held-out configurations are predicted within 10 %.",
+        place(collective, scale),
+        by_configuration.len()
+    );
+    Chart {
+        id: format!("predicted-over-measured-{collective}-{}n{}r", scale.nodes, scale.ranks),
+        title: format!("Predicted over measured, out of fold, {}", place(collective, scale)),
+        summary,
+        x: axis("Measured busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        y: axis("Predicted busbw", Quantity::BusbwGbps, Spacing::Logarithmic),
+        series: vec![
+            series(
+                "Equal",
+                Colour::Muted,
+                Mark::Line,
+                diagonal.map(|b| Point { x: b, y: b, ..Point::default() }).collect(),
+            ),
+            series("Unseen size", Colour::Palette(0), Mark::Dots, by_size),
+            series("Unseen configuration", Colour::Palette(1), Mark::Dots, by_configuration),
+        ],
+    }
+}
+
+fn runs(repeats: u32, spread_pct: Option<f64>) -> String {
+    match spread_pct {
+        Some(spread) => format!("median of {repeats} runs, spread {spread:.1} %"),
+        None if repeats == 1 => "1 run".to_owned(),
+        None => format!("median of {repeats} runs"),
+    }
+}
+
+fn support(support: Support) -> &'static str {
+    wording::support(support)
+}
+
+/// Which group a workload belongs to.
+#[must_use]
+pub fn group_of<'a>(groups: &'a [Group], workload: &Workload) -> Option<&'a Group> {
+    groups.iter().find(|group| (group.collective, group.scale) == (workload.collective, workload.scale))
+}

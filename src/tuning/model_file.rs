@@ -1,0 +1,182 @@
+//! A model travels as what it was made from: the parameters and the aggregated training rows. Opening it fits the
+//! model again and compares a hash of its predictions.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    aggregate::{Point, Target},
+    features::Ask,
+    model::BusbwModel,
+    parameters::Parameters,
+    read::{Kind, Row, Sample},
+    sweep::Sweep,
+};
+use crate::{
+    collective::{Configuration, Workload},
+    learn::LearnError,
+};
+
+/// Stands in every model file.
+pub const FORMAT: &str = "collectune-model";
+
+/// The version of the format that this program writes.
+pub const VERSION: u32 = 1;
+
+/// What a model file holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFile {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The program that wrote it.
+    pub program: String,
+    /// Says that the training rows are inside.
+    pub notice: String,
+    /// What the model was fitted with.
+    pub parameters: Parameters,
+    /// Which number of a row was the measurement.
+    pub target: Target,
+    /// Hash of the model's predictions on a fixed grid, 16 hexadecimal digits.
+    pub hash: String,
+    /// The training rows: medians over repeats.
+    pub points: Vec<Point>,
+    /// Runs of the library's default.
+    pub defaults: Vec<Point>,
+}
+
+/// Why a model file can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelFileError {
+    /// Not JSON of the format.
+    #[error("line {line}, column {column}: the model file can't be read: {reason}")]
+    Syntax {
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What the parser says.
+        reason: String,
+    },
+    /// Of a newer program.
+    #[error(
+        "the model file is of version {found}, and this program reads up to version {VERSION}; open it with a newer one"
+    )]
+    Version {
+        /// Its version.
+        found: u32,
+    },
+    /// A training row that no measurement can be.
+    #[error("training row {row} of the model file has a busbw of {busbw}, which is no measurement")]
+    Row {
+        /// Index of the row, from 0.
+        row: usize,
+        /// What stands there.
+        busbw: f64,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
+impl ModelFile {
+    /// The file of a fitted model.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn new(model: &BusbwModel, parameters: &Parameters, target: Target, sweep: &Sweep) -> Result<Self, LearnError> {
+        Ok(Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            program: concat!("collectune ", env!("CARGO_PKG_VERSION")).to_owned(),
+            notice: "This file contains the training rows: medians over the repeats of the measured sweep.".to_owned(),
+            parameters: parameters.clone(),
+            target,
+            hash: hash(model, &sweep.points)?,
+            points: sweep.points.clone(),
+            defaults: sweep.defaults.clone(),
+        })
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// Not a model file, one of a newer version, or one whose rows are no measurements.
+    pub fn read(text: &str) -> Result<Self, ModelFileError> {
+        let syntax = |error: serde_json::Error| ModelFileError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            reason: error.to_string(),
+        };
+        let head: Head = serde_json::from_str(text).map_err(syntax)?;
+        if head.version > VERSION {
+            return Err(ModelFileError::Version { found: head.version });
+        }
+        let file: Self = serde_json::from_str(text).map_err(syntax)?;
+        let is_measurement =
+            |p: &Point| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0 && p.workload.size_bytes > 0 && p.repeats > 0;
+        match file.points.iter().chain(&file.defaults).enumerate().find(|(_, p)| !is_measurement(p)) {
+            Some((row, point)) => Err(ModelFileError::Row { row, busbw: point.busbw_gbps }),
+            None => Ok(file),
+        }
+    }
+
+    /// The training rows as rows of a sweep, so that they can be aggregated with others.
+    pub fn rows(&self, file: u16) -> impl Iterator<Item = Row> {
+        let kinds = [(&self.points, Kind::Asked), (&self.defaults, Kind::Default)];
+        kinds.into_iter().flat_map(|(points, kind)| points.iter().map(move |point| (point, kind))).zip(1_u32..).map(
+            move |((point, kind), line)| Row {
+                file,
+                line,
+                workload: point.workload,
+                ran: point.configuration,
+                in_place: Some(Sample { time_us: None, busbw_gbps: point.busbw_gbps }),
+                out_of_place: None,
+                repeats: point.repeats,
+                spread_pct: point.spread_pct,
+                kind,
+                marks: point.marks,
+            },
+        )
+    }
+}
+
+const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
+
+/// A hash (FNV-1a over the bits) of the predictions for every measured algorithm and protocol at sizes from 1 KiB
+/// to 4 GiB and seven channel counts.
+///
+/// # Errors
+/// What the model says.
+pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> {
+    let mut pairs: Vec<Ask> = points
+        .iter()
+        .map(|p| {
+            let workload = Workload { size_bytes: 0, ..p.workload };
+            (workload, Configuration { channels: 0, ..p.configuration })
+        })
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut asks = Vec::new();
+    for (workload, configuration) in pairs {
+        for size in (10..=32).step_by(2) {
+            for channels in GRID_CHANNELS {
+                let workload = Workload { size_bytes: 1 << size, ..workload };
+                asks.push((workload, Configuration { channels, ..configuration }));
+            }
+        }
+    }
+    let bytes = model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes());
+    let hash =
+        bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+    Ok(format!("{hash:016x}"))
+}

@@ -1,0 +1,142 @@
+//! One answer for one workload: what to deploy, what is expected of it, and what that stands on.
+
+use super::{
+    aggregate::Point,
+    baselines::{Measurements, winner},
+    features::Ask,
+    model::BusbwModel,
+    result::{Interval, Measured, Recommendation, Source, Support},
+    search::{Best, SearchSpace},
+    sweep::Sweep,
+    validate::Validation,
+};
+use crate::{
+    collective::{Collective, Scale, Workload},
+    learn::LearnError,
+    math::exp,
+};
+
+/// Everything that an answer is made from.
+pub struct Advisor<'a> {
+    /// What was measured.
+    pub sweep: &'a Sweep,
+    /// The same, for the baselines.
+    pub measurements: &'a Measurements,
+    /// What may be chosen.
+    pub space: &'a SearchSpace,
+    /// The model, once there is one.
+    pub model: Option<&'a BusbwModel>,
+    /// How far to trust it, once that is known.
+    pub validation: Option<&'a Validation>,
+}
+
+/// Intervals hold this share of new measurements.
+pub const LEVEL: f64 = 0.9;
+
+impl Advisor<'_> {
+    /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes;
+    /// the measurements while there is no model.
+    #[must_use]
+    pub fn source(&self, collective: Collective, scale: Scale) -> Source {
+        let regret = self.validation.and_then(|validation| validation.regret.get(&(collective, scale)));
+        let model = regret.and_then(|of| of.get(&Source::Model));
+        match (self.model, regret, model) {
+            (None, ..) => Source::Measured,
+            (Some(_), Some(regret), Some(model)) => regret
+                .iter()
+                .filter(|(_, lost)| *lost < model)
+                .min_by(|a, b| a.1.total_cmp(b.1))
+                .map_or(Source::Model, |(source, _)| *source),
+            _ => Source::Model,
+        }
+    }
+
+    /// The answer for a workload. `check` runs the exhaustive search beside the coarse one.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
+        let source = self.source(workload.collective, workload.scale);
+        let mut predict = |asks: &[Ask]| self.model.map_or_else(|| Ok(vec![None; asks.len()]), |m| m.predict(asks));
+        let mut exhaustive = None;
+        let choice = match source {
+            Source::Model => {
+                let coarse = self.space.coarse_to_fine(workload, &mut predict)?;
+                if check {
+                    exhaustive = self
+                        .space
+                        .exhaustive(workload, &mut predict)?
+                        .filter(|all| coarse.is_none_or(|coarse| all.0 != coarse.0));
+                }
+                coarse
+            }
+            baseline => self.baseline(baseline, workload),
+        };
+        let measured_best = super::sweep::best(
+            self.sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)),
+        );
+        let default = self.sweep.default_at(workload);
+        let support = choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, workload, &c));
+        let gain = |(_, busbw): Best| default.map(|d| (busbw / d.busbw_gbps - 1.0) * 100.0).filter(|g| g.is_finite());
+        Ok(Recommendation {
+            workload: *workload,
+            configuration: choice.map(|(configuration, _)| configuration),
+            predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
+            interval_90: choice.and_then(|(_, busbw)| self.interval(workload, busbw, source, support)),
+            measured_best: measured_best.map(measured),
+            default: default.map(measured),
+            gain_pct: choice.and_then(gain),
+            support,
+            source,
+            exhaustive,
+        })
+    }
+
+    fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
+        let (collective, scale) = (workload.collective, workload.scale);
+        let allowed = |configuration: &_| self.space.allows(workload, configuration);
+        let interpolated = |configuration| {
+            self.measurements.interpolate(&(*workload, configuration)).map(|busbw| (configuration, busbw))
+        };
+        match source {
+            Source::NearestSize => {
+                let (configuration, _) = self.measurements.nearest_size_winner(workload).filter(|(c, _)| allowed(c))?;
+                interpolated(configuration)
+            }
+            Source::BestSingleConfiguration => {
+                self.measurements.best_single(collective, scale).filter(allowed).and_then(interpolated)
+            }
+            Source::Measured => winner(self.measurements.at(workload).filter(|(c, _)| allowed(c))),
+            Source::Model | Source::LogLinearInterpolation => {
+                let configurations = self.measurements.configurations(collective, scale).filter(allowed);
+                winner(configurations.filter_map(interpolated))
+            }
+        }
+    }
+
+    /// Where 90 % of measurements of a choice should fall: errors on unseen configurations for a measured size,
+    /// on unseen sizes for any other.
+    fn interval(&self, workload: &Workload, busbw: f64, source: Source, support: Support) -> Option<Interval> {
+        let validation = self.validation?;
+        let size_is_measured = !self.sweep.points_at(workload).is_empty();
+        let errors = match source {
+            Source::Model if size_is_measured => &validation.configuration_errors,
+            Source::Model => &validation.size_errors,
+            _ if support == Support::Measured => &validation.configuration_errors,
+            _ => &validation.interpolation_errors,
+        };
+        let half = errors.width(workload.collective, workload.scale, workload.size_bytes, LEVEL)?;
+        Some(Interval { low_gbps: busbw * exp(-half), high_gbps: busbw * exp(half) })
+    }
+}
+
+/// A point as it stands in an answer.
+#[must_use]
+pub fn measured(point: &Point) -> Measured {
+    Measured {
+        configuration: point.configuration,
+        busbw_gbps: point.busbw_gbps,
+        repeats: point.repeats,
+        spread_pct: point.spread_pct,
+    }
+}

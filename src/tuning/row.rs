@@ -1,0 +1,311 @@
+//! One record of a sweep becomes one row, or a problem that says why not.
+
+use super::{
+    columns::{Column, Columns},
+    read::{Kind, Marks, Row, Sample},
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    text::{self, Problem, Record, State},
+    units::{Size, significant},
+};
+
+/// More channels than any library has.
+const MAX_CHANNELS: i64 = 1024;
+const MAX_NODES: i64 = 1_000_000;
+const MAX_RANKS: i64 = 10_000_000;
+/// Sizes are exact as a float up to here.
+const MAX_SIZE: i64 = 1 << 53;
+const MAX_REPEATS: i64 = 1_000_000;
+
+/// Printed bandwidths have two decimals: half of the last one, and as much again for a time that was rounded before.
+const DECIMALS_GBPS: f64 = 0.01;
+/// Times and bandwidths of some tables shrink to two digits (`1.2e+04`).
+const DIGITS: f64 = 0.05;
+
+/// Reads records by columns that were resolved once.
+pub(super) struct RowReader<'a> {
+    columns: &'a Columns,
+    file: u16,
+    collectives: Memo<Collective>,
+    algorithms: Memo<Algorithm>,
+    protocols: Memo<Protocol>,
+    /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
+    pub(super) unsaid: bool,
+}
+
+impl<'a> RowReader<'a> {
+    pub(super) fn new(columns: &'a Columns, file: u16) -> Self {
+        Self {
+            columns,
+            file,
+            collectives: Memo::new(Collective::parse),
+            algorithms: Memo::new(Algorithm::parse),
+            protocols: Memo::new(Protocol::parse),
+            unsaid: false,
+        }
+    }
+
+    /// Reads one record.
+    pub(super) fn row(&mut self, record: &Record<'_>) -> Result<Row, Problem> {
+        self.check_form(record)?;
+        let cells = Cells { columns: self.columns, record };
+        cells.check_errors(Column::ErrorsIp)?;
+        cells.check_errors(Column::ErrorsOop)?;
+
+        let collective = cells.word(Column::Collective, &mut self.collectives, "a collective")?;
+        let nodes = cells.whole(Column::NumNodes, 1..=MAX_NODES, "a number of nodes")? as u32;
+        let ranks = cells.whole(Column::NumGpus, 1..=MAX_RANKS, "a number of ranks")? as u32;
+        let workload = Workload { collective, scale: Scale { nodes, ranks }, size_bytes: cells.size()? };
+
+        let mut marks = Marks::default();
+        let (algorithm, protocol, named_default) = self.what_ran(&cells, &mut marks)?;
+        let kind = if named_default || self.asked_for_nothing(&cells) { Kind::Default } else { Kind::Asked };
+        let channels = cells.channels(algorithm == Algorithm::None || kind == Kind::Default, &mut marks)?;
+        marks.substituted =
+            cells.get(Column::Substituted).is_some_and(|c| c.eq_ignore_ascii_case("true") || text::whole(c) == Some(1));
+
+        let repeats = match cells.present(Column::NRepeats) {
+            Some(_) => cells.whole(Column::NRepeats, 1..=MAX_REPEATS, "a number of repeats")? as u32,
+            None => 1,
+        };
+        let spread_pct = match cells.present(Column::SpreadPct) {
+            Some(cell) => Some(
+                text::number(cell)
+                    .filter(|n| *n >= 0.0)
+                    .ok_or_else(|| cells.problem(Column::SpreadPct, "is not a spread in per cent"))?,
+            ),
+            None => None,
+        };
+
+        let medians = Medians { repeats, spread_pct };
+        let in_place = cells.sample(&workload, IN_PLACE, medians)?;
+        let out_of_place = cells.sample(&workload, OUT_OF_PLACE, Medians { spread_pct: None, ..medians })?;
+        if in_place.is_none() && out_of_place.is_none() {
+            let column = if self.columns.has(Column::BusbwIp) { Column::BusbwIp } else { Column::TimeIp };
+            return Err(cells.problem(column, "is no measurement, and the row has no other"));
+        }
+        Ok(Row {
+            file: self.file,
+            line: u32::try_from(record.line()).unwrap_or(u32::MAX),
+            workload,
+            ran: Configuration { algorithm, protocol, channels },
+            in_place,
+            out_of_place,
+            repeats,
+            spread_pct: spread_pct.filter(|_| repeats > 1),
+            kind,
+            marks,
+        })
+    }
+
+    fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {
+        let width = self.columns.width();
+        let (cells, s) = (record.len(), if record.len() == 1 { "" } else { "s" });
+        let expected = match record.state() {
+            State::Broken => "is where the file breaks off; the row was left out".to_owned(),
+            State::OpenQuote => "opens a quote and does not close it; the row was left out".to_owned(),
+            State::TooLong => "is too long for a row; it was left out".to_owned(),
+            State::Last if cells < width => {
+                format!("is cut: it has {cells} cell{s} of {width}; the row was left out")
+            }
+            _ if cells < width || (width..cells).any(|c| record.get(c).is_some_and(|cell| !cell.is_empty())) => {
+                format!("has {cells} cell{s} where the header has {width}; the row was left out")
+            }
+            _ => return Ok(()),
+        };
+        Err(Problem::new(record.line(), "", &record.excerpt(), expected))
+    }
+
+    /// Algorithm and protocol, and whether they say DEFAULT.
+    fn what_ran(&mut self, cells: &Cells<'_>, marks: &mut Marks) -> Result<(Algorithm, Protocol, bool), Problem> {
+        let algorithm = cells.get(Column::Algo).unwrap_or_default();
+        if algorithm.eq_ignore_ascii_case("default") {
+            return Ok((Algorithm::None, Protocol::None, true));
+        }
+        let raw = cells.get(Column::MeasuredAlgoRaw).unwrap_or_default();
+        marks.warp_speed = algorithm.ends_with('*') || raw.ends_with('*');
+        let algorithm = cells.word(Column::Algo, &mut self.algorithms, "an algorithm")?;
+        Ok((algorithm, cells.word(Column::Proto, &mut self.protocols, "a protocol")?, false))
+    }
+
+    /// The file has columns of what was requested, and they are blank.
+    ///
+    /// Where the columns of what ran are blank too, the row comes from a file of the older form that was merged into
+    /// one of the newer form: it says nothing about what was asked.
+    fn asked_for_nothing(&mut self, cells: &Cells<'_>) -> bool {
+        let mut requested = [Column::RequestedAlgo, Column::RequestedProto, Column::RequestedNchannels]
+            .into_iter()
+            .filter_map(|c| cells.get(c))
+            .peekable();
+        let is_blank = |cell: &str| cell.is_empty() || cell.eq_ignore_ascii_case("nan");
+        let nothing = requested.peek().is_some() && requested.all(is_blank);
+        let mut evidence = [Column::Substituted, Column::MeasuredAlgoRaw, Column::NchannelsSource]
+            .into_iter()
+            .filter_map(|c| cells.get(c))
+            .peekable();
+        self.unsaid = nothing && evidence.peek().is_some() && evidence.all(is_blank);
+        nothing && !self.unsaid
+    }
+}
+
+/// The cells of one record by column.
+struct Cells<'a> {
+    columns: &'a Columns,
+    record: &'a Record<'a>,
+}
+
+/// The columns of one measurement.
+#[derive(Clone, Copy)]
+struct Triple {
+    time: Column,
+    algbw: Column,
+    busbw: Column,
+}
+
+const IN_PLACE: Triple = Triple { time: Column::TimeIp, algbw: Column::AlgbwIp, busbw: Column::BusbwIp };
+const OUT_OF_PLACE: Triple = Triple { time: Column::TimeOop, algbw: Column::AlgbwOop, busbw: Column::BusbwOop };
+
+/// What a row's medians are of.
+#[derive(Clone, Copy)]
+struct Medians {
+    repeats: u32,
+    spread_pct: Option<f64>,
+}
+
+impl Medians {
+    /// By how much size / (median time) may lie below the median bandwidth, as a share of the latter.
+    ///
+    /// Time and bandwidth rank the runs in opposite order, so medians of an odd number of runs are of one run and
+    /// agree. The median of an even number is the mean of the two middle runs, arithmetic in both columns: with the
+    /// two at b(1 ± d), size / (mean time) is their harmonic mean b(1 − d²), and d is at most half the spread.
+    fn slack(self) -> f64 {
+        if self.repeats % 2 == 1 {
+            return 0.0;
+        }
+        let half = (self.spread_pct.unwrap_or(200.0) / 200.0).min(1.0);
+        half * half
+    }
+}
+
+impl Cells<'_> {
+    fn get(&self, column: Column) -> Option<&str> {
+        self.columns.cell(column, self.record)
+    }
+
+    /// The cell, unless it says that there is nothing.
+    fn present(&self, column: Column) -> Option<&str> {
+        self.get(column).filter(|c| !text::is_missing(c))
+    }
+
+    fn problem(&self, column: Column, expected: &str) -> Problem {
+        let text = self.get(column).unwrap_or_default();
+        Problem::new(self.record.line(), self.columns.header(column), text, format!("{expected}; the row was left out"))
+    }
+
+    fn word<T: Copy>(&self, column: Column, memo: &mut Memo<T>, what: &str) -> Result<T, Problem> {
+        let cell = self.get(column).unwrap_or_default();
+        memo.get(cell.trim_end_matches('*')).ok_or_else(|| self.problem(column, &format!("is not {what}")))
+    }
+
+    fn whole(&self, column: Column, range: std::ops::RangeInclusive<i64>, what: &str) -> Result<i64, Problem> {
+        let number = self.get(column).and_then(text::whole);
+        let Some(number) = number else { return Err(self.problem(column, "is not a whole number")) };
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        Err(self.problem(column, &format!("is not {what} ({} to {})", range.start(), range.end())))
+    }
+
+    fn size(&self) -> Result<u64, Problem> {
+        let cell = self.get(Column::SizeBytes).unwrap_or_default();
+        if text::whole(cell).is_none() && cell.ends_with(|c: char| c.is_ascii_alphabetic()) {
+            let size = cell.parse::<Size>().ok().filter(|s| (1..=MAX_SIZE as u64).contains(&s.0));
+            return size.map(|s| s.0).ok_or_else(|| self.problem(Column::SizeBytes, "is not a size"));
+        }
+        self.whole(Column::SizeBytes, 1..=MAX_SIZE, "a size in bytes").map(|n| n as u64)
+    }
+
+    fn check_errors(&self, column: Column) -> Result<(), Problem> {
+        let Some(cell) = self.present(column) else { return Ok(()) };
+        match text::number(cell) {
+            Some(errors) if errors > 0.0 => Err(self.problem(column, "wrong values came out of this run")),
+            Some(_) => Ok(()),
+            None => Err(self.problem(column, "is not a number of wrong values")),
+        }
+    }
+
+    /// Channels; a count from -128 to -1 is a byte that wrapped. Zero and none are for runs that have no say in it.
+    fn channels(&self, may_be_unsaid: bool, marks: &mut Marks) -> Result<u32, Problem> {
+        if may_be_unsaid && self.present(Column::Nchannels).is_none() {
+            return Ok(0);
+        }
+        let lowest = if may_be_unsaid { 0 } else { 1 };
+        let printed = self.get(Column::Nchannels).and_then(text::whole);
+        if let Some(n) = printed.filter(|n| (-128..0).contains(n)) {
+            marks.wrapped_channels = true;
+            return Ok((256 + n) as u32);
+        }
+        self.whole(Column::Nchannels, lowest..=MAX_CHANNELS, "a number of channels").map(|n| n as u32)
+    }
+
+    /// A measurement, if the row has it.
+    fn sample(&self, workload: &Workload, of: Triple, medians: Medians) -> Result<Option<Sample>, Problem> {
+        let number = |column, what: &str, positive: bool| match self.present(column) {
+            None => Ok(None),
+            Some(cell) => match text::number(cell) {
+                Some(n) if n > 0.0 || (n == 0.0 && !positive) => Ok(Some(n)),
+                _ => Err(self.problem(column, &format!("is not {what}"))),
+            },
+        };
+        let time_us = number(of.time, "a time above zero", true)?;
+        let algbw = number(of.algbw, "a bandwidth", false)?;
+        let printed = number(of.busbw, "a bandwidth", time_us.is_none())?;
+        if let (Some(time_us), Some(algbw)) = (time_us, algbw)
+            && workload.collective != Collective::Hypercube
+        {
+            let computed = workload.size_bytes as f64 / time_us / 1000.0;
+            let slack = DECIMALS_GBPS + DIGITS * computed.max(algbw);
+            if algbw > computed + slack + medians.slack() * algbw || algbw < computed - slack {
+                let expected = format!("contradicts size / time, which is {} GB/s", significant(computed));
+                return Err(self.problem(of.algbw, &expected));
+            }
+        }
+        let busbw = |time_us| workload.collective.busbw_gbps(workload.scale.ranks, workload.size_bytes, time_us);
+        let busbw_gbps = match (time_us, printed) {
+            (None, None) => return Ok(None),
+            (_, Some(printed)) => printed,
+            (Some(time_us), None) => busbw(time_us),
+        };
+        // A factor of 0 (one rank) or a time beyond all measure leaves nothing to compare.
+        if busbw_gbps <= 0.0 && time_us.is_none_or(|t| busbw(t) <= 0.0) {
+            return Err(self.problem(of.busbw, "is not a bandwidth above zero"));
+        }
+        Ok(Some(Sample { time_us, busbw_gbps }))
+    }
+}
+
+/// Remembers the few words of a column, so that each is parsed once.
+struct Memo<T> {
+    parse: fn(&str) -> Option<T>,
+    known: Vec<(String, T)>,
+}
+
+impl<T: Copy> Memo<T> {
+    const MOST: usize = 32;
+
+    fn new(parse: fn(&str) -> Option<T>) -> Self {
+        Self { parse, known: Vec::new() }
+    }
+
+    fn get(&mut self, word: &str) -> Option<T> {
+        if let Some((_, value)) = self.known.iter().find(|(known, _)| known == word) {
+            return Some(*value);
+        }
+        let value = (self.parse)(word)?;
+        if self.known.len() < Self::MOST {
+            self.known.push((word.to_owned(), value));
+        }
+        Some(value)
+    }
+}

@@ -1,0 +1,240 @@
+//! Asks a predictor for the best configuration that can run.
+//!
+//! Coarse to fine: for each allowed algorithm and protocol the channels 1, 5, 9, … and every measured count, then
+//! each count within three of the best. At two and more nodes the channel curve can have two humps, one of them at
+//! a single channel: so the ladder starts at 1 and no measured count is skipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    aggregate::Point, features::Ask, parameters::SearchLimits, result::Support, support, support::SupportRule,
+    sweep::Sweep,
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    learn::LearnError,
+};
+
+/// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
+#[derive(Clone, Debug, Default)]
+pub struct SearchSpace {
+    groups: BTreeMap<(Collective, Scale), Vec<Candidate>>,
+    limits: SearchLimits,
+    rules: Vec<SupportRule>,
+}
+
+/// One algorithm and protocol that may be chosen.
+#[derive(Clone, Debug)]
+struct Candidate {
+    algorithm: Algorithm,
+    protocol: Protocol,
+    /// Measured channels, ascending; none for a pair that is only allowed.
+    channels: Vec<u32>,
+    /// The sizes between which the pair was measured.
+    measured: Option<(u64, u64)>,
+    /// The sizes, as squares, between which it can be expected to run: half way (in log2) to the next size at
+    /// which the library ran something else.
+    runs: (u128, u128),
+}
+
+/// The best configuration of a search and what the predictor expects of it.
+pub type Best = (Configuration, f64);
+
+const STEP: u32 = 4;
+
+impl SearchSpace {
+    /// What the sweep measured, within limits.
+    #[must_use]
+    pub fn new(sweep: &Sweep, limits: &SearchLimits) -> Self {
+        let rules = support::built_in();
+        let groups = sweep
+            .groups()
+            .into_iter()
+            .map(|group| {
+                let points = sweep.points_of(group.collective, group.scale);
+                ((group.collective, group.scale), candidates(points, limits))
+            })
+            .collect();
+        Self { groups, limits: limits.clone(), rules }
+    }
+
+    /// Pairs that may run at a workload: those measured at its scale (where that was not measured, at the nearest),
+    /// within the limits; and those that the limits name besides and the support matrix permits.
+    fn pairs(&self, workload: &Workload) -> Vec<Candidate> {
+        let known = self.known(workload);
+        let square = u128::from(workload.size_bytes).pow(2);
+        let SearchLimits { algorithms, protocols, .. } = &self.limits;
+        let wanted = |pair: &&Candidate| {
+            (algorithms.is_empty() || algorithms.contains(&pair.algorithm))
+                && (protocols.is_empty() || protocols.contains(&pair.protocol))
+        };
+        let mut pairs: Vec<Candidate> =
+            known.iter().filter(wanted).filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
+        if algorithms.is_empty() && protocols.is_empty() {
+            return pairs;
+        }
+        for algorithm in or_measured(algorithms, known.iter().map(|pair| pair.algorithm)) {
+            for protocol in or_measured(protocols, known.iter().map(|pair| pair.protocol)) {
+                let is_new = known.iter().all(|pair| (pair.algorithm, pair.protocol) != (algorithm, protocol));
+                let nodes = workload.scale.nodes;
+                if is_new && support::obstacle(&self.rules, workload.collective, algorithm, protocol, nodes).is_none() {
+                    let measured = None;
+                    pairs.push(Candidate { algorithm, protocol, channels: Vec::new(), measured, runs: (0, u128::MAX) });
+                }
+            }
+        }
+        pairs
+    }
+
+    fn known(&self, workload: &Workload) -> &[Candidate] {
+        let of_group = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
+        of_group.map_or(&[], Vec::as_slice)
+    }
+
+    fn nearest(&self, workload: &Workload) -> Option<&Vec<Candidate>> {
+        let distance = |scale: &Scale| (scale.ranks.abs_diff(workload.scale.ranks), scale.ranks);
+        let of_collective = self.groups.iter().filter(|((collective, _), _)| *collective == workload.collective);
+        of_collective.min_by_key(|((_, scale), _)| distance(scale)).map(|(_, pairs)| pairs)
+    }
+
+    /// The most channels: as asked, else the largest measured at that scale.
+    #[must_use]
+    pub fn max_channels(&self, workload: &Workload) -> u32 {
+        let measured = self.known(workload).iter().filter_map(|pair| pair.channels.last().copied()).max();
+        self.limits.max_channels.or(measured).unwrap_or(0).min(MOST_CHANNELS)
+    }
+
+    /// The best of a few configurations: coarse, then fine around the best.
+    ///
+    /// # Errors
+    /// What the predictor says.
+    pub fn coarse_to_fine(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
+        let limit = self.max_channels(workload);
+        let mut best: Option<Best> = None;
+        for pair in self.pairs(workload) {
+            let measured = pair.channels.iter().copied().filter(|channels| *channels <= limit);
+            let mut ladder: Vec<u32> = (1..=limit).step_by(STEP as usize).chain([limit]).chain(measured).collect();
+            ladder.sort_unstable();
+            ladder.dedup();
+            let Some((coarse, _)) = highest(&pair, workload, &ladder, predict)? else { continue };
+            let reach = STEP - 1;
+            let mut fine: Vec<u32> =
+                (coarse.channels.saturating_sub(reach).max(1)..=(coarse.channels + reach).min(limit)).collect();
+            if coarse.channels == 0 {
+                fine = vec![0];
+            }
+            best = better(best, highest(&pair, workload, &fine, predict)?);
+        }
+        Ok(best)
+    }
+
+    /// The best of all configurations up to the limit: the check of [`Self::coarse_to_fine`].
+    ///
+    /// # Errors
+    /// What the predictor says.
+    pub fn exhaustive(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
+        let limit = self.max_channels(workload);
+        let mut best = None;
+        for pair in self.pairs(workload) {
+            let unstated = pair.channels.first().filter(|c| **c == 0).copied();
+            let all: Vec<u32> = unstated.into_iter().chain(1..=limit).collect();
+            best = better(best, highest(&pair, workload, &all, predict)?);
+        }
+        Ok(best)
+    }
+
+    /// Whether a configuration may be chosen at a workload.
+    #[must_use]
+    pub fn allows(&self, workload: &Workload, configuration: &Configuration) -> bool {
+        let same = |p: &Candidate| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol);
+        configuration.channels <= self.max_channels(workload) && self.pairs(workload).iter().any(same)
+    }
+
+    /// What a choice stands on.
+    #[must_use]
+    pub fn support(&self, sweep: &Sweep, workload: &Workload, configuration: &Configuration) -> Support {
+        if sweep.points_at(workload).iter().any(|point| point.configuration == *configuration) {
+            return Support::Measured;
+        }
+        let pairs = self.groups.get(&(workload.collective, workload.scale)).into_iter().flatten();
+        let inside =
+            pairs.filter(|p| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol)).any(|p| {
+                let sizes = p.measured.is_some_and(|(low, high)| (low..=high).contains(&workload.size_bytes));
+                let (low, high) = (p.channels.first(), p.channels.last());
+                let channels = low.is_some_and(|low| *low <= configuration.channels)
+                    && high.is_some_and(|high| *high >= configuration.channels);
+                sizes && channels
+            });
+        if inside { Support::Interpolated } else { Support::Extrapolated }
+    }
+}
+
+/// More channels than this are never searched: NCCL's own limit is 64, RCCL keeps the count in eight bits.
+const MOST_CHANNELS: u32 = 255;
+
+/// Predicts busbw in GB/s; `None` where nothing is known.
+pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
+
+/// The wanted ones; where none is named, the measured ones.
+fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
+    if wanted.is_empty() { measured.collect() } else { wanted.iter().copied().collect() }
+}
+
+fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
+    // A count that was printed as a negative byte is a reading of ours: it is chosen only when asked for.
+    let asked = |p: &Point| !p.marks.wrapped_channels || limits.max_channels.is_some_and(|most| most > 127);
+    let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
+    sizes.dedup();
+    let mut pairs: BTreeMap<(Algorithm, Protocol), Candidate> = BTreeMap::new();
+    for point in points.iter().filter(|point| asked(point)) {
+        let Configuration { algorithm, protocol, channels } = point.configuration;
+        let size = point.workload.size_bytes;
+        let pair = pairs.entry((algorithm, protocol)).or_insert(Candidate {
+            algorithm,
+            protocol,
+            channels: Vec::new(),
+            measured: None,
+            runs: (0, u128::MAX),
+        });
+        pair.channels.push(channels);
+        pair.measured = Some(pair.measured.map_or((size, size), |(low, high)| (low.min(size), high.max(size))));
+    }
+    let mut pairs: Vec<Candidate> = pairs.into_values().collect();
+    for pair in &mut pairs {
+        pair.channels.sort_unstable();
+        pair.channels.dedup();
+        if let Some((low, high)) = pair.measured {
+            let between = |a: u64, b: u64| u128::from(a) * u128::from(b);
+            let below = sizes.iter().copied().filter(|size| *size < low).max();
+            let above = sizes.iter().copied().filter(|size| *size > high).min();
+            pair.runs =
+                (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
+        }
+    }
+    pairs
+}
+
+fn highest(
+    pair: &Candidate,
+    workload: &Workload,
+    channels: &[u32],
+    predict: &mut Predict<'_>,
+) -> Result<Option<Best>, LearnError> {
+    let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
+    let asks: Vec<Ask> = channels.iter().map(|channels| (*workload, configuration(*channels))).collect();
+    let predicted = predict(&asks)?;
+    let known = asks.into_iter().zip(predicted).filter_map(|((_, c), busbw)| busbw.map(|busbw| (c, busbw)));
+    Ok(known.fold(None, |best, next| better(best, Some(next))))
+}
+
+/// The higher one; equal: the one with fewer channels, then the first.
+fn better(best: Option<Best>, next: Option<Best>) -> Option<Best> {
+    match (best, next) {
+        (Some(best), Some(next)) => {
+            let order = next.1.total_cmp(&best.1);
+            let takes = order.is_gt() || order.is_eq() && next.0.channels < best.0.channels;
+            Some(if takes { next } else { best })
+        }
+        (best, next) => next.or(best),
+    }
+}

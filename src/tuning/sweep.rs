@@ -1,0 +1,149 @@
+//! What was measured, ready to learn from and to look things up in.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    aggregate::Point,
+    result::{Group, Pair},
+};
+use crate::collective::{Collective, Scale, Workload};
+
+/// What was measured, ready to learn from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// Configurations that were asked for, ordered by workload, then configuration.
+    pub points: Vec<Point>,
+    /// The library's own choice, ordered by workload; `configuration` is what it chose (the most frequent).
+    pub defaults: Vec<Point>,
+}
+
+impl Sweep {
+    /// Nothing was measured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.defaults.is_empty()
+    }
+
+    /// The points of a collective and scale, ordered by size, then configuration.
+    #[must_use]
+    pub fn points_of(&self, collective: Collective, scale: Scale) -> &[Point] {
+        range(&self.points, |p| (p.workload.collective, p.workload.scale).cmp(&(collective, scale)))
+    }
+
+    /// The default's points of a collective and scale, ordered by size.
+    #[must_use]
+    pub fn defaults_of(&self, collective: Collective, scale: Scale) -> &[Point] {
+        range(&self.defaults, |p| (p.workload.collective, p.workload.scale).cmp(&(collective, scale)))
+    }
+
+    /// The points of a workload, ordered by configuration.
+    #[must_use]
+    pub fn points_at(&self, workload: &Workload) -> &[Point] {
+        range(&self.points, |p| p.workload.cmp(workload))
+    }
+
+    /// The default's point at a workload.
+    #[must_use]
+    pub fn default_at(&self, workload: &Workload) -> Option<&Point> {
+        range(&self.defaults, |p| p.workload.cmp(workload)).first()
+    }
+
+    /// The measured winner of a workload: [`best`] of its points.
+    #[must_use]
+    pub fn best_at(&self, workload: &Workload) -> Option<&Point> {
+        best(self.points_at(workload))
+    }
+
+    /// Every workload at which a configuration was measured, ascending.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload> {
+        self.points.chunk_by(|a, b| a.workload == b.workload).map(|same| same[0].workload)
+    }
+
+    /// Each collective and scale, ascending. A group can have defaults only: then it has no pairs.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Group> {
+        let mut keys: Vec<_> = [&self.points, &self.defaults]
+            .into_iter()
+            .flat_map(|points| points.chunk_by(|a, b| key(a) == key(b)).map(|same| key(&same[0])))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.into_iter().map(|(collective, scale)| self.group(collective, scale)).collect()
+    }
+
+    fn group(&self, collective: Collective, scale: Scale) -> Group {
+        let points = self.points_of(collective, scale);
+        let defaults = self.defaults_of(collective, scale);
+        let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut configurations: Vec<_> = points.iter().map(|p| p.configuration).collect();
+        configurations.sort_unstable();
+        configurations.dedup();
+        let pairs = configurations
+            .chunk_by(|a, b| (a.algorithm, a.protocol) == (b.algorithm, b.protocol))
+            .map(|same| Pair {
+                algorithm: same[0].algorithm,
+                protocol: same[0].protocol,
+                channels: same.iter().map(|c| c.channels).collect(),
+            })
+            .collect();
+        Group { collective, scale, sizes, pairs, points: points.len(), default_sizes: defaults.len() }
+    }
+
+    /// What must be known about the whole before trusting an answer.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        /// Fewer sizes than this prove nothing about how a file was made.
+        const TELLING: usize = 3;
+        let mut notes = Vec::new();
+        for group in self.groups() {
+            let (collective, scale) = (group.collective, group.scale);
+            let of = format!("{collective} on {scale}");
+            let points = self.points_of(collective, scale);
+            let is_single = points.chunk_by(|a, b| a.workload == b.workload).all(|same| same.len() == 1);
+            let configurations: usize = group.pairs.iter().map(|pair| pair.channels.len()).sum();
+            if points.is_empty() {
+                notes.push(format!(
+                    "{of}: only runs of the default were read; there is nothing to choose from. Drop the sweep as well"
+                ));
+            } else if is_single && configurations > 1 && points.len() >= TELLING {
+                notes.push(format!(
+                    "{of}: only one configuration per size was read, as in a file of winners (optimized_metrics.csv). A \
+                     model can hardly learn from winners what configurations do: drop the merged file \
+                     (merged_metrics.csv) instead"
+                ));
+            } else if is_single && points.len() >= TELLING {
+                notes.push(format!(
+                    "{of}: only one configuration was read, as in the file of a single run (metrics.csv). Drop the \
+                     merged file (merged_metrics.csv), or the files of the other runs as well"
+                ));
+            }
+            if !points.is_empty() && group.default_sizes == 0 {
+                notes.push(format!("{of}: no run of the library's default was read, so no gain over it can be told"));
+            }
+        }
+        notes
+    }
+}
+
+/// The highest busbw; of equal ones the fewest channels, then the lower algorithm code, then the lower protocol code.
+pub fn best<'a>(points: impl IntoIterator<Item = &'a Point>) -> Option<&'a Point> {
+    points.into_iter().reduce(|best, point| {
+        let order = best.busbw_gbps.total_cmp(&point.busbw_gbps);
+        let tie =
+            |p: &Point| (p.configuration.channels, p.configuration.algorithm.code(), p.configuration.protocol.code());
+        if order.is_lt() || (order.is_eq() && tie(point) < tie(best)) { point } else { best }
+    })
+}
+
+fn key(point: &Point) -> (Collective, Scale) {
+    (point.workload.collective, point.workload.scale)
+}
+
+/// The points for which `order` says that they are equal, of points that are in that order.
+fn range(points: &[Point], order: impl Fn(&Point) -> std::cmp::Ordering) -> &[Point] {
+    let begin = points.partition_point(|p| order(p).is_lt());
+    let end = points.partition_point(|p| order(p).is_le());
+    &points[begin..end]
+}

@@ -20,6 +20,7 @@ cargo xtask serve [--port N]    build the page and serve it on loopback (a free 
 cargo xtask build               build the page into dist/
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
                                 weight, browser
+cargo xtask bench               weigh the page and time it in the browser
 
 Missing tools are installed first.";
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         },
         ["build"] => build(),
         ["test", options @ ..] => test(options),
+        ["bench"] => bench(),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -168,9 +170,20 @@ fn check_weight() -> Result<()> {
 }
 
 fn browser_tests() -> Result<()> {
+    run_browser_tests(&["--skip", "speed::", "--test-threads=2"])
+}
+
+fn bench() -> Result<()> {
+    build()?;
+    check_weight()?;
+    run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"])
+}
+
+fn run_browser_tests(options: &[&str]) -> Result<()> {
     let browser = tools::for_browser_tests()?;
     run(cargo()
-        .args(["test", "--test", "browser", "--", "--ignored", "--test-threads=2"])
+        .args(["test", "--test", "browser", "--", "--ignored"])
+        .args(options)
         .env("COLLECTUNE_DIST", dist())
         .env("CHROME", browser.chrome)
         .env("CHROMEDRIVER", browser.driver))

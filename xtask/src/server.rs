@@ -54,6 +54,12 @@ impl Server {
         Ok(Self { address, site })
     }
 
+    /// Its host and port.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The page's address.
     #[must_use]
     pub fn url(&self) -> String {

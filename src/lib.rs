@@ -2,6 +2,8 @@
 //!
 //! (the map; to be completed)
 
+#[cfg(target_arch = "wasm32")]
+pub mod app;
 pub mod collective;
 pub mod intake;
 pub mod learn;

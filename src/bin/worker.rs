@@ -2,7 +2,7 @@
 
 #[cfg(target_arch = "wasm32")]
 fn main() {
-    web_sys::console::debug_1(&"worker".into());
+    collectune::app::backstage::run();
 }
 
 #[cfg(not(target_arch = "wasm32"))]

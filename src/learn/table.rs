@@ -1,3 +1,4 @@
+use super::importance::Shuffle;
 use smartcore::linalg::basic::matrix::DenseMatrix;
 
 /// Why a model could not be fitted or asked.
@@ -98,14 +99,14 @@ impl Table {
         Self { names: self.names.clone(), values }
     }
 
-    /// A copy with one feature's values put in another order: `order[i]` says whose value row i gets.
+    /// A copy in which one feature's values come from other rows.
     #[must_use]
-    pub fn with_permuted(&self, feature: usize, order: &[usize]) -> Self {
-        let mut permuted = self.clone();
-        for (row, &from) in order.iter().enumerate() {
-            permuted.values[row * self.names.len() + feature] = self.row(from)[feature];
+    pub fn shuffled(&self, shuffle: &Shuffle) -> Self {
+        let mut shuffled = self.clone();
+        for (row, &from) in shuffle.order.iter().enumerate() {
+            shuffled.values[row * self.names.len() + shuffle.feature] = self.row(from)[shuffle.feature];
         }
-        permuted
+        shuffled
     }
 
     pub(super) fn matrix(&self) -> Result<DenseMatrix<f64>, LearnError> {

@@ -36,10 +36,8 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
         note: format!("{}, {}", point.configuration, runs(point.repeats, point.spread_pct)),
         ..Point::default()
     });
-    let mut of_group: Vec<&Recommendation> = answer
-        .iter()
-        .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
-        .collect();
+    let mut of_group: Vec<&Recommendation> =
+        answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
     of_group.sort_by_key(|r| r.workload.size_bytes);
     let chosen = of_group.iter().filter_map(|r| {
         Some(Point {
@@ -61,7 +59,14 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     let gain = of_group.iter().filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
     let mut summary = chosen.iter().max_by(|a, b| a.y.total_cmp(&b.y)).map_or_else(
         || format!("{}: measured points, no answer yet.", place(collective, scale)),
-        |top| format!("{}: the answer reaches {} GB/s at {}.", place(collective, scale), significant(top.y), Size(top.x as u64)),
+        |top| {
+            format!(
+                "{}: the answer reaches {} GB/s at {}.",
+                place(collective, scale),
+                significant(top.y),
+                Size(top.x as u64)
+            )
+        },
     );
     if let Some((gain, r)) = gain {
         summary += &format!(" Largest gain over the default: {} at {}.", percent(gain), Size(r.workload.size_bytes));
@@ -100,8 +105,7 @@ pub fn busbw_over_channels(
     let mut all = Vec::new();
     for (index, pair) in group.into_iter().flat_map(|group| &group.pairs).enumerate() {
         let colour = Colour::Palette(index as u8);
-        let configuration =
-            |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
+        let configuration = |channels| Configuration { algorithm: pair.algorithm, protocol: pair.protocol, channels };
         let name = format!("{}/{}", pair.algorithm, pair.protocol);
         let measured: Vec<Point> = advisor
             .sweep
@@ -159,7 +163,12 @@ pub fn busbw_over_channels(
 
 /// Predicted against measured for one collective and scale, each point predicted by a model that had not seen it.
 #[must_use]
-pub fn predicted_over_measured(advisor: &Advisor<'_>, validation: &Validation, collective: Collective, scale: Scale) -> Chart {
+pub fn predicted_over_measured(
+    advisor: &Advisor<'_>,
+    validation: &Validation,
+    collective: Collective,
+    scale: Scale,
+) -> Chart {
     let points = advisor.sweep.points.iter().zip(&validation.out_of_fold);
     let of_group = || points.clone().filter(|(p, _)| (p.workload.collective, p.workload.scale) == (collective, scale));
     let dot = |point: &super::aggregate::Point, predicted: f64| Point {
@@ -175,7 +184,9 @@ pub fn predicted_over_measured(advisor: &Advisor<'_>, validation: &Validation, c
     };
     let by_size: Vec<Point> = of_group().filter_map(|(p, (size, _))| Some(dot(p, (*size)?))).collect();
     let by_configuration: Vec<Point> = of_group().filter_map(|(p, (_, c))| Some(dot(p, (*c)?))).collect();
-    let ends = of_group().map(|(p, _)| p.busbw_gbps).fold((f64::INFINITY, 0.0_f64), |(low, high), b| (low.min(b), high.max(b)));
+    let ends = of_group()
+        .map(|(p, _)| p.busbw_gbps)
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), b| (low.min(b), high.max(b)));
     let diagonal = [ends.0, ends.1].into_iter().filter(|b| b.is_finite() && *b > 0.0);
     let within = by_configuration.iter().filter(|p| (p.y / p.x - 1.0).abs() <= 0.1).count();
     let summary = format!(

@@ -2,14 +2,15 @@
 
 use crate::{
     collective::{Configuration, Workload},
-    learn::Table,
+    learn::{Table, importance::Shuffle},
     math::log2,
 };
 
 /// A workload and a configuration to run it with.
 pub type Ask = (Workload, Configuration);
 
-const SEED: [&str; 10] = [
+/// Names of the features of [`seed`].
+pub const SEED: [&str; 10] = [
     "collective",
     "num_nodes",
     "num_gpus",
@@ -46,7 +47,9 @@ pub fn seed(asks: &[Ask]) -> Table {
     table
 }
 
-const LOGARITHMIC: [&str; 7] = ["log2 size", "log2 channels", "nodes", "ranks", "collective", "algorithm", "protocol"];
+/// Names of the features of [`logarithmic`].
+pub const LOGARITHMIC: [&str; 7] =
+    ["log2 size", "log2 channels", "nodes", "ranks", "collective", "algorithm", "protocol"];
 
 /// What busbw depends on, with sizes and channels as logarithms.
 #[must_use]
@@ -71,4 +74,23 @@ pub fn logarithmic(asks: &[Ask]) -> Table {
 #[must_use]
 pub fn place(size_bytes: u64, channels: u32) -> [f64; 2] {
     [log2(size_bytes.max(1) as f64), log2(f64::from(channels.max(1)))]
+}
+
+/// The asks with one of the [`logarithmic`] features' values taken from other asks.
+#[must_use]
+pub fn shuffled(asks: &[Ask], shuffle: &Shuffle) -> Vec<Ask> {
+    let mut shuffled = asks.to_vec();
+    for ((workload, configuration), &from) in shuffled.iter_mut().zip(&shuffle.order) {
+        let (other, theirs) = asks[from];
+        match shuffle.feature {
+            0 => workload.size_bytes = other.size_bytes,
+            1 => configuration.channels = theirs.channels,
+            2 => workload.scale.nodes = other.scale.nodes,
+            3 => workload.scale.ranks = other.scale.ranks,
+            4 => workload.collective = other.collective,
+            5 => configuration.algorithm = theirs.algorithm,
+            _ => configuration.protocol = theirs.protocol,
+        }
+    }
+    shuffled
 }

@@ -13,7 +13,10 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    learn::{LearnError, Table, boosting::Boosting, forest, forest::Forest, kriging::Kriging, polynomial::Polynomial},
+    learn::{
+        LearnError, boosting::Boosting, forest, forest::Forest, importance::Shuffle, kriging::Kriging,
+        polynomial::Polynomial,
+    },
     math::{exp, ln, log2},
     progress::Progress,
 };
@@ -76,13 +79,31 @@ impl BusbwModel {
         })
     }
 
-    /// The features of the model's trees for some asks, as [`Self::predict_table`] takes them.
+    /// Names of the features, in the order of [`Self::importances`] and of a [`Shuffle`].
     #[must_use]
-    pub fn features(&self, asks: &[Ask]) -> Table {
+    pub fn feature_names(&self) -> &'static [&'static str] {
         match self.fitted {
-            Fitted::Seed(_) => features::seed(asks),
-            Fitted::Surfaces(_) | Fitted::Forest(_) => features::logarithmic(asks),
+            Fitted::Seed(_) => &features::SEED,
+            Fitted::Surfaces(_) | Fitted::Forest(_) => &features::LOGARITHMIC,
         }
+    }
+
+    /// [`Self::predict`] with one feature's values taken from other asks.
+    ///
+    /// # Errors
+    /// What the trees say.
+    pub fn predict_shuffled(&self, asks: &[Ask], shuffle: Option<&Shuffle>) -> Result<Vec<Option<f64>>, LearnError> {
+        let Some(shuffle) = shuffle else { return self.predict(asks) };
+        Ok(match &self.fitted {
+            Fitted::Surfaces(surfaces) => surfaces.predict(&features::shuffled(asks, shuffle))?,
+            Fitted::Seed(boosting) => {
+                boosting.predict(&features::seed(asks).shuffled(shuffle))?.into_iter().map(Some).collect()
+            }
+            Fitted::Forest(forest) => {
+                let heights = forest.predict(&features::logarithmic(asks).shuffled(shuffle))?;
+                heights.into_iter().map(|height| Some(exp(height))).collect()
+            }
+        })
     }
 
     /// Impurity importance of each feature of the trees, summing to 1. Of the default's trees, which see only

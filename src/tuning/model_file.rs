@@ -59,7 +59,9 @@ pub enum ModelFileError {
         reason: String,
     },
     /// Of a newer program.
-    #[error("the model file is of version {found}, and this program reads up to version {VERSION}; open it with a newer one")]
+    #[error(
+        "the model file is of version {found}, and this program reads up to version {VERSION}; open it with a newer one"
+    )]
     Version {
         /// Its version.
         found: u32,
@@ -119,9 +121,8 @@ impl ModelFile {
             return Err(ModelFileError::Version { found: head.version });
         }
         let file: Self = serde_json::from_str(text).map_err(syntax)?;
-        let is_measurement = |p: &Point| {
-            p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0 && p.workload.size_bytes > 0 && p.repeats > 0
-        };
+        let is_measurement =
+            |p: &Point| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0 && p.workload.size_bytes > 0 && p.repeats > 0;
         match file.points.iter().chain(&file.defaults).enumerate().find(|(_, p)| !is_measurement(p)) {
             Some((row, point)) => Err(ModelFileError::Row { row, busbw: point.busbw_gbps }),
             None => Ok(file),
@@ -175,6 +176,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
         }
     }
     let bytes = model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes());
-    let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
+    let hash =
+        bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
     Ok(format!("{hash:016x}"))
 }

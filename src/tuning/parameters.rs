@@ -63,9 +63,10 @@ impl Default for Parameters {
 pub struct SearchLimits {
     /// The most channels; `None`: the largest measured at that scale.
     pub max_channels: Option<u32>,
-    /// Algorithms allowed besides the measured ones, subject to the support matrix; empty: measured only.
+    /// The algorithms to search; empty: the measured ones. One that was not measured is searched where the
+    /// support matrix permits it and the model can predict it.
     pub algorithms: Vec<Algorithm>,
-    /// Protocols allowed besides the measured ones, subject to the support matrix; empty: measured only.
+    /// The protocols to search, likewise.
     pub protocols: Vec<Protocol>,
 }
 

@@ -63,16 +63,18 @@ impl Advisor<'_> {
             Source::Model => {
                 let coarse = self.space.coarse_to_fine(workload, &mut predict)?;
                 if check {
-                    exhaustive = self.space.exhaustive(workload, &mut predict)?.filter(|all| {
-                        coarse.is_none_or(|coarse| all.0 != coarse.0)
-                    });
+                    exhaustive = self
+                        .space
+                        .exhaustive(workload, &mut predict)?
+                        .filter(|all| coarse.is_none_or(|coarse| all.0 != coarse.0));
                 }
                 coarse
             }
             baseline => self.baseline(baseline, workload),
         };
-        let measured_best =
-            super::sweep::best(self.sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)));
+        let measured_best = super::sweep::best(
+            self.sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)),
+        );
         let default = self.sweep.default_at(workload);
         let support = choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, workload, &c));
         let gain = |(_, busbw): Best| default.map(|d| (busbw / d.busbw_gbps - 1.0) * 100.0).filter(|g| g.is_finite());

@@ -4,7 +4,7 @@
 //! each count within three of the best. At two and more nodes the channel curve can have two humps, one of them at
 //! a single channel: so the ladder starts at 1 and no measured count is skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     aggregate::Point, features::Ask, parameters::SearchLimits, result::Support, support, support::SupportRule,
@@ -58,31 +58,37 @@ impl SearchSpace {
         Self { groups, limits: limits.clone(), rules }
     }
 
-    /// Pairs that may run at a workload: measured at its scale; where that scale was not measured, those measured
-    /// at the nearest scale; and those that the limits allow besides and the support matrix permits.
+    /// Pairs that may run at a workload: those measured at its scale (where that was not measured, at the nearest),
+    /// within the limits; and those that the limits name besides and the support matrix permits.
     fn pairs(&self, workload: &Workload) -> Vec<Candidate> {
-        let known = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
+        let known = self.known(workload);
         let square = u128::from(workload.size_bytes).pow(2);
-        let mut pairs: Vec<Candidate> = known
-            .into_iter()
-            .flatten()
-            .filter(|pair| pair.runs.0 <= square && square < pair.runs.1)
-            .cloned()
-            .collect();
-        let all = |pair: &Candidate| (pair.algorithm, pair.protocol);
-        for algorithm in or_measured(&self.limits.algorithms, known.into_iter().flatten().map(|p| p.algorithm)) {
-            for protocol in or_measured(&self.limits.protocols, known.into_iter().flatten().map(|p| p.protocol)) {
-                let asked = self.limits.algorithms.contains(&algorithm) || self.limits.protocols.contains(&protocol);
-                let is_new = known.into_iter().flatten().all(|pair| all(pair) != (algorithm, protocol));
+        let SearchLimits { algorithms, protocols, .. } = &self.limits;
+        let wanted = |pair: &&Candidate| {
+            (algorithms.is_empty() || algorithms.contains(&pair.algorithm))
+                && (protocols.is_empty() || protocols.contains(&pair.protocol))
+        };
+        let mut pairs: Vec<Candidate> =
+            known.iter().filter(wanted).filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
+        if algorithms.is_empty() && protocols.is_empty() {
+            return pairs;
+        }
+        for algorithm in or_measured(algorithms, known.iter().map(|pair| pair.algorithm)) {
+            for protocol in or_measured(protocols, known.iter().map(|pair| pair.protocol)) {
+                let is_new = known.iter().all(|pair| (pair.algorithm, pair.protocol) != (algorithm, protocol));
                 let nodes = workload.scale.nodes;
-                let runs = support::obstacle(&self.rules, workload.collective, algorithm, protocol, nodes).is_none();
-                if asked && is_new && runs {
+                if is_new && support::obstacle(&self.rules, workload.collective, algorithm, protocol, nodes).is_none() {
                     let measured = None;
                     pairs.push(Candidate { algorithm, protocol, channels: Vec::new(), measured, runs: (0, u128::MAX) });
                 }
             }
         }
         pairs
+    }
+
+    fn known(&self, workload: &Workload) -> &[Candidate] {
+        let of_group = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
+        of_group.map_or(&[], Vec::as_slice)
     }
 
     fn nearest(&self, workload: &Workload) -> Option<&Vec<Candidate>> {
@@ -94,8 +100,7 @@ impl SearchSpace {
     /// The most channels: as asked, else the largest measured at that scale.
     #[must_use]
     pub fn max_channels(&self, workload: &Workload) -> u32 {
-        let known = self.groups.get(&(workload.collective, workload.scale)).or_else(|| self.nearest(workload));
-        let measured = known.into_iter().flatten().filter_map(|pair| pair.channels.last().copied()).max();
+        let measured = self.known(workload).iter().filter_map(|pair| pair.channels.last().copied()).max();
         self.limits.max_channels.or(measured).unwrap_or(0).min(MOST_CHANNELS)
     }
 
@@ -152,13 +157,14 @@ impl SearchSpace {
             return Support::Measured;
         }
         let pairs = self.groups.get(&(workload.collective, workload.scale)).into_iter().flatten();
-        let inside = pairs.filter(|p| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol)).any(|p| {
-            let sizes = p.measured.is_some_and(|(low, high)| (low..=high).contains(&workload.size_bytes));
-            let (low, high) = (p.channels.first(), p.channels.last());
-            let channels = low.is_some_and(|low| *low <= configuration.channels)
-                && high.is_some_and(|high| *high >= configuration.channels);
-            sizes && channels
-        });
+        let inside =
+            pairs.filter(|p| (p.algorithm, p.protocol) == (configuration.algorithm, configuration.protocol)).any(|p| {
+                let sizes = p.measured.is_some_and(|(low, high)| (low..=high).contains(&workload.size_bytes));
+                let (low, high) = (p.channels.first(), p.channels.last());
+                let channels = low.is_some_and(|low| *low <= configuration.channels)
+                    && high.is_some_and(|high| *high >= configuration.channels);
+                sizes && channels
+            });
         if inside { Support::Interpolated } else { Support::Extrapolated }
     }
 }
@@ -169,14 +175,9 @@ const MOST_CHANNELS: u32 = 255;
 /// Predicts busbw in GB/s; `None` where nothing is known.
 pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
 
-fn or_measured<T: PartialEq + Copy>(allowed: &[T], measured: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = allowed.to_vec();
-    for item in measured {
-        if !all.contains(&item) {
-            all.push(item);
-        }
-    }
-    all
+/// The wanted ones; where none is named, the measured ones.
+fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
+    if wanted.is_empty() { measured.collect() } else { wanted.iter().copied().collect() }
 }
 
 fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
@@ -206,7 +207,8 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);
             let below = sizes.iter().copied().filter(|size| *size < low).max();
             let above = sizes.iter().copied().filter(|size| *size > high).min();
-            pair.runs = (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
+            pair.runs =
+                (below.map_or(0, |size| between(size, low)), above.map_or(u128::MAX, |size| between(size, high)));
         }
     }
     pairs

@@ -60,18 +60,19 @@ pub fn built_in() -> Vec<SupportRule> {
         Collective::Broadcast,
         Collective::Reduce,
     ];
-    let rule = |collectives: &[Collective], algorithms: &[Algorithm], protocols: &[Protocol], nodes, runs, reason: &str| {
-        let (min_nodes, max_nodes) = nodes;
-        SupportRule {
-            collectives: collectives.to_vec(),
-            algorithms: algorithms.to_vec(),
-            protocols: protocols.to_vec(),
-            min_nodes,
-            max_nodes,
-            runs,
-            reason: reason.to_owned(),
-        }
-    };
+    let rule =
+        |collectives: &[Collective], algorithms: &[Algorithm], protocols: &[Protocol], nodes, runs, reason: &str| {
+            let (min_nodes, max_nodes) = nodes;
+            SupportRule {
+                collectives: collectives.to_vec(),
+                algorithms: algorithms.to_vec(),
+                protocols: protocols.to_vec(),
+                min_nodes,
+                max_nodes,
+                runs,
+                reason: reason.to_owned(),
+            }
+        };
     let any = (1, u32::MAX);
     vec![
         rule(&[], &[Direct], &[], any, false, "Direct is the library's own choice and can't be asked for"),
@@ -80,7 +81,14 @@ pub fn built_in() -> Vec<SupportRule> {
         rule(&five, &[Ring], &[Ll128], (1, 1), false, "on one node SIMPLE runs instead of LL128"),
         rule(&five, &[Ring], &[Simple, Ll, Ll128], any, true, ""),
         rule(&[Collective::AllReduce], &[Tree], &[Ll], any, true, ""),
-        rule(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (1, 1), false, "on one node RING runs instead of TREE"),
+        rule(
+            &[Collective::AllReduce],
+            &[Tree],
+            &[Simple, Ll128],
+            (1, 1),
+            false,
+            "on one node RING runs instead of TREE",
+        ),
         rule(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), true, ""),
         rule(&[], &[Tree], &[], any, false, "TREE runs all_reduce only"),
         rule(&[], &[], &[], any, false, "takes no algorithm and no protocol"),

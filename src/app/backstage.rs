@@ -1,0 +1,132 @@
+//! The worker's side of the conversation: takes requests from the page, hands them to the executor, answers.
+
+use std::{
+    cell::RefCell,
+    io::{self, Read},
+};
+
+use js_sys::{Array, ArrayBuffer, Uint8Array};
+use wasm_bindgen::{JsCast, prelude::*};
+use web_sys::{Blob, DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
+
+use crate::{
+    progress::{Progress, Step},
+    worker::{
+        executor::{Executor, Source},
+        protocol::{BUILD, FromWorker, ToWorker},
+    },
+};
+
+/// Answers the page's requests until the worker is terminated.
+pub fn run() {
+    std::panic::set_hook(Box::new(|panic| post(&FromWorker::Panicked { message: panic.to_string() })));
+    let executor = RefCell::new(Executor::default());
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        if let Some((message, files)) = received(&event.data()) {
+            answer(&mut executor.borrow_mut(), message, files);
+        }
+    });
+    scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    on_message.forget();
+    post(&FromWorker::Ready { build: BUILD.to_owned() });
+}
+
+fn scope() -> DedicatedWorkerGlobalScope {
+    js_sys::global().unchecked_into()
+}
+
+/// What the page posts: an array of the encoded [`ToWorker`] and the handles of the files.
+fn received(data: &JsValue) -> Option<(ToWorker, Vec<Source>)> {
+    let parts: &Array = data.dyn_ref()?;
+    let bytes = Uint8Array::new(parts.get(0).dyn_ref::<ArrayBuffer>()?).to_vec();
+    let source = |part: JsValue| {
+        let blob: Blob = part.unchecked_into();
+        Source { size_bytes: blob.size() as u64, content: Box::new(BlobReader::new(blob)) }
+    };
+    match postcard::from_bytes(&bytes) {
+        Ok(message) => Some((message, parts.iter().skip(1).map(source).collect())),
+        // A page of another build: the handshake has told it so.
+        Err(_) => None,
+    }
+}
+
+fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: Vec<Source>) {
+    let mut reporter = Reporter { job, last: Step::default(), posted_ms: f64::NEG_INFINITY };
+    post(&match executor.execute(request, files, &mut reporter) {
+        Ok(response) => FromWorker::Done { job, response: Box::new(response) },
+        Err(error) => FromWorker::Failed { job, message: error.to_string() },
+    });
+}
+
+fn post(message: &FromWorker) {
+    // Both fail only where the page is gone or the memory is; nobody is left to be told.
+    if let Ok(bytes) = postcard::to_stdvec(message) {
+        let buffer = Uint8Array::from(bytes.as_slice()).buffer();
+        let _ = scope().post_message_with_transfer(&buffer, &Array::of1(&buffer));
+    }
+}
+
+/// Passes progress on to the page, as often as a bar on a screen can show it.
+struct Reporter {
+    job: u32,
+    last: Step,
+    posted_ms: f64,
+}
+
+impl Reporter {
+    const EVERY_MS: f64 = 50.0;
+}
+
+impl Progress for Reporter {
+    fn report(&mut self, doing: &str, done: u64, total: u64) {
+        let now_ms = js_sys::Date::now();
+        if doing == self.last.doing && now_ms - self.posted_ms < Self::EVERY_MS {
+            return;
+        }
+        self.last = Step { doing: doing.to_owned(), done, total };
+        self.posted_ms = now_ms;
+        post(&FromWorker::Progress { job: self.job, step: self.last.clone() });
+    }
+}
+
+/// Streams a file: only a piece of it is in memory at a time.
+struct BlobReader {
+    blob: Blob,
+    /// Where in the file the next piece starts.
+    next: f64,
+    piece: Vec<u8>,
+    taken: usize,
+}
+
+impl BlobReader {
+    const PIECE_BYTES: f64 = (2 << 20) as f64;
+
+    fn new(blob: Blob) -> Self {
+        Self { blob, next: 0.0, piece: Vec::new(), taken: 0 }
+    }
+
+    fn read_piece(&mut self) -> Result<(), JsValue> {
+        let end = (self.next + Self::PIECE_BYTES).min(self.blob.size());
+        let slice = self.blob.slice_with_f64_and_f64(self.next, end)?;
+        self.piece = Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(&slice)?.into()).to_vec();
+        (self.next, self.taken) = (end, 0);
+        Ok(())
+    }
+}
+
+impl Read for BlobReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.piece.len() && self.next < self.blob.size() {
+            self.read_piece().map_err(|_| {
+                io::Error::other(
+                    "the browser can't read it any more: it was moved or changed after it was opened; open it again",
+                )
+            })?;
+        }
+        let rest = &self.piece[self.taken..];
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        self.taken += length;
+        Ok(length)
+    }
+}

@@ -1,0 +1,65 @@
+//! What can go wrong with a worker, in words, and what to do about it.
+
+use thiserror::Error;
+
+use crate::worker::protocol::BUILD;
+
+/// Why a job was not answered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// The worker lives and says why it can't.
+    #[error("{0}")]
+    Refused(String),
+    /// The page ended the worker.
+    #[error("It was cancelled.")]
+    Cancelled,
+    /// A mistake of ours.
+    #[error(
+        "The worker stopped because of a mistake in Collectune. Your files are still open; if it happens again with \
+         the same files, please report this: {0}"
+    )]
+    Panicked(String),
+    /// Ended without a panic, which is how WebAssembly runs out of memory.
+    #[error(
+        "The worker stopped, most likely because the browser gave it no more memory. Remove a file, or split the \
+         sweep into one file per collective and scale, then go on."
+    )]
+    OutOfMemory,
+    /// The browser reports an error in it.
+    #[error("The worker stopped: {0}. Your files are still open.")]
+    Died(String),
+    /// It doesn't answer.
+    #[error("The worker no longer answers and was ended. Your files are still open.")]
+    Silent,
+    /// It belongs to another version.
+    #[error(
+        "The page ({BUILD}) and its worker ({0}) are of different versions, so one of them comes from an old cache. \
+         Reload the page; your files have to be opened again."
+    )]
+    WrongBuild(String),
+    /// It says what nobody understands.
+    #[error("The worker's answer could not be read. Reload the page; your files have to be opened again.")]
+    Garbled,
+    /// It never came to life.
+    #[error("The worker could not be started: {0}. Reload the page; check that the browser allows workers.")]
+    NotStarted(String),
+}
+
+impl Failure {
+    /// Reads the message of a worker's `error` event. A panic says so before it ends the worker, so a bare trap
+    /// is a failed allocation.
+    pub fn of_error_event(message: &str) -> Self {
+        let lower = message.to_lowercase();
+        let starved = ["unreachable", "memory", "allocation", "out of bounds"];
+        match lower.as_str() {
+            "" => Self::Died("the browser does not say why".to_owned()),
+            text if starved.iter().any(|word| text.contains(word)) => Self::OutOfMemory,
+            _ => Self::Died(message.to_owned()),
+        }
+    }
+
+    /// Whether a new worker with the same files may do better.
+    pub const fn is_curable(&self) -> bool {
+        !matches!(self, Self::WrongBuild(_) | Self::Garbled | Self::NotStarted(_))
+    }
+}

@@ -1,0 +1,128 @@
+//! What is open: rows, what was left out and why, and a button to close each file.
+
+use leptos::prelude::*;
+
+use super::tuning::Bench;
+use crate::{
+    intake::{FileReport, Outcome},
+    text::Problems,
+    tuning::wording::{count, group},
+    units::Size,
+};
+
+/// Problems listed at once; more than anybody reads.
+const LISTED: usize = 200;
+
+/// The open files and what became of each.
+#[component]
+pub fn Files() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let open = move || bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect());
+    let groups = move || bench.groups.with(|groups| groups.iter().map(group).collect::<Vec<_>>());
+    let notes = move || bench.notes.with(|notes| notes.concat());
+    let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
+    view! {
+        <section class="panel" aria-labelledby="files-heading">
+            <h2 id="files-heading">"Loaded"</h2>
+            <ul class="files">
+                <For each=move || -> Vec<(u32, String)> { open() } key=|(id, _)| *id children=row />
+            </ul>
+            <ul class="groups">{move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
+            <ul class="notes">{move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
+        </section>
+    }
+}
+
+#[component]
+fn FileRow(id: u32, name: String) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let report = Memo::new(move |_| {
+        bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
+    });
+    let close = format!("Close {name}");
+    view! {
+        <li class="file">
+            <div class="file-head">
+                <span class="file-name" title=name.clone()>
+                    {name.clone()}
+                </span>
+                <button type="button" class="quiet" aria-label=close on:click=move |_| bench.close(id)>
+                    "×"
+                </button>
+            </div>
+            {move || report.get().map(|report| view! { <ReportView report /> })}
+        </li>
+    }
+}
+
+#[component]
+fn ReportView(report: FileReport) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let FileReport { id, size_bytes, outcome, .. } = report;
+    match outcome {
+        Outcome::Loaded { format, rows, default_rows, problems, notes } => {
+            let default = if default_rows > 0 { format!(", {default_rows} of the default") } else { String::new() };
+            view! {
+                <p class="file-facts">{count(rows, "row")} {default}</p>
+                <p class="small">{format} ", " {Size(size_bytes).rounded()}</p>
+                <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
+                <ProblemList problems />
+            }
+            .into_any()
+        }
+        Outcome::NeedsMapping(request) => view! {
+            <p class="file-facts wrong">"Its headers don't say which column is which."</p>
+            <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
+                "Name the columns"
+            </button>
+        }
+        .into_any(),
+        Outcome::Refused(reason) => view! { <p class="file-facts wrong">{reason}</p> }.into_any(),
+    }
+}
+
+/// The lines of a file that were left out: line, column, text, and what was expected.
+#[component]
+fn ProblemList(problems: Problems) -> impl IntoView {
+    let is_open = RwSignal::new(false);
+    let Problems { kept, count: all } = problems;
+    if all == 0 {
+        return view! { <p class="small">"Nothing was left out."</p> }.into_any();
+    }
+    let listed = kept.len().min(LISTED);
+    let rest = all - listed as u64;
+    let rows = move || {
+        // A thousand rows are made when somebody wants to see them.
+        let row = |problem: &crate::text::Problem| {
+            view! {
+                <tr>
+                    <td class="numeric">{problem.line}</td>
+                    <td>{problem.column.clone()}</td>
+                    <td class="verbatim">{problem.text.clone()}</td>
+                    <td>{problem.expected.clone()}</td>
+                </tr>
+            }
+        };
+        is_open.get().then(|| kept.iter().take(LISTED).map(row).collect_view())
+    };
+    view! {
+        <details class="problems" on:toggle:target=move |event| is_open.set(event.target().open())>
+            <summary>{count(all, "line")} " left out"</summary>
+            <div class="table-box" tabindex="0" role="region" aria-label="Lines left out">
+                <table class="data">
+                    <thead>
+                        <tr>
+                            <th scope="col" class="numeric">"Line"</th>
+                            <th scope="col">"Column"</th>
+                            <th scope="col">"Text"</th>
+                            <th scope="col">"Why"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+            {(rest > 0).then(|| view! { <p class="small">"and " {count(rest, "further line")}</p> })}
+        </details>
+    }
+    .into_any()
+}

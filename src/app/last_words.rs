@@ -1,0 +1,67 @@
+//! When the page itself stops: a panic or a trap ends its code, and all that is left is to say so.
+
+use leptos::prelude::*;
+use wasm_bindgen::{JsCast, prelude::*};
+use web_sys::ErrorEvent;
+
+/// From now on the page doesn't die in silence.
+pub fn listen() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.to_string();
+        web_sys::console::error_1(&message.as_str().into());
+        say(&message);
+    }));
+    // An exhausted memory is a trap without a panic.
+    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(|event: ErrorEvent| {
+        let trapped = event.error().is_instance_of::<js_sys::Error>()
+            && event.error().unchecked_into::<js_sys::Error>().name() == "RuntimeError";
+        if trapped {
+            say(&event.message());
+        }
+    });
+    let _ = window().add_event_listener_with_callback("error", on_error.as_ref().unchecked_ref());
+    on_error.forget();
+}
+
+/// Covers the page. Plain DOM, since whatever drew the page has stopped.
+fn say(message: &str) {
+    let show = || -> Result<(), JsValue> {
+        let (document, body) = (document(), document().body().ok_or(JsValue::NULL)?);
+        if document.get_element_by_id("last-words").is_some() {
+            return Ok(());
+        }
+        let add = |parent: &web_sys::Node, tag: &str, text: &str| -> Result<web_sys::Element, JsValue> {
+            let element = document.create_element(tag)?;
+            element.set_text_content(Some(text));
+            parent.append_child(&element)?;
+            Ok(element)
+        };
+        let cover = add(&body, "div", "")?;
+        cover.set_id("last-words");
+        cover.set_attribute("role", "alertdialog")?;
+        cover.set_attribute("aria-label", "The page has stopped")?;
+        let card = add(&cover, "div", "")?;
+        add(&card, "h2", "The page has stopped")?;
+        add(
+            &card,
+            "p",
+            "This is a mistake in Collectune, or the browser has no memory left. Nothing was sent anywhere, and your \
+             files are untouched. Reload the page and open them again.",
+        )?;
+        add(&card, "pre", message)?;
+        let again: web_sys::HtmlAnchorElement = add(&card, "a", "Reload")?.unchecked_into();
+        again.set_class_name("button primary");
+        // A link to the page itself would only change the fragment.
+        again.set_href(&window().location().pathname()?);
+        again.focus()?;
+        root_state("failed");
+        Ok(())
+    };
+    let _ = show();
+}
+
+fn root_state(state: &str) {
+    if let Some(root) = document().document_element() {
+        let _ = root.set_attribute("data-state", state);
+    }
+}

@@ -1,0 +1,63 @@
+//! What a worker is made of: the code that `boot.js` has fetched with the page, so that starting one needs no
+//! request.
+
+use std::cell::RefCell;
+
+use js_sys::{Array, Object, Promise, Reflect};
+use wasm_bindgen::{JsCast, prelude::*};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Blob, BlobPropertyBag, Url, Worker};
+
+/// The bootstrap of `boot.js`: keeps what arrives before the worker's `main` listens.
+const BOOTSTRAP: &str = r"
+self.onmessage = (first) => {
+  const early = [];
+  self.onmessage = (event) => early.push(event);
+  wasm_bindgen({ module_or_path: first.data.module }).then(
+    () => early.forEach((event) => self.onmessage(event)),
+    (error) => setTimeout(() => { throw error; }),
+  );
+};";
+
+/// A worker's code: compiled module, and the address of a blob with its script.
+#[derive(Clone)]
+pub struct Parts {
+    module: JsValue,
+    script: String,
+}
+
+thread_local! {
+    static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
+}
+
+/// The parts, once they have arrived.
+pub async fn load() -> Result<Parts, JsValue> {
+    if let Some(parts) = PARTS.with_borrow(Clone::clone) {
+        return Ok(parts);
+    }
+    let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
+    let part = async |name: &str| JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await;
+    let (module, glue) = (part("workerModule").await?, part("workerGlue").await?);
+    let kind = BlobPropertyBag::new();
+    kind.set_type("text/javascript");
+    let blob = Blob::new_with_str_sequence_and_options(&Array::of2(&glue, &BOOTSTRAP.into()), &kind)?;
+    let parts = Parts { module, script: Url::create_object_url_with_blob(&blob)? };
+    PARTS.set(Some(parts.clone()));
+    Ok(parts)
+}
+
+impl Parts {
+    /// A worker that is about to start.
+    pub fn start_worker(&self) -> Result<Worker, JsValue> {
+        let worker = Worker::new(&self.script)?;
+        let first = Object::new();
+        Reflect::set(&first, &"module".into(), &self.module)?;
+        worker.post_message(&first)?;
+        Ok(worker)
+    }
+}
+
+/// A thrown value in words.
+pub fn describe(error: &JsValue) -> String {
+    error.dyn_ref::<js_sys::Error>().map_or_else(|| format!("{error:?}"), |error| String::from(error.message()))
+}

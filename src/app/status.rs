@@ -1,0 +1,110 @@
+//! What is going on, and what went wrong.
+
+use leptos::prelude::*;
+
+use super::tuning::{Bench, Held, Notice, Remedy, Stage};
+
+/// One line of constant height: the work under way with its cancel button, or what the answer stands on.
+#[component]
+pub fn Status() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let task = move || bench.current_task();
+    let working = Memo::new(move |_| task().is_some());
+    view! {
+        <section class="status" aria-label="Work under way">
+            <Show when=move || working.get() fallback=|| view! { <AtRest /> }>
+                <Working />
+            </Show>
+        </section>
+    }
+}
+
+#[component]
+fn Working() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let words = move || {
+        let task = bench.current_task().unwrap_or_default();
+        if task.step.doing.is_empty() { task.name.to_owned() } else { format!("{}: {}", task.name, task.step.doing) }
+    };
+    let share = move || {
+        let step = bench.current_task().unwrap_or_default().step;
+        (step.total > 0).then(|| (step.done.min(step.total) as f64 / step.total as f64).clamp(0.0, 1.0))
+    };
+    let percent = move || share().map(|share| format!("{:.0} %", share * 100.0));
+    view! {
+        <span class="status-words">{words}</span>
+        <progress max="1" value=share aria-label=words></progress>
+        <span class="status-percent">{percent}</span>
+        <Show when=move || bench.is_silent.get()>
+            <span class="status-silent">"The worker has said nothing for long."</span>
+            <button type="button" on:click=move |_| bench.restart()>"Restart it"</button>
+        </Show>
+        <button type="button" class="cancel" on:click=move |_| bench.cancel()>"Cancel"</button>
+    }
+}
+
+#[component]
+fn AtRest() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let words = move || match (bench.has_data(), bench.stage.get()) {
+        (false, _) => "",
+        (true, Stage::Measured) => "The answer stands on measurements alone.",
+        (true, Stage::Trained) => "The answer is the model's; it was not validated.",
+        (true, Stage::Validated) => "The answer is the model's, validated on what was held out.",
+    };
+    let untrained = move || {
+        bench.has_data()
+            && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
+    };
+    view! {
+        <span class="status-words">{words}</span>
+        <Show when=untrained>
+            <button type="button" on:click=move |_| bench.train()>"Train"</button>
+        </Show>
+    }
+}
+
+/// What the user must know, until it is dismissed.
+#[component]
+pub fn Notices() -> impl IntoView {
+    let bench: Bench = expect_context();
+    view! {
+        <div class="notices">
+            <For
+                each=move || bench.notices.get()
+                key=|notice| notice.id
+                children=move |notice| view! { <NoticeView notice /> }
+            />
+        </div>
+    }
+}
+
+#[component]
+fn NoticeView(notice: Notice) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let Notice { id, text, is_error, remedy } = notice;
+    let dismiss = move || bench.notices.update(|notices| notices.retain(|notice| notice.id != id));
+    let button = remedy.map(|remedy| {
+        let (label, act): (_, fn(Bench)) = match remedy {
+            Remedy::ReadAgain => ("Read again", Bench::load),
+            Remedy::Train => ("Train", Bench::train),
+            Remedy::Reload => ("Reload the page", |_| drop(window().location().reload())),
+        };
+        let act = move |_| {
+            dismiss();
+            act(bench);
+        };
+        view! {
+            <button type="button" on:click=act>
+                {label}
+            </button>
+        }
+    });
+    view! {
+        <div class="notice" class:is-error=is_error role=if is_error { "alert" } else { "status" }>
+            <p>{text}</p>
+            {button}
+            <button type="button" class="quiet" aria-label="Dismiss" on:click=move |_| dismiss()>"×"</button>
+        </div>
+    }
+}

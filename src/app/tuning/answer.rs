@@ -1,0 +1,113 @@
+//! The answer for the workload shown: what to deploy, what to expect, and what it stands on.
+
+use leptos::prelude::*;
+
+use super::Bench;
+use crate::{
+    collective::Configuration,
+    tuning::{
+        result::{Measured, Recommendation, Source},
+        wording::{Advice, advice, count, repeats, sentence, source, support, support_meaning},
+    },
+    units::{percent, significant},
+};
+
+/// The answer.
+#[component]
+pub fn Answer() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let recommendation = Memo::new(move |_| bench.recommendation());
+    view! {
+        <section class="panel answer" aria-label="Answer">
+            {move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> })}
+        </section>
+    }
+}
+
+#[component]
+fn AnswerView(recommendation: Recommendation) -> impl IntoView {
+    let sentence = sentence(&recommendation);
+    let Recommendation { configuration, predicted_busbw_gbps, interval_90, measured_best, default, .. } =
+        recommendation;
+    let headline = match (advice(&recommendation), configuration) {
+        (Advice::KeepDefault, _) => view! { <span class="choice">"Keep the default"</span> }.into_any(),
+        (Advice::Deploy, Some(choice)) => view! { <ConfigurationView choice /> }.into_any(),
+        _ => view! { <span class="choice">"Nothing known"</span> }.into_any(),
+    };
+    let expected = if recommendation.source == Source::Measured { "Measured" } else { "Predicted" };
+    let interval = interval_90.map(|i| {
+        view! {
+            <span class="figure-note" title="Nine of ten new measurements should fall in here">
+                {significant(i.low_gbps)} " – " {significant(i.high_gbps)} " (90 %)"
+            </span>
+        }
+    });
+    let gain = recommendation.gain_pct.map(|gain| {
+        view! {
+            <div class="figure">
+                <dt>"Gain"</dt>
+                <dd class:is-gain=gain > 0.0>{percent(gain)}</dd>
+                <dd class="figure-note">"over the default"</dd>
+            </div>
+        }
+    });
+    let exhaustive = recommendation.exhaustive.map(|(other, busbw)| {
+        view! {
+            <p class="warning">
+                "The exhaustive search finds " {other.to_string()} " at " {significant(busbw)}
+                " GB/s: the coarse search missed it."
+            </p>
+        }
+    });
+    let support_class = format!("support {}", support(recommendation.support));
+    view! {
+        <div class="answer-head">
+            <p class="headline">{headline}</p>
+            <span class=support_class title=support_meaning(recommendation.support)>
+                {support(recommendation.support)}
+            </span>
+            <span class="chosen-by">"chosen by " {source(recommendation.source)}</span>
+        </div>
+        <p class="sentence">{sentence}</p>
+        <dl class="figures">
+            <div class="figure">
+                <dt>{expected}</dt>
+                <dd>
+                    {predicted_busbw_gbps.map_or_else(|| "–".to_owned(), significant)} <span class="unit">" GB/s"</span>
+                </dd>
+                <dd>{interval}</dd>
+            </div>
+            {gain}
+            <MeasuredFigure name="Default" measured=default missing="not measured" />
+            <MeasuredFigure name="Measured best" measured=measured_best missing="not measured at this size" />
+        </dl>
+        {exhaustive}
+    }
+}
+
+#[component]
+fn ConfigurationView(choice: Configuration) -> impl IntoView {
+    view! {
+        <span class="choice">{choice.algorithm.name()}</span>
+        <span class="choice">{choice.protocol.name()}</span>
+        <span class="choice">{count(u64::from(choice.channels), "channel")}</span>
+    }
+}
+
+#[component]
+fn MeasuredFigure(name: &'static str, measured: Option<Measured>, missing: &'static str) -> impl IntoView {
+    let figure = measured.map(|measured| {
+        view! {
+            <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
+            <dd class="figure-note">{measured.configuration.to_string()} ", " {repeats(&measured)}</dd>
+        }
+    });
+    let missing = measured.is_none().then(|| view! { <dd class="figure-note">{missing}</dd> });
+    view! {
+        <div class="figure">
+            <dt>{name}</dt>
+            {figure}
+            {missing}
+        </div>
+    }
+}

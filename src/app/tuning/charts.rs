@@ -1,0 +1,51 @@
+//! The three charts, each from the view that the worker sent.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{Bench, Stage};
+use crate::{
+    app::{chart::ChartView, theme::ActiveTheme},
+    plot::Chart,
+    tuning::result::View,
+};
+
+fn chart_of(bench: Bench, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
+    Memo::new(move |_| bench.view.with(|view| part(view.as_ref()?).cloned().map(Arc::new))).into()
+}
+
+/// busbw against size, and against channels.
+#[component]
+pub fn Charts() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    view! {
+        <div class="charts">
+            <section class="panel">
+                <ChartView chart=chart_of(bench, |view| Some(&view.busbw_over_size)) theme />
+            </section>
+            <section class="panel">
+                <ChartView chart=chart_of(bench, |view| Some(&view.busbw_over_channels)) theme />
+            </section>
+        </div>
+    }
+}
+
+/// Predicted against measured, out of fold.
+#[component]
+pub fn Accuracy() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let is_there = Memo::new(move |_| {
+        bench.stage.get() == Stage::Validated
+            && bench.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
+    });
+    view! {
+        <Show when=move || is_there.get()>
+            <section class="panel">
+                <ChartView chart=chart_of(bench, |view| view.predicted_over_measured.as_ref()) theme />
+            </section>
+        </Show>
+    }
+}

@@ -1,0 +1,131 @@
+//! What is shown: collective, scale and size. Every choice is part of the URL.
+
+use leptos::{ev, prelude::*};
+use wasm_bindgen::JsCast;
+
+use super::Bench;
+use crate::{
+    app::fields::ChoiceField,
+    collective::{Collective, Scale},
+    tuning::{address::Address, result::Group},
+    units::Size,
+};
+
+/// The choices above the answer.
+#[component]
+pub fn Controls() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let workload = Memo::new(move |_| bench.workload());
+    let groups = move || bench.groups.get();
+    let collectives = Signal::derive(move || {
+        let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(|collective| (collective, collective.to_string())).collect::<Vec<_>>()
+    });
+    let scales = Signal::derive(move || {
+        let of_collective = |group: &&Group| workload.get().is_none_or(|w| w.collective == group.collective);
+        let groups = groups();
+        groups.iter().filter(of_collective).map(|group| (group.scale, group.scale.to_string())).collect::<Vec<_>>()
+    });
+    let sizes = Memo::new(move |_| {
+        let Some(workload) = workload.get() else { return Vec::new() };
+        let is_shown = |group: &&Group| group.collective == workload.collective && group.scale == workload.scale;
+        groups().iter().find(is_shown).map(|group| group.sizes.clone()).unwrap_or_default()
+    });
+    let size_choices = Signal::derive(move || {
+        let mut choices: Vec<(u64, String)> =
+            sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
+        if let Some(own) = workload.get().map(|w| w.size_bytes).filter(|own| !sizes.get().contains(own)) {
+            let place = choices.partition_point(|(size, _)| *size < own);
+            choices.insert(place, (own, format!("{} (not measured)", Size(own))));
+        }
+        choices
+    });
+    let choose = move |change: &dyn Fn(&mut Address)| {
+        let mut address = bench.address.get_untracked();
+        address.example = bench.files.with_untracked(|files| files.iter().all(|file| file.is_example));
+        change(&mut address);
+        // Where the other collective has no such scale or size, what it has is chosen.
+        let groups = bench.groups.get_untracked();
+        let answer = bench.answer.get_untracked();
+        for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
+            relax(&mut address);
+            if let Ok(workload) = address.resolve(&groups, &answer) {
+                bench.address.set(Address::of(&workload, address.example));
+                return;
+            }
+        }
+    };
+    let on_collective = UnsyncCallback::new(move |collective: Collective| choose(&|a| a.collective = Some(collective)));
+    let on_scale = UnsyncCallback::new(move |scale: Scale| choose(&|a| a.scale = Some(scale)));
+    let on_size = UnsyncCallback::new(move |size: u64| choose(&|a| a.size_bytes = Some(size)));
+    let neighbour = move |up: bool| {
+        let here = workload.get()?.size_bytes;
+        let sizes = sizes.get();
+        if up { sizes.into_iter().find(|size| *size > here) } else { sizes.into_iter().rfind(|size| *size < here) }
+    };
+    let step = move |up: bool| {
+        if let Some(size) = untrack(|| neighbour(up)) {
+            on_size.run(size);
+        }
+    };
+    let shortcut = window_event_listener(ev::keydown, move |event| {
+        let element = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
+        let is_typing = element.is_some_and(|e| matches!(e.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
+        if is_typing || event.ctrl_key() || event.meta_key() || event.alt_key() {
+            return;
+        }
+        match event.key().as_str() {
+            "[" => step(false),
+            "]" => step(true),
+            _ => {}
+        }
+    });
+    on_cleanup(move || shortcut.remove());
+    let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
+    view! {
+        <section class="controls" aria-label="What is shown">
+            <ChoiceField
+                label="Collective"
+                choices=collectives
+                value=Signal::derive(move || workload.get().map(|w| w.collective))
+                on_value=on_collective
+            />
+            <ChoiceField
+                label="Scale"
+                choices=scales
+                value=Signal::derive(move || workload.get().map(|w| w.scale))
+                on_value=on_scale
+            />
+            <ChoiceField
+                label="Size"
+                choices=size_choices
+                value=Signal::derive(move || workload.get().map(|w| w.size_bytes))
+                on_value=on_size
+            />
+            <div class="steps">
+                <button
+                    type="button"
+                    title="Smaller size (key [)"
+                    aria-label="Smaller size"
+                    aria-keyshortcuts="["
+                    disabled=is_last(false)
+                    on:click=move |_| step(false)
+                >
+                    "‹"
+                </button>
+                <button
+                    type="button"
+                    title="Larger size (key ])"
+                    aria-label="Larger size"
+                    aria-keyshortcuts="]"
+                    disabled=is_last(true)
+                    on:click=move |_| step(true)
+                >
+                    "›"
+                </button>
+            </div>
+        </section>
+    }
+}

@@ -1,0 +1,472 @@
+//! What happens after a drop: load, show the measured winners, train, show the answer, validate.
+//!
+//! Each run has a number. Whatever an earlier run still brings is dropped, so nothing outdated is ever shown.
+
+use std::sync::Arc;
+
+use leptos::{prelude::*, task::spawn_local};
+
+use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task};
+use crate::{
+    app::{
+        client::{Client, Weight},
+        failure::Failure,
+        pool::Pool,
+    },
+    collective::Workload,
+    intake::{Mapping, Outcome},
+    progress::Step,
+    tuning::{address::Address, parameters::SearchLimits, result::Recommendation, wording::count},
+    worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
+};
+
+/// Why a run ended early.
+enum Stop {
+    /// A later run took over.
+    Overtaken,
+    /// The worker could not.
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Bench {
+    /// Opens further files and starts over with all of them.
+    pub fn open(self, handles: Vec<web_sys::File>, is_example: bool) {
+        if handles.is_empty() {
+            return;
+        }
+        let opened = count(handles.len() as u64, "file");
+        let new = handles.into_iter().map(|handle| OpenFile { id: self.next_id(), handle, mapping: None, is_example });
+        let new: Vec<OpenFile> = new.collect();
+        if is_example && !self.address.with_untracked(|address| address.example) {
+            self.address.set(Address::default());
+        }
+        self.files.update(|files| {
+            // The example makes room for what was really measured, and stays alone.
+            files.retain(|file| !file.is_example && !is_example);
+            files.extend(new);
+        });
+        self.address.update(|address| address.example = is_example);
+        self.announcement.set(format!("{opened} opened, reading."));
+        self.load();
+    }
+
+    /// Closes a file and starts over with the others.
+    pub fn close(self, id: u32) {
+        self.files.update(|files| files.retain(|file| file.id != id));
+        if self.files.with(Vec::is_empty) {
+            self.begin();
+            self.finish();
+            self.forget();
+        } else {
+            self.load();
+        }
+    }
+
+    /// Reads a file whose headers were unknown with the mapping of the dialog.
+    pub fn map(self, id: u32, mapping: Mapping) {
+        self.files.update(|files| {
+            if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+                file.mapping = Some(mapping);
+            }
+        });
+        self.load();
+    }
+
+    /// Reads all open files, then trains and validates.
+    pub fn load(self) {
+        self.start(Remedy::ReadAgain, async move |run| {
+            self.run_load(run, false).await?;
+            self.run_train(run).await?;
+            self.run_validate(run).await
+        });
+    }
+
+    /// Trains with the parameters as they are, then validates.
+    pub fn train(self) {
+        self.start(Remedy::Train, async move |run| {
+            if self.held.get_untracked() == Held::Nothing {
+                self.run_load(run, true).await?;
+            }
+            self.run_train(run).await?;
+            self.run_validate(run).await
+        });
+    }
+
+    /// Ends what is going on. What is already there stays.
+    pub fn cancel(self) {
+        let was_loading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == "Reading"));
+        self.begin();
+        self.finish();
+        if was_loading {
+            self.notify("Reading was cancelled; the files are still open.".into(), false, Some(Remedy::ReadAgain));
+            return;
+        }
+        self.announcement.set("Cancelled.".into());
+        self.restore();
+    }
+
+    /// Ends a worker that says nothing, and begins anew.
+    pub fn restart(self) {
+        let validating = self.stage.get_untracked() == Stage::Trained && self.held.get_untracked() == Held::Model;
+        self.begin();
+        self.finish();
+        if validating { self.validate() } else { self.load() }
+    }
+
+    /// Computes what was interrupted of the validation again.
+    fn validate(self) {
+        self.start(Remedy::Train, async move |run| self.run_validate(run).await);
+    }
+
+    /// Gives a new worker the files again, without training.
+    fn restore(self) {
+        let idle = self.task.with_untracked(Option::is_none);
+        if idle && self.held.get_untracked() == Held::Nothing && self.has_data() {
+            self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
+        }
+    }
+
+    /// Answers workloads of any size, with limits of their own.
+    pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
+        match self.ask_beside("Searching", request).await? {
+            Response::Recommended(answers) => Ok(answers),
+            _ => Err(Failure::Garbled),
+        }
+    }
+
+    /// Asks which features matter.
+    pub fn ask_importances(self) {
+        spawn_local(async move {
+            match self.ask_beside("Shuffling features", Request::Importances).await {
+                Ok(Response::Importances(importances)) => self.importances.set(Some(Arc::new(importances))),
+                Ok(_) | Err(Failure::Cancelled) => {}
+                Err(failure) => self.notify_failure(&failure, Remedy::Train),
+            }
+        });
+    }
+
+    /// Asks for the model as a file's text.
+    pub async fn save_model(self) -> Result<String, Failure> {
+        match self.ask_beside("Writing the model", Request::SaveModel).await? {
+            Response::ModelFile(text) => Ok(text),
+            _ => Err(Failure::Garbled),
+        }
+    }
+
+    /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
+    pub fn refresh_view(self) {
+        let Some(workload) = self.shown.get_untracked().and_then(Result::ok) else { return };
+        let free = self.crew.try_update_value(|crew| {
+            crew.view_again = crew.view_asked;
+            !std::mem::replace(&mut crew.view_asked, true)
+        });
+        if self.held.get_untracked() == Held::Nothing || free != Some(true) {
+            if free == Some(true) {
+                self.crew.update_value(|crew| crew.view_asked = false);
+            }
+            return;
+        }
+        self.glances.update(|glances| *glances += 1);
+        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], |_| ());
+        spawn_local(async move {
+            let answer = answer.await;
+            let again = self.crew.try_update_value(|crew| {
+                crew.view_asked = false;
+                std::mem::take(&mut crew.view_again)
+            });
+            match answer {
+                Ok(Response::View(view)) if self.is_shown(&view.workload) => self.view.set(Some(Arc::new(view))),
+                Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
+                Ok(_) | Err(Failure::Cancelled) => {}
+                Err(failure) => self.on_idle_death(&failure),
+            }
+            if again == Some(true) {
+                self.refresh_view();
+            }
+            self.glances.update(|glances| *glances -= 1);
+        });
+    }
+
+    /// Called once a second while the page is visible.
+    pub fn beat(self) {
+        let silent = self.crew.with_value(|crew| (crew.main.clone(), crew.pool.clone()));
+        let silent = silent.0.beat() | silent.1.beat();
+        if self.is_silent.get_untracked() != silent {
+            self.is_silent.set(silent);
+        }
+    }
+
+    /// A worker died although nothing was asked of it: another takes its place, once.
+    pub fn on_idle_death(self, failure: &Failure) {
+        self.held.set(Held::Nothing);
+        let deaths = self.crew.try_update_value(|crew| {
+            crew.idle_deaths += 1;
+            crew.idle_deaths
+        });
+        if failure.is_curable() && deaths == Some(1) && self.has_data() {
+            self.notify(format!("{failure} They are being read again."), false, None);
+            self.start(Remedy::ReadAgain, async move |run| {
+                self.run_load(run, true).await?;
+                self.run_train(run).await?;
+                self.run_validate(run).await
+            });
+        } else if !self.files.with_untracked(Vec::is_empty) {
+            self.notify_failure(failure, Remedy::ReadAgain);
+        }
+    }
+
+    fn main(self) -> Client {
+        self.crew.with_value(|crew| crew.main.clone())
+    }
+
+    fn pool(self) -> Pool {
+        self.crew.with_value(|crew| crew.pool.clone())
+    }
+
+    fn is_shown(self, workload: &Workload) -> bool {
+        self.shown.get_untracked() == Some(Ok(*workload))
+    }
+
+    /// Overtakes the run before, and gives this one its number.
+    fn begin(self) -> u32 {
+        let (main, pool) = (self.main(), self.pool());
+        pool.stop();
+        if main.at_work() {
+            main.stop();
+            self.held.set(Held::Nothing);
+        }
+        self.is_silent.set(false);
+        self.crew
+            .try_update_value(|crew| {
+                crew.run += 1;
+                crew.run
+            })
+            .unwrap_or_default()
+    }
+
+    fn finish(self) {
+        self.task.set(None);
+    }
+
+    fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
+        let run = self.begin();
+        self.task.set(Some(Task { name: "Starting", step: Step::default() }));
+        self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
+        spawn_local(async move {
+            let end = work(run).await;
+            if matches!(end, Err(Stop::Overtaken)) || self.still(run).is_err() {
+                return;
+            }
+            self.finish();
+            if let Err(Stop::Failed(failure)) = end {
+                if failure != Failure::Cancelled {
+                    self.notify_failure(&failure, remedy);
+                }
+                if remedy == Remedy::Train && failure.is_curable() {
+                    self.restore();
+                }
+            }
+        });
+    }
+
+    fn still(self, run: u32) -> Result<(), Stop> {
+        match self.crew.try_with_value(|crew| crew.run == run) {
+            Some(true) => Ok(()),
+            _ => Err(Stop::Overtaken),
+        }
+    }
+
+    /// A job of the run: its progress is the task shown, and the worker's end is noted.
+    async fn work(
+        self,
+        run: u32,
+        name: &'static str,
+        request: Request,
+        files: &[web_sys::File],
+    ) -> Result<Response, Stop> {
+        self.task.set(Some(Task { name, step: Step::default() }));
+        let progress = move |step| {
+            if self.still(run).is_ok() {
+                self.task.set(Some(Task { name, step }));
+            }
+        };
+        let answer = self.main().ask(Weight::Work, request, files, progress).await;
+        self.still(run)?;
+        answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
+    }
+
+    /// A question beside the run. The worker answers it when it has time.
+    async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
+        let progress = move |step| self.side_task.set(Some(Task { name, step }));
+        progress(Step::default());
+        let answer = self.main().ask(Weight::Work, request, &[], progress).await;
+        self.side_task.set(None);
+        if let Err(failure) = &answer {
+            self.note_death(failure);
+            self.restore();
+        }
+        answer
+    }
+
+    /// A worker that died takes with it what it had in its memory.
+    fn note_death(self, failure: &Failure) {
+        if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
+            self.held.set(Held::Nothing);
+        }
+    }
+
+    /// `quietly`: what is shown stays, the worker only gets back what it had.
+    async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
+        let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
+            let both = |file: &OpenFile| {
+                let name = file.handle.name();
+                (FileToLoad { id: file.id, name, mapping: file.mapping.clone() }, file.handle.clone())
+            };
+            files.iter().map(both).unzip()
+        });
+        self.held.set(Held::Nothing);
+        if !quietly {
+            self.crew.update_value(|crew| crew.folds = None);
+        }
+        let request = Request::Load { files, target: self.target.get_untracked() };
+        let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await? else {
+            return Err(Failure::Garbled.into());
+        };
+        self.held.set(Held::Sweep);
+        if !quietly {
+            self.show_loaded(loaded);
+            self.pool().warm_up();
+        }
+        self.refresh_view();
+        Ok(())
+    }
+
+    async fn run_train(self, run: u32) -> Result<(), Stop> {
+        if !self.has_data() {
+            return Ok(());
+        }
+        let parameters = self.parameters.get_untracked();
+        let Response::Trained(trained) = self.work(run, "Training", Request::Train { parameters }, &[]).await? else {
+            return Err(Failure::Garbled.into());
+        };
+        let Trained { answer, training, folds, notes } = trained;
+        self.held.set(Held::Model);
+        self.answer.set(Arc::new(answer));
+        self.stage.set(Stage::Trained);
+        self.evaluation.set(None);
+        self.importances.set(None);
+        self.notes.update(|all| {
+            all[1] = notes;
+            all[2].clear();
+        });
+        self.crew.update_value(|crew| crew.folds = Some((training, folds)));
+        self.announce_answer();
+        self.refresh_view();
+        Ok(())
+    }
+
+    async fn run_validate(self, run: u32) -> Result<(), Stop> {
+        let folds = self.crew.try_update_value(|crew| crew.folds.clone()).flatten();
+        let Some((training, costs)) = folds.filter(|(_, costs)| !costs.is_empty()) else { return Ok(()) };
+        let report = move |share: f64| {
+            if self.still(run).is_ok() {
+                let step =
+                    Step { doing: "Predicting what was held out".into(), done: (share * 1000.0) as u64, total: 1000 };
+                self.task.set(Some(Task { name: "Validating", step }));
+            }
+        };
+        report(0.0);
+        let parameters = self.parameters.get_untracked();
+        let folds = self.pool().folds(&training, &parameters, &costs, report).await;
+        self.still(run)?;
+        let folds = folds?;
+        let request = Request::Validate { folds };
+        let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await? else {
+            return Err(Failure::Garbled.into());
+        };
+        let Validated { evaluation, answer, notes } = validated;
+        self.held.set(Held::Evaluation);
+        self.answer.set(Arc::new(answer));
+        self.stage.set(Stage::Validated);
+        self.evaluation.set(Some(Arc::new(evaluation)));
+        self.notes.update(|all| all[2] = notes);
+        self.crew.update_value(|crew| {
+            crew.folds = None;
+            crew.idle_deaths = 0;
+        });
+        self.announcement.set("Validation is done.".into());
+        self.refresh_view();
+        Ok(())
+    }
+
+    fn show_loaded(self, loaded: Loaded) {
+        let Loaded { files, groups, winners, parameters, notes } = loaded;
+        let shown_before = self.shown.get_untracked().and_then(Result::ok);
+        let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
+        self.announcement.set(format!("{} read.", count(accepted, "row")));
+        self.forget();
+        if let Some(parameters) = parameters {
+            self.parameters.set(parameters);
+        }
+        self.reports.set(Arc::new(files));
+        self.notes.set([notes, Vec::new(), Vec::new()]);
+        self.answer.set(Arc::new(winners));
+        self.groups.set(Arc::new(groups));
+        self.settle(shown_before);
+    }
+
+    /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
+    /// where the address came as a link, it stays, and the page names what to drop.
+    fn settle(self, shown_before: Option<Workload>) {
+        let (groups, answer) = (self.groups.get_untracked(), self.answer.get_untracked());
+        let address = self.address.get_untracked();
+        let example = self.shows_example();
+        let anything = Address { example, ..Address::default() };
+        let workload = address.resolve(&groups, &answer).or_else(|missing| match shown_before {
+            Some(_) => anything.resolve(&groups, &answer),
+            None => Err(missing),
+        });
+        if let Ok(workload) = workload {
+            self.address.set(Address::of(&workload, example));
+        }
+    }
+
+    /// Empties the page, except for the files, the parameters and the address.
+    fn forget(self) {
+        self.reports.set(Arc::default());
+        self.groups.set(Arc::default());
+        self.answer.set(Arc::default());
+        self.stage.set(Stage::Measured);
+        self.evaluation.set(None);
+        self.importances.set(None);
+        self.view.set(None);
+        self.notes.set(Default::default());
+    }
+
+    fn announce_answer(self) {
+        let sentence = self.recommendation_untracked().map(|r| crate::tuning::wording::sentence(&r));
+        self.announcement.set(sentence.unwrap_or_else(|| "The model is trained.".into()));
+    }
+
+    fn recommendation_untracked(self) -> Option<Recommendation> {
+        untrack(move || self.recommendation())
+    }
+}
+
+fn accepted_rows(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Loaded { rows, .. } => *rows,
+        _ => 0,
+    }
+}
+
+/// The request for workloads of one's own.
+pub fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
+    Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
+}

@@ -1,0 +1,93 @@
+//! Workloads of one's own: sizes that need not be measured, with limits for this question.
+
+use std::sync::Arc;
+
+use leptos::{ev, prelude::*, task::spawn_local};
+
+use super::{Bench, Held, export::ExportMenu, flow::request_for, limits::LimitFields, table::RecommendationTable};
+use crate::{
+    app::failure::Failure,
+    tuning::{address::parse_sizes, parameters::SearchLimits, result::Recommendation},
+};
+
+/// Asks for sizes and answers with a table.
+#[component]
+pub fn OwnWorkloads() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let text = RwSignal::new(String::new());
+    let limits = RwSignal::new(SearchLimits::default());
+    let error = RwSignal::new(None::<String>);
+    let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
+    // Answers of other data would be wrong ones.
+    Effect::new(move || {
+        bench.groups.track();
+        rows.set(Arc::default());
+    });
+    let ask = move |event: ev::SubmitEvent| {
+        event.prevent_default();
+        let Some(workload) = untrack(move || bench.workload()) else { return };
+        let sizes = match parse_sizes(&text.get_untracked()) {
+            Ok(sizes) => sizes,
+            Err(wrong) => return error.set(Some(wrong.to_string())),
+        };
+        error.set(None);
+        let request = request_for(&workload, sizes, limits.get_untracked());
+        spawn_local(async move {
+            match bench.recommend(request).await {
+                Ok(answers) => rows.set(Arc::new(answers)),
+                Err(Failure::Cancelled) => {}
+                Err(failure) => error.set(Some(failure.to_string())),
+            }
+        });
+    };
+    let place = move || bench.workload().map(|w| format!("{} on {}", w.collective, w.scale));
+    let cannot = move || bench.held.get() < Held::Model || bench.workload().is_none();
+    let differs = move |r: &Recommendation| {
+        let (other, busbw) = r.exhaustive?;
+        let size = crate::units::Size(r.workload.size_bytes);
+        Some(format!("{size}: the exhaustive search finds {other} at {} GB/s.", crate::units::significant(busbw)))
+    };
+    let check = move || {
+        let found: Vec<String> = rows.with(|rows| rows.iter().filter_map(differs).collect());
+        let agrees = found.is_empty().then(|| view! { <li>"The exhaustive search finds the same."</li> });
+        view! {
+            <ul class="notes">
+                {agrees} {found.into_iter().map(|text| view! { <li class="warning">{text}</li> }).collect_view()}
+            </ul>
+        }
+    };
+    view! {
+        <section class="panel" aria-labelledby="own-heading">
+            <div class="panel-head">
+                <h2 id="own-heading">"Sizes of your own"</h2>
+                <span class="small">{place}</span>
+            </div>
+            <form class="own" on:submit=ask>
+                <label class="field wide">
+                    <span>"Sizes"</span>
+                    <input
+                        type="text"
+                        placeholder="16M, 1.5G, 368640"
+                        autocomplete="off"
+                        spellcheck="false"
+                        aria-invalid=move || error.with(Option::is_some).then_some("true")
+                        bind:value=text
+                    />
+                    {move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> })}
+                </label>
+                <details class="limits">
+                    <summary>"Search limits"</summary>
+                    <LimitFields limits />
+                </details>
+                <button type="submit" class="primary" disabled=cannot>"Answer"</button>
+            </form>
+            <Show when=move || rows.with(|rows| !rows.is_empty())>
+                <div class="panel-head">
+                    <ExportMenu rows name="answers" />
+                </div>
+                <RecommendationTable rows filter=String::new() caption="Answers for sizes of your own" />
+                {check}
+            </Show>
+        </section>
+    }
+}

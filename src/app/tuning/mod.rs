@@ -1,0 +1,151 @@
+//! The tuning workbench: from a dropped sweep to the configuration to deploy.
+
+mod answer;
+mod bench;
+mod charts;
+mod controls;
+mod export;
+mod flow;
+mod form;
+mod limits;
+mod mapping;
+mod parameters;
+mod quality;
+mod table;
+
+pub use bench::{Bench, Held, Notice, Remedy, Stage};
+
+use leptos::prelude::*;
+
+use super::{
+    drop::{OnFiles, OpenButton},
+    example::Example,
+    files::Files,
+};
+use answer::Answer;
+use charts::{Accuracy, Charts};
+use controls::Controls;
+use form::OwnWorkloads;
+use mapping::MappingDialog;
+use parameters::ParametersForm;
+use quality::{Importances, Quality};
+use table::OptimalConfigurations;
+
+/// The first visit: nothing is open yet.
+#[component]
+pub fn Welcome() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let on_files: OnFiles = expect_context();
+    let example: Example = expect_context();
+    let awaited = move || {
+        let address = bench.address.get();
+        address.is_particular().then(|| {
+            view! {
+                <p class="awaited" role="status">
+                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
+                </p>
+            }
+        })
+    };
+    view! {
+        <main class="welcome">
+            <div class="welcome-zone">
+                <h1>"Collectune"</h1>
+                <p class="lead">
+                    "Drop the CSV of a collective sweep and see which algorithm, protocol and channel count to deploy \
+                     for each message size."
+                </p>
+                {awaited}
+                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste CSV text."</p>
+                <div class="welcome-actions">
+                    <OpenButton on_files primary=true />
+                    <Show when=move || example.is_there()>
+                        <button type="button" on:click=move |_| example.open(bench)>
+                            "Open the example"
+                        </button>
+                    </Show>
+                </div>
+                <p class="small">
+                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not. The example \
+                     is simulated."
+                </p>
+            </div>
+            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
+        </main>
+    }
+}
+
+/// The workbench with at least one file open.
+#[component]
+pub fn Tuning() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let has_data = Memo::new(move |_| bench.has_data());
+    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    Effect::new(move || {
+        bench.shown.track();
+        bench.refresh_view();
+    });
+    view! {
+        <div class="bench">
+            <main class="bench-main">
+                <Show when=move || bench.shows_example()>
+                    <p class="simulated">
+                        "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
+                    </p>
+                </Show>
+                <Show when=move || has_data.get()>
+                    <Controls />
+                    <Show when=move || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                        <Answer />
+                        <Charts />
+                    </Show>
+                    <OptimalConfigurations />
+                    <Accuracy />
+                    <Importances />
+                    <OwnWorkloads />
+                </Show>
+            </main>
+            <aside class="bench-side" aria-label="What was loaded and how good it is">
+                <Files />
+                <Show when=move || has_data.get()>
+                    <Quality />
+                    <ParametersForm />
+                </Show>
+            </aside>
+        </div>
+        <MappingDialog />
+    }
+}
+
+/// The address names what is not loaded: no other data may stand in for it.
+#[component]
+fn NotLoadedView() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let example: Example = expect_context();
+    let missing = move || bench.shown.get().and_then(Result::err).map(|missing| missing.address);
+    let is_example = move || missing().is_some_and(|address| address.example) && !bench.shows_example();
+    let name = move || missing().map(|address| address.to_string());
+    let show_loaded = move |_| {
+        let anything = crate::tuning::address::Address { example: bench.shows_example(), ..Default::default() };
+        bench.address.set(bench.pinned(anything));
+    };
+    view! {
+        <section class="panel not-loaded" role="status">
+            <h2>"Not loaded"</h2>
+            <Show
+                when=is_example
+                fallback=move || {
+                    view! {
+                        <p>
+                            "The link shows " <strong>{name}</strong>
+                            ", which none of the open files holds. Drop the sweep that was measured there."
+                        </p>
+                    }
+                }
+            >
+                <p>"The link shows the example. It opens when no other file is open."</p>
+            </Show>
+            <button type="button" on:click=show_loaded>"Show what is loaded"</button>
+        </section>
+    }
+}

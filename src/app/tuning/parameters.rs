@@ -1,0 +1,168 @@
+//! What to learn with, and the model as a file.
+
+use leptos::{prelude::*, task::spawn_local};
+
+use super::{Bench, Held, limits::LimitFields};
+use crate::{
+    app::{
+        clipboard,
+        failure::Failure,
+        fields::{ChoiceField, NumberField},
+        parts::describe,
+    },
+    tuning::{
+        aggregate::Target,
+        parameters::{Parameters, Preset, SearchLimits},
+    },
+};
+
+const PRESETS: [(Preset, &str); 4] = [
+    (Preset::Default, "Mean of two surfaces (default)"),
+    (Preset::Seed, "Gradient boosting"),
+    (Preset::Forest, "Random forest"),
+    (Preset::ExtraTrees, "Extra trees"),
+];
+
+const TARGETS: [(Target, &str); 2] = [(Target::Time, "from the time"), (Target::Printed, "as printed")];
+
+/// The model's parameters and the button that trains it.
+#[component]
+pub fn ParametersForm() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let parameters = bench.parameters;
+    let preset = Memo::new(move |_| parameters.with(|p| p.preset));
+    let limits = RwSignal::new(SearchLimits::default());
+    Effect::new(move || limits.set(parameters.with(|p| p.search.clone())));
+    Effect::watch(
+        move || limits.get(),
+        move |limits, _, _| {
+            if parameters.with_untracked(|p| p.search != *limits) {
+                parameters.update(|p| p.search = limits.clone());
+            }
+        },
+        false,
+    );
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        bench.train();
+    };
+    let retarget = move |target| {
+        bench.target.set(target);
+        bench.load();
+    };
+    view! {
+        <section class="panel" aria-labelledby="parameters-heading">
+            <h2 id="parameters-heading">"Model"</h2>
+            <form class="fields" on:submit=submit>
+                <ChoiceField
+                    label="Preset"
+                    choices=PRESETS.map(|(preset, name)| (preset, name.to_owned())).to_vec()
+                    value=Signal::derive(move || Some(preset.get()))
+                    on_value=UnsyncCallback::new(move |preset| parameters.update(|p| p.preset = preset))
+                />
+                <Show
+                    when=move || preset.get() == Preset::Seed
+                    fallback=move || {
+                        view! {
+                            <NumberField
+                                label="Trees"
+                                value=Signal::derive(move || parameters.with(|p| p.trees))
+                                range=1..=2000
+                                on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.trees = n))
+                            />
+                        }
+                    }
+                >
+                    <BoostingFields parameters />
+                </Show>
+                <NumberField
+                    label="Seed"
+                    value=Signal::derive(move || parameters.with(|p| p.seed))
+                    range=0..=u64::from(u32::MAX)
+                    on_value=UnsyncCallback::new(move |seed| parameters.update(|p| p.seed = seed))
+                />
+                <ChoiceField
+                    label="busbw"
+                    choices=TARGETS.map(|(target, name)| (target, name.to_owned())).to_vec()
+                    value=Signal::derive(move || Some(bench.target.get()))
+                    on_value=UnsyncCallback::new(retarget)
+                />
+                <details class="limits">
+                    <summary>"Search limits"</summary>
+                    <LimitFields limits />
+                </details>
+                <div class="actions">
+                    <button type="submit" class="primary">"Train"</button>
+                    <button
+                        type="button"
+                        on:click=move |_| parameters.set(Parameters::default())
+                        disabled=move || parameters.with(|p| *p == Parameters::default())
+                    >
+                        "Defaults"
+                    </button>
+                    <SaveModel />
+                </div>
+            </form>
+        </section>
+    }
+}
+
+#[component]
+fn BoostingFields(parameters: RwSignal<Parameters>) -> impl IntoView {
+    view! {
+        <NumberField
+            label="Stages"
+            value=Signal::derive(move || parameters.with(|p| p.stages))
+            range=1..=2000
+            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.stages = n))
+        />
+        <NumberField
+            label="Depth"
+            value=Signal::derive(move || parameters.with(|p| p.depth))
+            range=1..=16
+            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.depth = n))
+        />
+        <NumberField
+            label="Learning rate"
+            value=Signal::derive(move || parameters.with(|p| p.learning_rate))
+            range=0.001..=1.0
+            step="any"
+            on_value=UnsyncCallback::new(move |rate| parameters.update(|p| p.learning_rate = rate))
+        />
+        <NumberField
+            label="Early stopping after"
+            value=Signal::derive(move || parameters.with(|p| p.early_stopping))
+            range=0..=500
+            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.early_stopping = n))
+        />
+    }
+}
+
+#[component]
+fn SaveModel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let save = move |_| {
+        spawn_local(async move {
+            let saved = match bench.save_model().await {
+                Ok(text) => clipboard::save("collectune-model.json", "application/json", &text)
+                    .map_err(|error| format!("The model could not be saved: {}.", describe(&error))),
+                Err(Failure::Cancelled) => Ok(()),
+                Err(failure) => Err(failure.to_string()),
+            };
+            if let Err(message) = saved {
+                bench.notify(message, true, None);
+            }
+        });
+    };
+    let cannot = move || bench.held.get() < Held::Model || bench.is_busy();
+    view! {
+        <button
+            type="button"
+            title="Parameters, seed and training rows as a file that opens here again"
+            disabled=cannot
+            on:click=save
+        >
+            "Save model"
+        </button>
+    }
+}

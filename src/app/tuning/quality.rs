@@ -1,0 +1,157 @@
+//! How far to trust the answer: the model's honest error beside what needs no learning.
+
+use leptos::prelude::*;
+
+use super::{Bench, Held, Stage};
+use crate::{
+    tuning::{
+        result::{FoldScores, Importance, Score, Source},
+        wording::{contestants, source, verdict, winner},
+    },
+    units::significant,
+};
+
+/// The evaluation.
+#[component]
+pub fn Quality() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let evaluation = move || {
+        bench.evaluation.get().map(|evaluation| {
+            view! {
+                <Scores
+                    heading="Unseen sizes"
+                    hint="Nine folds by the rank of the size: each is predicted from the others."
+                    scores=evaluation.by_size.clone()
+                />
+                <Scores
+                    heading="Unseen configurations"
+                    hint="Five folds by the rank of the configuration: each is predicted from the others."
+                    scores=evaluation.by_configuration.clone()
+                />
+                <p class="small">
+                    "Regret: measured bandwidth lost by following the choice, in per cent of the best measured. "
+                    "MAPE: mean absolute error in per cent of the measurement."
+                </p>
+            }
+        })
+    };
+    let pending = move || match (bench.evaluation.with(Option::is_none), bench.stage.get()) {
+        (true, Stage::Measured) => Some("Nothing is learnt yet."),
+        (true, _) => Some("Not validated yet."),
+        _ => None,
+    };
+    view! {
+        <section class="panel quality" aria-labelledby="quality-heading">
+            <h2 id="quality-heading">"Model quality"</h2>
+            {move || pending().map(|words| view! { <p class="small">{words}</p> })}
+            {evaluation}
+        </section>
+    }
+}
+
+#[component]
+fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl IntoView {
+    let best = winner(&scores);
+    let row = |(who, score): (Source, &Score)| {
+        let cell = |value: Option<f64>, decimals: usize| {
+            let text = value.map_or_else(|| "–".to_owned(), |value| format!("{value:.decimals$}"));
+            view! { <td class="numeric">{text}</td> }
+        };
+        view! {
+            <tr class:is-current=best == Some(who)>
+                <th scope="row">{source(who)}</th>
+                {cell(score.r2, 4)}
+                {cell(score.mae_gbps, 2)}
+                {cell(score.mape_pct, 1)}
+                {cell(score.regret_mean_pct, 1)}
+                {cell(score.regret_max_pct, 1)}
+            </tr>
+        }
+    };
+    let rows = contestants(&scores).map(row).collect_view();
+    let coverage = scores.coverage_90_pct.map(|coverage| {
+        view! { <p class="small">"The 90 % intervals held " {format!("{coverage:.1}")} " % of what was held out."</p> }
+    });
+    view! {
+        <h3 title=hint>{heading}</h3>
+        <div class="table-box" tabindex="0" role="region" aria-label=heading>
+            <table class="data scores">
+                <thead>
+                    <tr>
+                        <td></td>
+                        <th scope="col" class="numeric" title="Coefficient of determination">"R²"</th>
+                        <th scope="col" class="numeric" title="Mean absolute error, GB/s">"MAE"</th>
+                        <th scope="col" class="numeric" title="Mean absolute error, % of the measurement">"MAPE"</th>
+                        <th scope="col" class="numeric" title="Mean regret, %">"Regret"</th>
+                        <th scope="col" class="numeric" title="Largest regret, %">"max"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        <p class="verdict">{verdict(&scores)}</p>
+        {coverage}
+    }
+}
+
+/// Which features the model needs; computed when asked for.
+#[component]
+pub fn Importances() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let rows = move || {
+        bench.importances.get().map(|importances| {
+            let row = |importance: &Importance| {
+                let impurity = importance.impurity.map_or_else(|| "–".to_owned(), |share| format!("{share:.4}"));
+                view! {
+                    <tr>
+                        <th scope="row">{importance.feature.clone()}</th>
+                        <td class="numeric">{impurity}</td>
+                        <td class="numeric">{significant(importance.permutation_pct)}</td>
+                    </tr>
+                }
+            };
+            view! {
+                <div class="table-box" tabindex="0" role="region" aria-label="Feature importance">
+                    <table class="data narrow">
+                        <thead>
+                            <tr>
+                                <th scope="col">"Feature"</th>
+                                <th scope="col" class="numeric" title="Share of the impurity that its splits removed">
+                                    "Impurity"
+                                </th>
+                                <th
+                                    scope="col"
+                                    class="numeric"
+                                    title="Rise of MAPE in points when its values are shuffled"
+                                >
+                                    "Permutation"
+                                </th>
+                            </tr>
+                        </thead>
+                        <tbody>{importances.iter().map(row).collect_view()}</tbody>
+                    </table>
+                </div>
+            }
+        })
+    };
+    let can_ask = move || {
+        bench.importances.with(Option::is_none) && bench.held.get() >= Held::Model && bench.task.with(Option::is_none)
+    };
+    view! {
+        <Show when=move || bench.stage.get() != Stage::Measured>
+            <section class="panel" aria-labelledby="importances-heading">
+                <div class="panel-head">
+                    <h2 id="importances-heading">"Feature importance"</h2>
+                    <Show when=can_ask>
+                        <button type="button" on:click=move |_| bench.ask_importances()>"Compute"</button>
+                    </Show>
+                </div>
+                {rows}
+                <p class="small">
+                    "How much the prediction needs each feature. A small importance of algorithm or channels says "
+                    "nothing about regret: most of the variance is the size's."
+                </p>
+            </section>
+        </Show>
+    }
+}

@@ -1,0 +1,72 @@
+//! The optimal configuration of every measured workload.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{Bench, export::ExportMenu};
+use crate::{
+    app::table::DataTable,
+    tuning::{address::Address, listing::Listing, result::Recommendation, wording::support},
+};
+
+/// The table of answers, of the collective and scale shown or of all.
+#[component]
+pub fn OptimalConfigurations() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let all = RwSignal::new(false);
+    let filter = RwSignal::new(String::new());
+    let several = Memo::new(move |_| bench.groups.with(|groups| groups.len() > 1));
+    let rows = Memo::new(move |_| {
+        let shown = bench.workload().filter(|_| !all.get());
+        let is_shown = |r: &&Recommendation| {
+            shown.is_none_or(|w| w.collective == r.workload.collective && w.scale == r.workload.scale)
+        };
+        Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
+    });
+    view! {
+        <section class="panel" aria-labelledby="table-heading">
+            <div class="panel-head">
+                <h2 id="table-heading">"Optimal configurations"</h2>
+                <label class="filter">
+                    <span class="visually-hidden">"Filter rows"</span>
+                    <input type="search" placeholder="Filter" bind:value=filter />
+                </label>
+                <Show when=move || several.get()>
+                    <label class="check">
+                        <input type="checkbox" bind:checked=all />
+                        <span>"all collectives and scales"</span>
+                    </label>
+                </Show>
+                <ExportMenu rows name="optimal-configurations" />
+            </div>
+            <RecommendationTable rows filter caption="Optimal configurations" />
+        </section>
+    }
+}
+
+/// Recommendations as a table; opening a row shows its workload.
+#[component]
+pub fn RecommendationTable(
+    #[prop(into)] rows: Signal<Arc<Vec<Recommendation>>>,
+    #[prop(into)] filter: Signal<String>,
+    caption: &'static str,
+) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let listing = Memo::new(move |_| Arc::new(rows.with(|rows| Listing::of(rows))));
+    let current = Memo::new(move |_| {
+        let workload = bench.workload()?;
+        rows.with(|rows| rows.iter().position(|r| r.workload == workload))
+    });
+    let workload_of = move |index: usize| rows.with_untracked(|rows| rows.get(index).map(|r| r.workload));
+    let on_open = UnsyncCallback::new(move |index: usize| {
+        if let Some(workload) = workload_of(index) {
+            let example = bench.address.with_untracked(|address| address.example);
+            bench.address.set(Address::of(&workload, example));
+        }
+    });
+    let row_class = UnsyncCallback::new(move |index: usize| {
+        rows.with_untracked(|rows| rows.get(index).map(|r| support(r.support))).unwrap_or_default()
+    });
+    view! { <DataTable caption listing current row_class on_open filter /> }
+}

@@ -1,0 +1,178 @@
+//! Where things were drawn, so that a pointer or a keyboard finds them again.
+
+use super::Pick;
+
+/// A rectangle in CSS pixels, from the upper left of the picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rect {
+    /// Left edge.
+    pub left: f64,
+    /// Upper edge.
+    pub top: f64,
+    /// Right edge.
+    pub right: f64,
+    /// Lower edge.
+    pub bottom: f64,
+}
+
+impl Rect {
+    /// Whether a place lies inside or on the edge.
+    #[must_use]
+    pub fn contains(&self, x: f64, y: f64) -> bool {
+        (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
+    }
+
+    /// Right minus left.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    /// Bottom minus top.
+    #[must_use]
+    pub fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+}
+
+/// The place of one drawn point in CSS pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Which point it is.
+    pub pick: Pick,
+    /// From the left edge of the picture.
+    pub x: f64,
+    /// From the upper edge of the picture.
+    pub y: f64,
+}
+
+/// The places of one drawn series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrawnSeries {
+    /// Index in [`Chart::series`](super::Chart::series).
+    pub index: usize,
+    /// Its drawable points from left to right.
+    pub places: Vec<Place>,
+}
+
+/// Where a chart's parts were drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// The rectangle between the axes.
+    pub plot: Rect,
+    /// The visible series with at least one drawable point that can be pointed at, in chart order. Bands are left
+    /// out: their points lie behind those of another series.
+    pub series: Vec<DrawnSeries>,
+}
+
+/// One step of walking through the points of a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// The next point to the left in the same series.
+    Left,
+    /// The next point to the right in the same series.
+    Right,
+    /// The previous series, at the point nearest in x.
+    PreviousSeries,
+    /// The next series, at the point nearest in x.
+    NextSeries,
+    /// The leftmost point of the series.
+    First,
+    /// The rightmost point of the series.
+    Last,
+}
+
+impl Layout {
+    /// The place of a point; `None` where it isn't drawn.
+    #[must_use]
+    pub fn place(&self, pick: Pick) -> Option<Place> {
+        let series = self.series.iter().find(|series| series.index == pick.series)?;
+        series.places.iter().find(|place| place.pick == pick).copied()
+    }
+
+    /// The drawn point nearest to a place in the picture, no farther than `reach` CSS pixels. Of equals the one
+    /// drawn last wins, because it lies on top.
+    #[must_use]
+    pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
+        let mut best = (reach * reach, None);
+        for place in self.series.iter().flat_map(|series| &series.places) {
+            let distance = (place.x - x) * (place.x - x) + (place.y - y) * (place.y - y);
+            if distance <= best.0 {
+                best = (distance, Some(place.pick));
+            }
+        }
+        best.1
+    }
+
+    /// Where a step leads from a point. Without a point, or from one that isn't drawn any more, every step enters
+    /// the chart at the first point of the series drawn on top.
+    #[must_use]
+    pub fn walk(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
+        let entry = || self.series.last().and_then(|series| series.places.first()).map(|place| place.pick);
+        let Some(pick) = from else { return entry() };
+        let Some(row) = self.series.iter().position(|series| series.index == pick.series) else { return entry() };
+        let places = &self.series[row].places;
+        let Some(at) = places.iter().position(|place| place.pick == pick) else { return entry() };
+        let last = places.len() - 1;
+        let count = self.series.len();
+        let neighbour = |row: usize| {
+            let gap = |place: &&Place| ((place.x - places[at].x).abs(), (place.y - places[at].y).abs());
+            let closer = |a: &&Place, b: &&Place| gap(a).0.total_cmp(&gap(b).0).then(gap(a).1.total_cmp(&gap(b).1));
+            self.series[row].places.iter().min_by(closer).map(|place| place.pick)
+        };
+        match step {
+            Walk::Left => Some(places[at.saturating_sub(1)].pick),
+            Walk::Right => Some(places[(at + 1).min(last)].pick),
+            Walk::First => Some(places[0].pick),
+            Walk::Last => Some(places[last].pick),
+            Walk::PreviousSeries => neighbour((row + count - 1) % count),
+            Walk::NextSeries => neighbour((row + 1) % count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        let series = |index: usize, y: f64, xs: &[f64]| DrawnSeries {
+            index,
+            places: xs
+                .iter()
+                .enumerate()
+                .map(|(point, &x)| Place { pick: Pick { series: index, point }, x, y })
+                .collect(),
+        };
+        Layout {
+            plot: Rect::default(),
+            series: vec![series(1, 10.0, &[0.0, 50.0, 100.0]), series(4, 20.0, &[0.0, 90.0])],
+        }
+    }
+
+    #[test]
+    fn the_nearest_point_is_within_reach() {
+        let pick = |series, point| Some(Pick { series, point });
+        assert_eq!(layout().nearest(48.0, 12.0, 30.0), pick(1, 1));
+        assert_eq!(layout().nearest(92.0, 19.0, 30.0), pick(4, 1));
+        assert_eq!(layout().nearest(48.0, 80.0, 30.0), None);
+        assert_eq!(layout().nearest(0.0, 15.0, 30.0), pick(4, 0), "of equals the upper one");
+        assert_eq!(layout().nearest(f64::NAN, 0.0, 30.0), None);
+    }
+
+    #[test]
+    fn walking_stays_inside_and_changes_series_at_the_same_x() {
+        let layout = layout();
+        let pick = |series, point| Some(Pick { series, point });
+        assert_eq!(layout.walk(None, Walk::Right), pick(4, 0));
+        assert_eq!(layout.walk(pick(9, 9), Walk::Left), pick(4, 0));
+        assert_eq!(layout.walk(pick(1, 0), Walk::Left), pick(1, 0));
+        assert_eq!(layout.walk(pick(1, 1), Walk::Right), pick(1, 2));
+        assert_eq!(layout.walk(pick(1, 2), Walk::Right), pick(1, 2));
+        assert_eq!(layout.walk(pick(1, 2), Walk::NextSeries), pick(4, 1));
+        assert_eq!(layout.walk(pick(4, 1), Walk::NextSeries), pick(1, 2));
+        assert_eq!(layout.walk(pick(1, 0), Walk::PreviousSeries), pick(4, 0));
+        assert_eq!(layout.walk(pick(1, 0), Walk::Last), pick(1, 2));
+        assert_eq!(Layout::default().walk(pick(1, 0), Walk::Last), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a drawing of a chart depends on besides the chart.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// Light or dark paper.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Theme {
+    /// Dark ink on light paper.
+    #[default]
+    Light,
+    /// Light ink on dark paper.
+    Dark,
+}
+
+/// One point of a chart, by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pick {
+    /// Index in [`Chart::series`](super::Chart::series).
+    pub series: usize,
+    /// Index in [`Series::points`](super::Series::points).
+    pub point: usize,
+}
+
+/// How a chart is drawn: the size, the paper, and what the viewer chose.
+///
+/// Lengths are CSS pixels. A backend has whole coordinates only, so it is given a finer grid than the
+/// device's: one device pixel is `fineness` backend units, one CSS pixel `pixel_ratio × fineness`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Style {
+    /// Width of the picture in CSS pixels.
+    pub width: f64,
+    /// Height of the picture in CSS pixels.
+    pub height: f64,
+    /// Device pixels per CSS pixel.
+    pub pixel_ratio: f64,
+    /// Backend units per device pixel: 1 for a bitmap, more where the backend can scale.
+    pub fineness: u32,
+    /// Light or dark.
+    pub theme: Theme,
+    /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
+    pub captions: bool,
+    /// Names of the series that are not drawn.
+    pub hidden: BTreeSet<String>,
+    /// The point that is marked with a ring and lines to the axes.
+    pub highlight: Option<Pick>,
+}
+
+impl Default for Style {
+    /// 720 × 420 on light paper, complete with captions.
+    fn default() -> Self {
+        Self {
+            width: 720.0,
+            height: 420.0,
+            pixel_ratio: 1.0,
+            fineness: 8,
+            theme: Theme::Light,
+            captions: true,
+            hidden: BTreeSet::new(),
+            highlight: None,
+        }
+    }
+}
+
+impl Style {
+    /// The largest side of a picture in CSS pixels; larger wishes are cut to it.
+    pub const LARGEST: f64 = 16_384.0;
+
+    /// Backend units per CSS pixel.
+    #[must_use]
+    pub fn units_per_pixel(&self) -> f64 {
+        let ratio = if self.pixel_ratio.is_finite() { self.pixel_ratio.clamp(0.25, 16.0) } else { 1.0 };
+        ratio * f64::from(self.fineness.clamp(1, 16))
+    }
+
+    /// Width and height in CSS pixels, cut to what can be drawn.
+    #[must_use]
+    pub fn size(&self) -> (f64, f64) {
+        let side = |length: f64| if length.is_finite() { length.clamp(1.0, Self::LARGEST) } else { 1.0 };
+        (side(self.width), side(self.height))
+    }
+
+    /// Width and height in backend units: the size that the backend should have.
+    #[must_use]
+    pub fn size_in_units(&self) -> (u32, u32) {
+        let (width, height) = self.size();
+        let units = |length: f64| (length * self.units_per_pixel()).round() as u32;
+        (units(width), units(height))
+    }
+}

@@ -1,0 +1,278 @@
+//! What the page shows, as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
+//!
+//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `x=1` the example is open.
+//! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
+
+use crate::{
+    collective::{Collective, Scale, Workload},
+    tuning::result::{Group, Recommendation},
+    units::Size,
+};
+
+/// A view of the tuning workbench.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// The collective.
+    pub collective: Option<Collective>,
+    /// Nodes and ranks.
+    pub scale: Option<Scale>,
+    /// The size in bytes; needs not be a measured one.
+    pub size_bytes: Option<u64>,
+    /// The example is what is open.
+    pub example: bool,
+}
+
+/// A fragment that names no view.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Of another program or version.
+    #[error("The link is of version {0}, which this page doesn't know; open it with a newer Collectune")]
+    Version(String),
+    /// A workbench that this page doesn't have.
+    #[error("The link leads to a workbench that this page doesn't have: {0}")]
+    Workbench(String),
+    /// A value that can't be.
+    #[error("The link can't be read: {key}={value} is not {expected}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// The start of what stands there.
+        value: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// Longer than any view needs.
+    #[error("The link can't be read: it is longer than any that this page makes")]
+    TooLong,
+}
+
+/// No loaded sweep holds what an address asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotLoaded {
+    /// The address.
+    pub address: Address,
+}
+
+const LONGEST: usize = 1000;
+const LARGEST_SIZE: u64 = 1 << 44;
+const MOST_RANKS: u32 = 1 << 24;
+
+impl Address {
+    /// The address of a workload.
+    #[must_use]
+    pub fn of(workload: &Workload, example: bool) -> Self {
+        Self {
+            collective: Some(workload.collective),
+            scale: Some(workload.scale),
+            size_bytes: Some(workload.size_bytes),
+            example,
+        }
+    }
+
+    /// Reads a fragment with or without its `#`. An empty one names no view in particular; unknown keys are
+    /// passed over, and of a repeated key the last counts.
+    ///
+    /// ```
+    /// use collectune::tuning::address::Address;
+    /// let address = Address::parse("#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216").unwrap();
+    /// assert_eq!(address.fragment(), "#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Where a value can't be one of this version.
+    pub fn parse(fragment: &str) -> Result<Self, AddressError> {
+        let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
+        if fragment.len() > LONGEST {
+            return Err(AddressError::TooLong);
+        }
+        let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
+        for pair in fragment.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match key {
+                "v" if value != "1" => return Err(AddressError::Version(start_of(value))),
+                "w" if value != "tuning" => return Err(AddressError::Workbench(start_of(value))),
+                "c" => {
+                    let wrong = || wrong("c", value, "the name of a collective");
+                    address.collective = Some(Collective::parse(value).ok_or_else(wrong)?);
+                }
+                "n" => nodes = Some(number("n", value, u64::from(MOST_RANKS))? as u32),
+                "r" => ranks = Some(number("r", value, u64::from(MOST_RANKS))? as u32),
+                "s" => address.size_bytes = Some(number("s", value, LARGEST_SIZE)?),
+                "x" => address.example = value == "1",
+                _ => {}
+            }
+        }
+        address.scale = nodes.zip(ranks).map(|(nodes, ranks)| Scale { nodes, ranks });
+        Ok(address)
+    }
+
+    /// The fragment, with its `#`.
+    #[must_use]
+    pub fn fragment(&self) -> String {
+        let mut text = String::from("#v=1&w=tuning");
+        let mut add = |key: &str, value: &dyn std::fmt::Display| text.push_str(&format!("&{key}={value}"));
+        if let Some(collective) = self.collective {
+            add("c", &collective);
+        }
+        if let Some(Scale { nodes, ranks }) = self.scale {
+            add("n", &nodes);
+            add("r", &ranks);
+        }
+        if let Some(size) = self.size_bytes {
+            add("s", &size);
+        }
+        if self.example {
+            add("x", &1);
+        }
+        text
+    }
+
+    /// Names a particular view, so that other data can't stand in for it.
+    #[must_use]
+    pub fn is_particular(&self) -> bool {
+        self.collective.is_some() || self.scale.is_some()
+    }
+
+    /// The workload to show of what is loaded. Where the address leaves the choice: the first collective and
+    /// scale, and the size with the largest gain over the default (without a default, the largest size).
+    ///
+    /// # Errors
+    ///
+    /// Where nothing that is loaded has its collective and scale.
+    pub fn resolve(&self, groups: &[Group], answer: &[Recommendation]) -> Result<Workload, NotLoaded> {
+        let fits = |group: &&Group| {
+            self.collective.is_none_or(|c| c == group.collective) && self.scale.is_none_or(|s| s == group.scale)
+        };
+        let group = groups.iter().find(fits).ok_or(NotLoaded { address: *self })?;
+        let of_group =
+            |r: &&Recommendation| r.workload.collective == group.collective && r.workload.scale == group.scale;
+        let most_gained = answer
+            .iter()
+            .filter(of_group)
+            .filter_map(|r| Some((r.workload.size_bytes, r.gain_pct?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+        let size_bytes = self.size_bytes.or(most_gained.map(|(size, _)| size)).or(group.sizes.last().copied());
+        Ok(Workload {
+            collective: group.collective,
+            scale: group.scale,
+            size_bytes: size_bytes.ok_or(NotLoaded { address: *self })?,
+        })
+    }
+}
+
+impl std::fmt::Display for Address {
+    /// For people: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            self.collective.map(|c| c.to_string()),
+            self.size_bytes.map(|s| Size(s).to_string()),
+            self.scale.map(|s| s.to_string()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        f.pad(if parts.is_empty() { "a sweep".to_owned() } else { parts.join(", ") }.as_str())
+    }
+}
+
+fn number(key: &'static str, value: &str, largest: u64) -> Result<u64, AddressError> {
+    let number = value.parse::<u64>().ok().filter(|n| (1..=largest).contains(n));
+    number.ok_or_else(|| wrong(key, value, "a whole number in range"))
+}
+
+fn wrong(key: &'static str, value: &str, expected: &'static str) -> AddressError {
+    AddressError::Value { key, value: start_of(value), expected }
+}
+
+fn start_of(value: &str) -> String {
+    value.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tuning::result::{Source, Support};
+
+    fn group(collective: Collective, nodes: u32, sizes: &[u64]) -> Group {
+        let scale = Scale { nodes, ranks: nodes * 8 };
+        Group { collective, scale, sizes: sizes.to_vec(), pairs: Vec::new(), points: sizes.len(), default_sizes: 0 }
+    }
+
+    fn answer(group: &Group, gains: &[Option<f64>]) -> Vec<Recommendation> {
+        let one = |(size, gain): (&u64, &Option<f64>)| Recommendation {
+            workload: Workload { collective: group.collective, scale: group.scale, size_bytes: *size },
+            configuration: None,
+            predicted_busbw_gbps: None,
+            interval_90: None,
+            measured_best: None,
+            default: None,
+            gain_pct: *gain,
+            support: Support::Measured,
+            source: Source::Measured,
+            exhaustive: None,
+        };
+        group.sizes.iter().zip(gains).map(one).collect()
+    }
+
+    #[test]
+    fn an_empty_fragment_names_nothing() {
+        assert_eq!(Address::parse(""), Ok(Address::default()));
+        assert_eq!(Address::parse("#"), Ok(Address::default()));
+        assert!(!Address::default().is_particular());
+    }
+
+    #[test]
+    fn hostile_values_are_refused_in_words() {
+        for fragment in
+            ["#v=2", "#w=<b>", "#c=everything", "#n=0&r=1", "#s=-1", "#s=99999999999999999999", "#r=4294967296"]
+        {
+            let error = Address::parse(fragment).unwrap_err().to_string();
+            assert!(error.starts_with("The link"), "{fragment}: {error}");
+        }
+        assert_eq!(Address::parse(&"a".repeat(5000)), Err(AddressError::TooLong));
+        assert_eq!(Address::parse("#toString&&&=&x"), Ok(Address::default()));
+    }
+
+    #[test]
+    fn what_is_not_said_is_chosen() {
+        let groups =
+            [group(Collective::AllReduce, 1, &[4096, 8192]), group(Collective::Broadcast, 2, &[1024, 2048, 4096])];
+        let answers =
+            [answer(&groups[0], &[None, None]), answer(&groups[1], &[Some(1.0), Some(30.0), Some(-2.0)])].concat();
+        let first = Address::default().resolve(&groups, &answers).unwrap();
+        assert_eq!((first.collective, first.size_bytes), (Collective::AllReduce, 8192));
+        let second = Address::parse("#c=broadcast").unwrap().resolve(&groups, &answers).unwrap();
+        assert_eq!(second.size_bytes, 2048);
+        let unmeasured = Address::parse("#c=broadcast&n=2&r=16&s=3000").unwrap().resolve(&groups, &answers).unwrap();
+        assert_eq!(unmeasured.size_bytes, 3000);
+    }
+
+    #[test]
+    fn other_data_never_stands_in() {
+        let groups = [group(Collective::AllReduce, 1, &[4096])];
+        let absent = Address::parse("#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216").unwrap();
+        assert_eq!(absent.resolve(&groups, &[]), Err(NotLoaded { address: absent }));
+        assert_eq!(absent.to_string(), "all_reduce, 16 MiB, 2 nodes, 16 ranks");
+        assert!(Address::default().resolve(&[], &[]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}") {
+            let _ = Address::parse(&text);
+        }
+
+        #[test]
+        fn what_is_written_reads_back(
+            collective in proptest::option::of(proptest::sample::select(Collective::ALL)),
+            scale in proptest::option::of((1..=MOST_RANKS, 1..=MOST_RANKS)),
+            size_bytes in proptest::option::of(1..=LARGEST_SIZE),
+            example: bool,
+        ) {
+            let scale = scale.map(|(nodes, ranks)| Scale { nodes, ranks });
+            let address = Address { collective, scale, size_bytes, example };
+            prop_assert_eq!(Address::parse(&address.fragment()), Ok(address));
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
+
+use super::{
+    aggregate::{Point, Target},
+    baselines::Measurements,
+    charts,
+    features::Ask,
+    model::BusbwModel,
+    model_file::{self, ModelFile},
+    parameters::{Parameters, SearchLimits},
+    recommend::Advisor,
+    result::{Evaluation, Group, Importance, Recommendation, Source, View},
+    search::SearchSpace,
+    sweep::Sweep,
+    validate::{self, FoldPredictions, Validation},
+    wording,
+};
+use crate::{
+    collective::{Collective, Scale, Workload},
+    learn::{LearnError, importance},
+    math::ln,
+    progress::{Progress, Silent},
+};
+
+/// A sweep, and the model and validation that were made from it.
+#[derive(Default)]
+pub struct Study {
+    target: Target,
+    sweep: Sweep,
+    measurements: Measurements,
+    groups: Vec<Group>,
+    learnt: Option<Learnt>,
+}
+
+struct Learnt {
+    parameters: Parameters,
+    model: BusbwModel,
+    space: SearchSpace,
+    validation: Option<Validation>,
+    answer: Vec<Recommendation>,
+}
+
+/// Why a study can't answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// There are no measurements.
+    #[error("there is nothing to learn from: drop a sweep first")]
+    NothingMeasured,
+    /// There is no model.
+    #[error("there is no model yet: train one first")]
+    NothingTrained,
+    /// The model could not be fitted or asked.
+    #[error("the model could not be made: {0}")]
+    Learn(#[from] LearnError),
+}
+
+impl Study {
+    /// Studies a sweep whose points are of `target`.
+    #[must_use]
+    pub fn new(sweep: Sweep, target: Target) -> Self {
+        let measurements = Measurements::new(&sweep.points);
+        Self { target, measurements, groups: sweep.groups(), sweep, learnt: None }
+    }
+
+    /// What was measured.
+    #[must_use]
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// What was measured, by collective and scale.
+    #[must_use]
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Every measured size of every group, also those at which only the default ran.
+    fn workloads(&self) -> Vec<Workload> {
+        let workload =
+            |group: &Group, size_bytes| Workload { collective: group.collective, scale: group.scale, size_bytes };
+        self.groups.iter().flat_map(|g| g.sizes.iter().map(move |size| workload(g, *size))).collect()
+    }
+
+    fn with_advisor<T>(&self, search: Option<&SearchLimits>, ask: impl FnOnce(&Advisor<'_>) -> T) -> T {
+        let learnt = self.learnt.as_ref();
+        let own;
+        let space = match (search, learnt) {
+            (None, Some(learnt)) => &learnt.space,
+            (search, _) => {
+                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()));
+                &own
+            }
+        };
+        ask(&Advisor {
+            sweep: &self.sweep,
+            measurements: &self.measurements,
+            space,
+            model: learnt.map(|learnt| &learnt.model),
+            validation: learnt.and_then(|learnt| learnt.validation.as_ref()),
+        })
+    }
+
+    /// The measured winners: the answer before any model.
+    ///
+    /// # Errors
+    /// None as long as no model was trained.
+    pub fn winners(&self) -> Result<Vec<Recommendation>, StudyError> {
+        self.with_advisor(None, |advisor| {
+            let measured = |workload: &Workload| advisor.recommend(workload, false).map_err(StudyError::from);
+            self.workloads().iter().map(measured).collect()
+        })
+    }
+
+    /// Learns, and answers every measured workload. Where only the limits of the search differ from the last
+    /// training, model and validation are kept.
+    ///
+    /// # Errors
+    /// Nothing was measured, or the model can't be fitted.
+    pub fn train(
+        &mut self,
+        parameters: Parameters,
+        progress: &mut dyn Progress,
+    ) -> Result<&[Recommendation], StudyError> {
+        if self.sweep.points.is_empty() {
+            return Err(StudyError::NothingMeasured);
+        }
+        let space = SearchSpace::new(&self.sweep, &parameters.search);
+        let same = |old: &Parameters| *old == Parameters { search: old.search.clone(), ..parameters.clone() };
+        let (model, validation) = match self.learnt.take_if(|learnt| same(&learnt.parameters)) {
+            Some(learnt) => (learnt.model, learnt.validation),
+            None => (BusbwModel::fit(&self.sweep.points, &parameters, progress)?, None),
+        };
+        self.learnt = Some(Learnt { parameters, model, space, validation, answer: Vec::new() });
+        self.answer(false, progress)
+    }
+
+    fn answer(&mut self, check: bool, progress: &mut dyn Progress) -> Result<&[Recommendation], StudyError> {
+        let answer = self.recommend(&self.workloads(), None, check, progress)?;
+        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
+        learnt.answer = answer;
+        Ok(&learnt.answer)
+    }
+
+    /// Takes the predictions of all folds, scores them, and answers again: with intervals, the exhaustive search as
+    /// a check, and from a baseline wherever that lost less.
+    ///
+    /// # Errors
+    /// Nothing was trained, or the model can't be asked.
+    pub fn validate(
+        &mut self,
+        folds: &[FoldPredictions],
+        progress: &mut dyn Progress,
+    ) -> Result<(Evaluation, &[Recommendation]), StudyError> {
+        let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
+        let validation = validate::evaluate(&self.sweep.points, folds);
+        let evaluation = validation.evaluation.clone();
+        learnt.validation = Some(validation);
+        Ok((evaluation, self.answer(true, progress)?))
+    }
+
+    /// Answers for any workloads; `search` replaces the limits of the training.
+    ///
+    /// # Errors
+    /// The model can't be asked.
+    pub fn recommend(
+        &self,
+        workloads: &[Workload],
+        search: Option<&SearchLimits>,
+        check: bool,
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<Recommendation>, StudyError> {
+        self.with_advisor(search, |advisor| {
+            let mut answers = Vec::with_capacity(workloads.len());
+            for (index, workload) in workloads.iter().enumerate() {
+                progress.report("Searching configurations", index as u64, workloads.len() as u64);
+                answers.push(advisor.recommend(workload, check)?);
+            }
+            Ok(answers)
+        })
+    }
+
+    /// The charts of one workload.
+    ///
+    /// # Errors
+    /// The model can't be asked.
+    pub fn view(&self, workload: &Workload) -> Result<View, StudyError> {
+        let answer = self.learnt.as_ref().map_or(&[][..], |learnt| &learnt.answer);
+        let known = answer.iter().find(|r| r.workload == *workload).cloned();
+        let recommendation = match known {
+            Some(recommendation) => recommendation,
+            None => self.recommend(&[*workload], None, true, &mut Silent)?.swap_remove(0),
+        };
+        let group = charts::group_of(&self.groups, workload);
+        let unmeasured = Group {
+            collective: workload.collective,
+            scale: workload.scale,
+            sizes: Vec::new(),
+            pairs: Vec::new(),
+            points: 0,
+            default_sizes: 0,
+        };
+        self.with_advisor(None, |advisor| {
+            Ok(View {
+                workload: *workload,
+                busbw_over_size: charts::busbw_over_size(advisor, group.unwrap_or(&unmeasured), answer),
+                busbw_over_channels: charts::busbw_over_channels(advisor, group, &recommendation)?,
+                predicted_over_measured: advisor.validation.map(|validation| {
+                    charts::predicted_over_measured(advisor, validation, workload.collective, workload.scale)
+                }),
+                recommendation,
+            })
+        })
+    }
+
+    /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
+    ///
+    /// # Errors
+    /// Nothing was trained, or the model can't be asked.
+    pub fn importances(&self, progress: &mut dyn Progress) -> Result<Vec<Importance>, StudyError> {
+        /// Shuffling needs no more points than this to tell features apart.
+        const POINTS: usize = 2000;
+        const ROUNDS: u32 = 3;
+        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+        let step = self.sweep.points.len().div_ceil(POINTS).max(1);
+        let points: Vec<&Point> = self.sweep.points.iter().step_by(step).filter(|p| p.busbw_gbps > 0.0).collect();
+        let asks: Vec<Ask> = points.iter().map(|p| (p.workload, p.configuration)).collect();
+        let names = learnt.model.feature_names();
+        let impurity = learnt.model.importances()?;
+        let rises = importance::permutation(
+            names.len(),
+            asks.len(),
+            ROUNDS,
+            learnt.parameters.seed,
+            progress,
+            |shuffle| -> Result<f64, LearnError> {
+                let predicted = learnt.model.predict_shuffled(&asks, shuffle)?;
+                let errors = points.iter().zip(&predicted).filter_map(|(p, b)| Some((ln(p.busbw_gbps / (*b)?)).abs()));
+                let errors: Vec<f64> = errors.filter(|error| error.is_finite()).collect();
+                Ok(errors.iter().sum::<f64>() / errors.len().max(1) as f64 * 100.0)
+            },
+        )?;
+        let with_impurity = names.iter().zip(impurity).zip(rises);
+        Ok(with_impurity
+            .map(|((name, impurity), permutation_pct)| Importance {
+                feature: (*name).to_owned(),
+                impurity: Some(impurity),
+                permutation_pct,
+            })
+            .collect())
+    }
+
+    /// The model as a file.
+    ///
+    /// # Errors
+    /// Nothing was trained, or the model can't be asked.
+    pub fn model_file(&self) -> Result<ModelFile, StudyError> {
+        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+        Ok(ModelFile::new(&learnt.model, &learnt.parameters, self.target, &self.sweep)?)
+    }
+
+    /// Compares the trained model with the hash of a file that it was opened from; a difference, in words.
+    ///
+    /// # Errors
+    /// Nothing was trained, or the model can't be asked.
+    pub fn differs_from(&self, saved_hash: &str) -> Result<Option<String>, StudyError> {
+        let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
+        let hash = model_file::hash(&learnt.model, &self.sweep.points)?;
+        Ok((hash != saved_hash).then(|| {
+            format!(
+                "The model of the opened file predicts differently here (hash {hash}, saved {saved_hash}): other rows, \
+                 another program version, or a changed file. Its training rows are used as data."
+            )
+        }))
+    }
+
+    /// Where a baseline answers instead of the model, in words.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let Some(validation) = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref()) else {
+            return Vec::new();
+        };
+        let took_over = |(collective, scale): (Collective, Scale)| {
+            let source = self.with_advisor(None, |advisor| advisor.source(collective, scale));
+            let regret = validation.regret.get(&(collective, scale))?;
+            (source != Source::Model).then(|| {
+                format!(
+                    "{collective} on {scale}: the answer comes from {}, which lost {:.2} % on held-out sizes; the model \
+                     lost {:.2} %",
+                    wording::source(source),
+                    regret.get(&source).copied().unwrap_or(0.0),
+                    regret.get(&Source::Model).copied().unwrap_or(0.0),
+                )
+            })
+        };
+        self.groups.iter().filter_map(|group| took_over((group.collective, group.scale))).collect()
+    }
+}

@@ -1,0 +1,257 @@
+//! Results in words: the sentences that the page and the terminal say.
+
+use super::result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support};
+use crate::units::{Size, percent, significant};
+
+/// What a recommendation comes down to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Deploy its configuration.
+    Deploy,
+    /// The default is at least as fast as anything expected.
+    KeepDefault,
+    /// Nothing that may run is known.
+    Unknown,
+}
+
+/// What a recommendation comes down to.
+#[must_use]
+pub fn advice(recommendation: &Recommendation) -> Advice {
+    match (recommendation.configuration, recommendation.gain_pct) {
+        (None, _) => Advice::Unknown,
+        (Some(_), Some(gain)) if gain <= 0.0 => Advice::KeepDefault,
+        _ => Advice::Deploy,
+    }
+}
+
+/// The answer in one sentence: what to deploy, what to expect of it, and what that is compared with.
+#[must_use]
+pub fn sentence(recommendation: &Recommendation) -> String {
+    let workload = recommendation.workload;
+    let place = format!("{} of {} on {}", workload.collective, Size(workload.size_bytes), workload.scale);
+    let Some(choice) = recommendation.configuration else {
+        return format!("Nothing that may run is known for {place}: measure it.");
+    };
+    let expected = recommendation.predicted_busbw_gbps.map_or_else(String::new, |busbw| {
+        let how = if recommendation.source == Source::Measured { "measured" } else { "predicted" };
+        format!(", {} GB/s {how}", significant(busbw))
+    });
+    match (recommendation.default, recommendation.gain_pct) {
+        (Some(default), Some(gain)) if gain <= 0.0 => format!(
+            "Keep the default for {place}: it measured {} GB/s, and {choice} promises no more{expected}.",
+            significant(default.busbw_gbps),
+        ),
+        (Some(default), Some(gain)) => format!(
+            "Deploy {choice} for {place}{expected}: {} over the default's {} GB/s{}.",
+            percent(gain),
+            significant(default.busbw_gbps),
+            if default_within_interval(recommendation) { ", which lies within the interval" } else { "" },
+        ),
+        _ => format!("Deploy {choice} for {place}{expected}; the default was not measured here."),
+    }
+}
+
+/// Whether the default's bandwidth lies inside the interval of the recommended one: the gain may be noise.
+#[must_use]
+pub fn default_within_interval(recommendation: &Recommendation) -> bool {
+    match (recommendation.interval_90, recommendation.default) {
+        (Some(interval), Some(default)) => default.busbw_gbps >= interval.low_gbps,
+        _ => false,
+    }
+}
+
+/// What a support means, for people.
+#[must_use]
+pub const fn support(support: Support) -> &'static str {
+    match support {
+        Support::Measured => "measured",
+        Support::Interpolated => "interpolated",
+        Support::Extrapolated => "extrapolated",
+    }
+}
+
+/// What a support means, in a sentence.
+#[must_use]
+pub const fn support_meaning(support: Support) -> &'static str {
+    match support {
+        Support::Measured => "This configuration was measured at this size and scale.",
+        Support::Interpolated => "This configuration lies between measured sizes and channels of this scale.",
+        Support::Extrapolated => "This lies outside what was measured: run it before you rely on it.",
+    }
+}
+
+/// Who chose, for people.
+#[must_use]
+pub const fn source(source: Source) -> &'static str {
+    match source {
+        Source::Measured => "best measurement",
+        Source::Model => "model",
+        Source::LogLinearInterpolation => "log-linear interpolation",
+        Source::NearestSize => "nearest size",
+        Source::BestSingleConfiguration => "best single configuration",
+    }
+}
+
+/// How well a measurement is known: `3 runs, spread 2.1 %`.
+#[must_use]
+pub fn repeats(measured: &Measured) -> String {
+    let runs = count(u64::from(measured.repeats), "run");
+    match measured.spread_pct {
+        Some(spread) => format!("{runs}, spread {spread:.1} %"),
+        None => runs,
+    }
+}
+
+/// `1 row`, `2 rows`, `12,345 rows`.
+///
+/// ```
+/// assert_eq!(collectune::tuning::wording::count(12_345, "row"), "12,345 rows");
+/// ```
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A group in a line: `all_reduce on 2 nodes, 16 ranks: 18 sizes, 600 points, default at 18 sizes`.
+#[must_use]
+pub fn group(group: &Group) -> String {
+    let default = match group.default_sizes {
+        0 => "default not measured".to_owned(),
+        sizes => format!("default at {}", count(sizes as u64, "size")),
+    };
+    let (sizes, points) = (count(group.sizes.len() as u64, "size"), count(group.points as u64, "point"));
+    format!("{} on {}: {sizes}, {points}, {default}", group.collective, group.scale)
+}
+
+/// Everybody's score in one way of holding out, the model first.
+#[must_use]
+pub fn contestants(scores: &FoldScores) -> [(Source, &Score); 4] {
+    [
+        (Source::Model, &scores.model),
+        (Source::LogLinearInterpolation, &scores.baselines.log_linear_interpolation),
+        (Source::NearestSize, &scores.baselines.nearest_size),
+        (Source::BestSingleConfiguration, &scores.baselines.best_single_configuration),
+    ]
+}
+
+/// Whose choices lose the least measured bandwidth; ties go to the model.
+#[must_use]
+pub fn winner(scores: &FoldScores) -> Option<Source> {
+    let regrets = contestants(scores).into_iter().filter_map(|(source, score)| Some((source, score.regret_mean_pct?)));
+    regrets.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(source, _)| source)
+}
+
+/// Who won and why, in a sentence.
+#[must_use]
+pub fn verdict(scores: &FoldScores) -> String {
+    let regret_of = |wanted: Source| {
+        contestants(scores)
+            .into_iter()
+            .find(|(source, _)| *source == wanted)
+            .and_then(|(_, score)| score.regret_mean_pct)
+    };
+    let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
+    let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
+    match (best, regret_of(Source::Model)) {
+        (Source::Model, _) => format!("The model's choices lose the least: {lost:.1} % of the best on average."),
+        (_, Some(model)) => format!(
+            "{}'s choices lose the least: {lost:.1} % of the best on average, the model's {model:.1} %.",
+            capitalised(source(best)),
+        ),
+        _ => format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best))),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+        tuning::result::Interval,
+    };
+
+    fn recommendation(gain_pct: Option<f64>) -> Recommendation {
+        let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 24 };
+        let measured = |busbw_gbps| Measured { configuration, busbw_gbps, repeats: 3, spread_pct: Some(2.14) };
+        Recommendation {
+            workload: Workload {
+                collective: Collective::AllReduce,
+                scale: Scale { nodes: 2, ranks: 16 },
+                size_bytes: 16 << 20,
+            },
+            configuration: Some(configuration),
+            predicted_busbw_gbps: Some(312.44),
+            interval_90: Some(Interval { low_gbps: 301.0, high_gbps: 325.0 }),
+            measured_best: Some(measured(315.0)),
+            default: gain_pct.map(|gain| measured(312.44 / (1.0 + gain / 100.0))),
+            gain_pct,
+            support: Support::Measured,
+            source: Source::Model,
+            exhaustive: None,
+        }
+    }
+
+    #[test]
+    fn an_answer_names_its_base() {
+        assert_eq!(
+            sentence(&recommendation(Some(24.3))),
+            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted: \
+             +24.3 % over the default's 251.4 GB/s."
+        );
+        assert_eq!(
+            sentence(&recommendation(Some(1.0))),
+            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted: \
+             +1.0 % over the default's 309.3 GB/s, which lies within the interval."
+        );
+        assert!(sentence(&recommendation(None)).ends_with("the default was not measured here."));
+    }
+
+    #[test]
+    fn the_default_can_win() {
+        let kept = recommendation(Some(-3.0));
+        assert_eq!(advice(&kept), Advice::KeepDefault);
+        assert_eq!(
+            sentence(&kept),
+            "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: it measured 322.1 GB/s, and \
+             RING/LL128/24 promises no more, 312.4 GB/s predicted."
+        );
+        let unknown = Recommendation { configuration: None, ..recommendation(None) };
+        assert_eq!(advice(&unknown), Advice::Unknown);
+        assert!(sentence(&unknown).starts_with("Nothing that may run is known"));
+    }
+
+    #[test]
+    fn the_verdict_names_the_lowest_regret() {
+        let score = |regret| Score { regret_mean_pct: regret, ..Score::default() };
+        let mut scores = FoldScores { model: score(Some(1.41)), ..FoldScores::default() };
+        assert_eq!(verdict(&scores), "The model's choices lose the least: 1.4 % of the best on average.");
+        scores.baselines.log_linear_interpolation = score(Some(0.6));
+        assert_eq!(winner(&scores), Some(Source::LogLinearInterpolation));
+        assert_eq!(
+            verdict(&scores),
+            "Log-linear interpolation's choices lose the least: 0.6 % of the best on average, the model's 1.4 %."
+        );
+        assert!(verdict(&FoldScores::default()).starts_with("Too few"));
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(0, "row"), "0 rows");
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(count(1_000_000, "row"), "1,000,000 rows");
+        assert_eq!(repeats(&recommendation(Some(1.0)).measured_best.unwrap()), "3 runs, spread 2.1 %");
+    }
+}

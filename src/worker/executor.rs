@@ -1,0 +1,176 @@
+//! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
+
+use std::io::Read;
+
+use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
+use crate::{
+    collective::Workload,
+    intake::{self, Content, FileReport, Outcome},
+    progress::Progress,
+    tuning::{
+        aggregate::{Point, Target, aggregate},
+        model_file::ModelFile,
+        parameters::Parameters,
+        read::Row,
+        study::{Study, StudyError},
+        validate::{self, FoldPredictions, Scheme},
+    },
+};
+
+/// One file's bytes.
+pub struct Source {
+    /// Reads it from the beginning.
+    pub content: Box<dyn Read>,
+    /// How many bytes there are.
+    pub size_bytes: u64,
+}
+
+/// Why a request can't be done, for people.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// What the workbench says.
+    #[error(transparent)]
+    Tuning(#[from] StudyError),
+    /// A message that another build wrote.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
+}
+
+/// Holds what was loaded and learnt, and answers requests about it.
+#[derive(Default)]
+pub struct Executor {
+    study: Study,
+    /// Hashes of the model files among the loaded ones.
+    saved_hashes: Vec<String>,
+}
+
+impl Executor {
+    /// Does one request. `files` are those of [`Request::Load`], in its order.
+    ///
+    /// # Errors
+    /// What stands in the way, in words for people.
+    pub fn execute(
+        &mut self,
+        request: Request,
+        files: Vec<Source>,
+        progress: &mut dyn Progress,
+    ) -> Result<Response, ExecuteError> {
+        Ok(match request {
+            Request::Ping => Response::Pong,
+            Request::Load { files: names, target } => Response::Loaded(self.load(&names, files, target, progress)?),
+            Request::Train { parameters } => Response::Trained(self.train(parameters, progress)?),
+            Request::Folds { training, parameters, folds } => {
+                Response::FoldsDone(compute_folds(&training, &parameters, &folds, progress)?)
+            }
+            Request::Validate { folds } => Response::Validated(self.validate(&folds, progress)?),
+            Request::View { workload } => Response::View(self.study.view(&workload)?),
+            Request::Recommend { collective, scale, sizes, search } => {
+                let workloads: Vec<Workload> =
+                    sizes.into_iter().map(|size_bytes| Workload { collective, scale, size_bytes }).collect();
+                Response::Recommended(self.study.recommend(&workloads, Some(&search), true, progress)?)
+            }
+            Request::Importances => Response::Importances(self.study.importances(progress)?),
+            Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+        })
+    }
+
+    fn load(
+        &mut self,
+        names: &[FileToLoad],
+        files: Vec<Source>,
+        target: Target,
+        progress: &mut dyn Progress,
+    ) -> Result<Loaded, ExecuteError> {
+        *self = Self::default();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut reports = Vec::new();
+        let mut parameters = None;
+        for (name, file) in names.iter().zip(files) {
+            let (mut report, content) =
+                intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+            match content {
+                Content::Rows(read) if rows.is_empty() => rows = read,
+                Content::Rows(read) => rows.extend(read),
+                Content::Model(text) => {
+                    if let Some(model) = open_model(&text, &mut report) {
+                        rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
+                        self.saved_hashes.push(model.hash);
+                        parameters = Some(model.parameters);
+                    }
+                }
+                Content::Nothing => {}
+            }
+            reports.push(report);
+        }
+        progress.report("Bringing repeats together", 0, 1);
+        let aggregated = aggregate(&rows, target);
+        drop(rows);
+        let mut notes = aggregated.notes;
+        notes.extend(aggregated.sweep.notes());
+        self.study = Study::new(aggregated.sweep, target);
+        progress.report("Bringing repeats together", 1, 1);
+        let groups = self.study.groups().to_vec();
+        Ok(Loaded { files: reports, groups, winners: self.study.winners()?, parameters, notes })
+    }
+
+    fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let answer = self.study.train(parameters, progress)?.to_vec();
+        let points = &self.study.sweep().points;
+        let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
+        let training = postcard::to_allocvec(points)?;
+        let mut notes = Vec::new();
+        // A file's own model is only the same where nothing else was loaded beside it.
+        for hash in &self.saved_hashes {
+            notes.extend(self.study.differs_from(hash)?);
+        }
+        Ok(Trained { answer, training, folds, notes })
+    }
+
+    fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, ExecuteError> {
+        let mut predictions: Vec<FoldPredictions> = Vec::new();
+        for bytes in folds {
+            predictions.extend(postcard::from_bytes::<Vec<FoldPredictions>>(bytes)?);
+        }
+        let (evaluation, answer) = self.study.validate(&predictions, progress)?;
+        let answer = answer.to_vec();
+        Ok(Validated { evaluation, answer, notes: self.study.notes() })
+    }
+}
+
+fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
+    match ModelFile::read(text) {
+        Ok(model) => {
+            if let Outcome::Loaded { rows, default_rows, notes, .. } = &mut report.outcome {
+                *default_rows = model.defaults.len() as u64;
+                *rows = model.points.len() as u64 + *default_rows;
+                notes.push(format!(
+                    "Saved by {}: its training rows are loaded and the model is fitted again",
+                    model.program
+                ));
+            }
+            Some(model)
+        }
+        Err(error) => {
+            report.outcome = Outcome::Refused(error.to_string());
+            None
+        }
+    }
+}
+
+fn compute_folds(
+    training: &[u8],
+    parameters: &Parameters,
+    folds: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, ExecuteError> {
+    let points: Vec<Point> = postcard::from_bytes(training)?;
+    let all: Vec<(Scheme, usize)> = validate::all_folds(&points);
+    let mut predictions = Vec::new();
+    for fold in folds {
+        if let Some((scheme, fold)) = all.get(*fold as usize) {
+            let predicted = validate::predict_fold(&points, parameters, *scheme, *fold, progress);
+            predictions.push(predicted.map_err(StudyError::from)?);
+        }
+    }
+    Ok(postcard::to_allocvec(&predictions)?)
+}

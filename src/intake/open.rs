@@ -208,7 +208,7 @@ fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.unsaid_rows > 0 {
         notes.push(format!(
-            "{} say nothing about what was asked for or what ran, as in a merge with a file of the older form: read as \
+            "{} without a word on what was asked for or what ran, as in a merge with a file of the older form: read as \
              runs that were asked for, not as runs of the default",
             rows(reading.unsaid_rows)
         ));

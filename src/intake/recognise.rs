@@ -54,7 +54,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     if head.len() > 16 && (nuls(0) != nuls(1)) {
         return Some("text in UTF-16 without a byte order mark; save it as UTF-8");
     }
-    if head.contains(&0) { Some("a binary file, not a table") } else { None }
+    None
 }
 
 /// Recognises a text by its beginning (UTF-8, without a byte order mark). The error is the sentence for the user,
@@ -74,6 +74,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         None => Vec::new(),
     };
     let columns = Columns::from_headers(&headers);
+    // A sweep with NULs in it has damaged lines.
+    if columns.is_err() && head.contains(&0) {
+        return Err("is a binary file, not a table".to_owned());
+    }
     if headers.len() < 2 || columns.is_err() {
         if let Some(what) = known_text(head, &headers) {
             return Err(format!("is {what}"));
@@ -118,7 +122,8 @@ const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,
 /// Texts of the same trade that hold no sweep.
 fn known_text(head: &[u8], headers: &[String]) -> Option<String> {
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
-    let tables: [(&[&str], &str); 5] = [
+    let tables: [(&[&str], &str); 6] = [
+        (&["collective_type", "min_bytes", "max_bytes"], "a tuner's conf"),
         (&["avg_busbw", "max_busbw", "status"], "rccl-sweep's summary of runs, without sizes"),
         (&["hotspot_start_bytes", "hotspot_end_bytes"], "a report of hotspots"),
         (&["winner_busbw", "predicted_gain_pct"], "a list of predicted gains"),

@@ -5,17 +5,16 @@ use std::{
     ops::Range,
 };
 
-use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
 use memchr::{memchr, memchr_iter};
 
-use super::Dialect;
+use super::{Dialect, splitter::Splitter};
 
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
 /// A record is a line. A quoted cell may go on over further lines, as long as those have fewer delimiters than a
 /// record has: a line with enough of them is a record of its own, and the quote before it was a stray one, which
 /// costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
-/// read as U+FFFD.
+/// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
 ///
 /// ```
 /// use collectune::text::{Dialect, Records};
@@ -80,7 +79,7 @@ impl<R: Read> Records<R> {
     /// The most bytes of a record.
     pub const LONGEST: usize = 64 * 1024;
     /// The most cells of a record.
-    pub const WIDEST: usize = 4096;
+    pub const WIDEST: usize = super::splitter::WIDEST;
 
     /// Reads `input` (UTF-8, without a byte order mark: see [`Decoder`](super::Decoder)) in the given dialect.
     pub fn new(input: R, dialect: Dialect) -> Self {
@@ -135,13 +134,16 @@ impl<R: Read> Records<R> {
                 continue;
             }
             let (end, state) = self.split(&line);
+            if self.dialect.delimiter != b',' {
+                self.splitter.read_decimal_commas();
+            }
             let begin = self.start;
             let raw = begin..begin + end.content.end;
             self.start += end.next;
             if self.splitter.is_blank() && state != State::TooLong {
                 continue;
             }
-            self.width.get_or_insert(self.splitter.count);
+            self.width.get_or_insert(self.splitter.count());
             let (text, ends) = self.splitter.cells();
             return Some(Record { text, ends, raw: &self.buffer[raw], line: number, state });
         }
@@ -152,7 +154,7 @@ impl<R: Read> Records<R> {
         self.splitter.reset();
         let complete = self.splitter.feed(&self.buffer[self.start..][first.content.clone()]);
         let alone = Line { content: first.content.clone(), ..*first };
-        if first.state == State::TooLong || self.splitter.count >= Self::WIDEST {
+        if first.state == State::TooLong || self.splitter.count() >= Self::WIDEST {
             self.skipping = first.state == State::TooLong;
             self.line += u64::from(!self.skipping);
             return (alone, State::TooLong);
@@ -175,7 +177,7 @@ impl<R: Read> Records<R> {
             lines += 1;
             next = line.next;
             if self.splitter.feed(content) {
-                if Some(self.splitter.count) == self.width {
+                if Some(self.splitter.count()) == self.width {
                     self.line += lines;
                     let state = line.state;
                     return (line, state);
@@ -304,64 +306,6 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Splits lines into cells.
-#[derive(Debug)]
-struct Splitter {
-    core: csv_core::Reader,
-    line_end: u8,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    written: usize,
-    count: usize,
-}
-
-impl Splitter {
-    fn new(dialect: Dialect) -> Self {
-        let line_end = dialect.line_end;
-        let core = ReaderBuilder::new().delimiter(dialect.delimiter).terminator(Terminator::Any(line_end)).build();
-        Self { core, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
-    }
-
-    fn reset(&mut self) {
-        self.core.reset();
-        (self.written, self.count) = (0, 0);
-    }
-
-    /// Takes a line; true when the record ends with it, false when a quote is open.
-    fn feed(&mut self, line: &[u8]) -> bool {
-        let line = String::from_utf8_lossy(line);
-        // An empty input would mean the end to the splitter.
-        (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
-    }
-
-    fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
-        loop {
-            let (result, read, written, ended) =
-                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
-            input = &input[read..];
-            self.written += written;
-            self.count += ended;
-            match result {
-                ReadRecordResult::InputEmpty => return false,
-                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
-                ReadRecordResult::OutputEndsFull if self.ends.len() < Records::<io::Empty>::WIDEST => {
-                    self.ends.resize(self.ends.len() * 2, 0);
-                }
-                ReadRecordResult::OutputEndsFull | ReadRecordResult::Record | ReadRecordResult::End => return true,
-            }
-        }
-    }
-
-    fn is_blank(&self) -> bool {
-        self.text[..self.written].trim_ascii().is_empty()
-    }
-
-    fn cells(&self) -> (&str, &[usize]) {
-        // Whole characters went in, and cells are cut at ASCII characters only.
-        (std::str::from_utf8(&self.text[..self.written]).unwrap_or_default(), &self.ends[..self.count])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,6 +333,14 @@ mod tests {
         assert_eq!(read(b""), []);
         assert_eq!(read(b"\n\n"), []);
         assert_eq!(read(b"a\xFFb,\xC3"), [row(1, Last, "a\u{FFFD}b|\u{FFFD}")]);
+    }
+
+    #[test]
+    fn decimal_commas() {
+        let mut records =
+            Records::new(&b"a;8,2;+0,5;x,y;1,2,3;1,2.3"[..], Dialect { delimiter: b';', ..Dialect::default() });
+        let cells = records.next().map(|r| r.cells().collect::<Vec<_>>().join("|"));
+        assert_eq!(cells.as_deref(), Some("a|8.2|+0.5|x,y|1,2,3|1,2.3"));
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod recommend;
 pub mod result;
 mod row;
 pub mod search;
+pub mod simulate;
 pub mod study;
 pub mod support;
 pub mod sweep;

@@ -9,6 +9,7 @@ use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::{Blob, DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
+use super::parts::describe;
 use crate::{
     progress::{Progress, Step},
     worker::{
@@ -117,10 +118,11 @@ impl BlobReader {
 impl Read for BlobReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.taken == self.piece.len() && self.next < self.blob.size() {
-            self.read_piece().map_err(|_| {
-                io::Error::other(
-                    "the browser can't read it any more: it was moved or changed after it was opened; open it again",
-                )
+            self.read_piece().map_err(|error| {
+                io::Error::other(format!(
+                    "the browser can't read it any more; it was moved or changed since it was opened, so open it again ({})",
+                    describe(&error)
+                ))
             })?;
         }
         let rest = &self.piece[self.taken..];

@@ -52,9 +52,11 @@ pub enum Weight {
     Pulse,
 }
 
+type Listener<E> = Closure<dyn Fn(E)>;
+
 struct Link {
     worker: Worker,
-    _listeners: (Closure<dyn Fn(MessageEvent)>, Closure<dyn Fn(ErrorEvent)>, Closure<dyn Fn(JsValue)>),
+    _listeners: (Listener<MessageEvent>, Listener<ErrorEvent>, Listener<JsValue>),
 }
 
 impl Client {
@@ -86,7 +88,7 @@ impl Client {
         weight: Weight,
         request: Request,
         files: &[web_sys::File],
-        progress: impl Fn(Step) + 'static,
+        progress: Box<dyn Fn(Step)>,
     ) -> impl Future<Output = Result<Response, Failure>> + use<> {
         let (answer, answered) = oneshot::channel();
         let job = self.0.last_job.get().wrapping_add(1);
@@ -95,8 +97,10 @@ impl Client {
             Ok(bytes) => {
                 let buffer = Uint8Array::from(bytes.as_slice()).buffer();
                 let message = Array::of1(&buffer);
-                files.iter().for_each(|file| drop(message.push(file)));
-                self.0.jobs.borrow_mut().insert(job, Job { weight, progress: Box::new(progress), answer });
+                for file in files {
+                    message.push(file);
+                }
+                self.0.jobs.borrow_mut().insert(job, Job { weight, progress, answer });
                 if weight != Weight::Pulse {
                     self.0.silent_beats.set(0);
                 }
@@ -143,7 +147,7 @@ impl Client {
         if silent >= Self::LOST_BEATS {
             self.end(&Failure::Silent);
         } else if silent >= Self::IDLE_BEATS && nothing_asked {
-            drop(self.ask(Weight::Pulse, Request::Ping, &[], |_| ()));
+            drop(self.ask(Weight::Pulse, Request::Ping, &[], Box::new(|_| ())));
         }
         false
     }
@@ -182,7 +186,7 @@ impl Client {
         // The link keeps the listeners, so they must not keep the link.
         let shared = Rc::downgrade(&self.0);
         let client = move || shared.upgrade().map(Client);
-        let on_message = Closure::<dyn Fn(MessageEvent)>::new({
+        let on_message = Listener::<MessageEvent>::new({
             let client = client.clone();
             move |event: MessageEvent| {
                 if let Some(client) = client() {
@@ -190,7 +194,7 @@ impl Client {
                 }
             }
         });
-        let on_error = Closure::<dyn Fn(ErrorEvent)>::new({
+        let on_error = Listener::<ErrorEvent>::new({
             let client = client.clone();
             move |event: ErrorEvent| {
                 event.prevent_default();
@@ -199,7 +203,7 @@ impl Client {
                 }
             }
         });
-        let on_garbled = Closure::<dyn Fn(JsValue)>::new(move |_| {
+        let on_garbled = Listener::<JsValue>::new(move |_| {
             if let Some(client) = client() {
                 client.end(&Failure::Garbled);
             }

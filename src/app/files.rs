@@ -6,8 +6,7 @@ use super::tuning::Bench;
 use crate::{
     intake::{FileReport, Outcome},
     text::Problems,
-    tuning::wording::{count, group},
-    units::Size,
+    tuning::wording::{count, file_size, group},
 };
 
 /// Problems listed at once; more than anybody reads.
@@ -17,7 +16,9 @@ const LISTED: usize = 200;
 #[component]
 pub fn Files() -> impl IntoView {
     let bench: Bench = expect_context();
-    let open = move || bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect());
+    let open = move || -> Vec<(u32, String)> {
+        bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect())
+    };
     let groups = move || bench.groups.with(|groups| groups.iter().map(group).collect::<Vec<_>>());
     let notes = move || bench.notes.with(|notes| notes.concat());
     let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
@@ -25,7 +26,7 @@ pub fn Files() -> impl IntoView {
         <section class="panel" aria-labelledby="files-heading">
             <h2 id="files-heading">"Loaded"</h2>
             <ul class="files">
-                <For each=move || -> Vec<(u32, String)> { open() } key=|(id, _)| *id children=row />
+                <For each=open key=|(id, _)| *id children=row />
             </ul>
             <ul class="groups">{move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
             <ul class="notes">{move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
@@ -64,7 +65,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             let default = if default_rows > 0 { format!(", {default_rows} of the default") } else { String::new() };
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
-                <p class="small">{format} ", " {Size(size_bytes).rounded()}</p>
+                <p class="small">{format} ", " {file_size(size_bytes)}</p>
                 <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
                 <ProblemList problems />
             }

@@ -87,7 +87,7 @@ impl Pool {
                 };
                 let request =
                     Request::Folds { training: training.to_vec(), parameters: parameters.clone(), folds: vec![fold] };
-                match client.ask(Weight::Work, request, &[], report).await {
+                match client.ask(Weight::Work, request, &[], Box::new(report)).await {
                     Ok(Response::FoldsDone(result)) => {
                         results.push(result);
                         ledger.borrow_mut().shares[fold as usize] = 1.0;

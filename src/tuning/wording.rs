@@ -120,6 +120,17 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// A file's size: `194 KiB`, one decimal from MiB on.
+#[must_use]
+pub fn file_size(bytes: u64) -> String {
+    match bytes as f64 / 1024.0 {
+        _ if bytes < 1024 => format!("{bytes} B"),
+        kib if kib < 1000.0 => format!("{kib:.0} KiB"),
+        kib if kib < 1000.0 * 1024.0 => format!("{:.1} MiB", kib / 1024.0),
+        kib => format!("{:.1} GiB", kib / 1024.0 / 1024.0),
+    }
+}
+
 /// A group in a line: `all_reduce on 2 nodes, 16 ranks: 18 sizes, 600 points, default at 18 sizes`.
 #[must_use]
 pub fn group(group: &Group) -> String {
@@ -252,6 +263,7 @@ mod tests {
         assert_eq!(count(0, "row"), "0 rows");
         assert_eq!(count(1, "row"), "1 row");
         assert_eq!(count(1_000_000, "row"), "1,000,000 rows");
+        assert_eq!([12, 198_995, 73_400_320, 3 << 30].map(file_size), ["12 B", "194 KiB", "70.0 MiB", "3.0 GiB"]);
         assert_eq!(repeats(&recommendation(Some(1.0)).measured_best.unwrap()), "3 runs, spread 2.1 %");
     }
 }

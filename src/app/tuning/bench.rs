@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::{
     app::{client::Client, failure::Failure, pool::Pool},
     collective::Workload,
-    intake::{FileReport, Mapping},
+    intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
     tuning::{
         address::{Address, NotLoaded},
@@ -128,6 +128,8 @@ pub struct Bench {
     pub glances: RwSignal<u32>,
     /// What the user must know.
     pub notices: RwSignal<Vec<Notice>>,
+    /// The file whose columns are asked for, and what is known of them.
+    pub asking: RwSignal<Option<(u32, MappingRequest)>>,
     /// What screen readers are told.
     pub announcement: RwSignal<String>,
     /// What the worker has in its memory.
@@ -195,12 +197,13 @@ impl Bench {
             is_silent: RwSignal::default(),
             glances: RwSignal::default(),
             notices: RwSignal::default(),
+            asking: RwSignal::default(),
             announcement: RwSignal::default(),
             held: RwSignal::default(),
             shown,
             crew: StoredValue::new_local(Crew {
                 main: Client::new(|_| ()),
-                pool: Pool::new(leptos::prelude::window().navigator().hardware_concurrency()),
+                pool: Pool::new(window().navigator().hardware_concurrency()),
                 run: 0,
                 last_id: 0,
                 folds: None,

@@ -173,7 +173,7 @@ impl Bench {
             return;
         }
         self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], |_| ());
+        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             let again = self.crew.try_update_value(|crew| {
@@ -296,7 +296,7 @@ impl Bench {
                 self.task.set(Some(Task { name, step }));
             }
         };
-        let answer = self.main().ask(Weight::Work, request, files, progress).await;
+        let answer = self.main().ask(Weight::Work, request, files, Box::new(progress)).await;
         self.still(run)?;
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
@@ -305,7 +305,7 @@ impl Bench {
     async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
         let progress = move |step| self.side_task.set(Some(Task { name, step }));
         progress(Step::default());
-        let answer = self.main().ask(Weight::Work, request, &[], progress).await;
+        let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
         self.side_task.set(None);
         if let Err(failure) = &answer {
             self.note_death(failure);

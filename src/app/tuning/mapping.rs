@@ -53,7 +53,7 @@ enum Choice {
 #[component]
 fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     let bench: Bench = expect_context();
-    let MappingRequest { headers, sample, wanted } = request;
+    let MappingRequest { problem, headers, sample, wanted } = request;
     let name = bench.files.with_untracked(|files| files.iter().find(|file| file.id == id).map(|f| f.handle.name()));
     let fields: Vec<(WantedColumn, RwSignal<Choice>)> = wanted
         .into_iter()
@@ -102,7 +102,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
             <h2 id="mapping-heading">"Which column is which?"</h2>
             <p>
                 <strong class="verbatim">{name}</strong>
-                " is a table, but its headers are not those of a sweep. Its first lines:"
+                " " {problem} ". Its first lines:"
             </p>
             <div class="table-box" tabindex="0" role="region" aria-label="First lines of the file">
                 <table class="data">

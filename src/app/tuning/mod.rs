@@ -121,7 +121,6 @@ pub fn Tuning() -> impl IntoView {
 #[component]
 fn NotLoadedView() -> impl IntoView {
     let bench: Bench = expect_context();
-    let example: Example = expect_context();
     let missing = move || bench.shown.get().and_then(Result::err).map(|missing| missing.address);
     let is_example = move || missing().is_some_and(|address| address.example) && !bench.shows_example();
     let name = move || missing().map(|address| address.to_string());

@@ -148,7 +148,7 @@ impl Frame {
         }
         let xs: Vec<f64> = points(visible).map(|point| point.x).collect();
         let x = Scale::new(&chart.x, xs.iter().copied(), left, right)?;
-        let room = Room { extent: &|label| letters.width(label), gap: 10.0, least: 26.0 };
+        let room = Room { extent: &|label| letters.width(label), gap: 10.0, least: 34.0 };
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
         Some(Self { plot: Rect { left, top, right, bottom }, scales: Scales { x, y }, x_ticks, y_ticks })
     }

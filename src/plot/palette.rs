@@ -37,8 +37,8 @@ const fn rgb(hex: u32) -> RGBColor {
 
 const LIGHT: Inks = Inks {
     paper: rgb(0xFF_FF_FF),
-    ink: rgb(0x16_19_1D),
-    muted: rgb(0x5C_65_70),
+    ink: rgb(0x14_17_1B),
+    muted: rgb(0x52_5B_66),
     axis: rgb(0x8A_92_9B),
     grid: rgb(0xE3_E6_E9),
     fine_grid: rgb(0xF2_F3_F5),
@@ -50,12 +50,12 @@ const LIGHT: Inks = Inks {
 };
 
 const DARK: Inks = Inks {
-    paper: rgb(0x14_17_1B),
-    ink: rgb(0xE6_E8_EA),
-    muted: rgb(0x9A_A3_AD),
-    axis: rgb(0x6B_74_7E),
-    grid: rgb(0x2A_2F_36),
-    fine_grid: rgb(0x1E_22_27),
+    paper: rgb(0x17_1B_21),
+    ink: rgb(0xE8_EB_EF),
+    muted: rgb(0xA3_AD_B9),
+    axis: rgb(0x77_81_8D),
+    grid: rgb(0x2C_32_3A),
+    fine_grid: rgb(0x20_25_2C),
     answer: rgb(0x4D_A9_E6),
     default: rgb(0xD6_DA_DE),
     context: rgb(0x7B_84_8E),
@@ -143,7 +143,7 @@ impl Shape {
 
 /// Lengths of dash, gap, dash, gap … in CSS pixels; empty for a solid line.
 pub(super) fn dashes(colour: Colour) -> &'static [f64] {
-    const PATTERNS: [&[f64]; 5] = [&[], &[11.0, 3.0], &[2.0, 2.5], &[9.0, 3.0, 2.0, 3.0], &[5.0, 2.5]];
+    const PATTERNS: [&[f64]; 5] = [&[], &[11.0, 3.0], &[2.5, 2.5], &[9.0, 3.0, 2.0, 3.0], &[5.0, 2.5]];
     match colour {
         Colour::Palette(n) => PATTERNS[usize::from(n) % PATTERNS.len()],
         Colour::Answer | Colour::Default | Colour::Muted => &[],

@@ -4,6 +4,8 @@
 
 #[cfg(target_arch = "wasm32")]
 pub mod app;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod cli;
 pub mod collective;
 pub mod intake;
 pub mod learn;

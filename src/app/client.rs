@@ -38,7 +38,15 @@ struct Shared {
 struct Job {
     weight: Weight,
     progress: Box<dyn Fn(Step)>,
-    answer: oneshot::Sender<Result<Response, Failure>>,
+    answer: oneshot::Sender<Result<Answer, Failure>>,
+}
+
+/// An answered job.
+pub struct Answer {
+    /// What came out.
+    pub response: Response,
+    /// What came beside it: the training rows of [`Response::Trained`].
+    pub training: Option<ArrayBuffer>,
 }
 
 /// How much a job matters.
@@ -52,9 +60,11 @@ pub enum Weight {
     Pulse,
 }
 
+type Listener<E> = Closure<dyn Fn(E)>;
+
 struct Link {
     worker: Worker,
-    _listeners: (Closure<dyn Fn(MessageEvent)>, Closure<dyn Fn(ErrorEvent)>, Closure<dyn Fn(JsValue)>),
+    _listeners: (Listener<MessageEvent>, Listener<ErrorEvent>, Listener<JsValue>),
 }
 
 impl Client {
@@ -79,15 +89,15 @@ impl Client {
         }))
     }
 
-    /// Sends a request with the handles of its files. The answer comes when the returned future is awaited; the
+    /// Sends a request with what travels beside it: handles of files, training rows. The answer comes when the returned future is awaited; the
     /// job runs whether or not it is.
     pub fn ask(
         &self,
         weight: Weight,
         request: Request,
-        files: &[web_sys::File],
-        progress: impl Fn(Step) + 'static,
-    ) -> impl Future<Output = Result<Response, Failure>> + use<> {
+        beside: &[JsValue],
+        progress: Box<dyn Fn(Step)>,
+    ) -> impl Future<Output = Result<Answer, Failure>> + use<> {
         let (answer, answered) = oneshot::channel();
         let job = self.0.last_job.get().wrapping_add(1);
         self.0.last_job.set(job);
@@ -95,8 +105,10 @@ impl Client {
             Ok(bytes) => {
                 let buffer = Uint8Array::from(bytes.as_slice()).buffer();
                 let message = Array::of1(&buffer);
-                files.iter().for_each(|file| drop(message.push(file)));
-                self.0.jobs.borrow_mut().insert(job, Job { weight, progress: Box::new(progress), answer });
+                for part in beside {
+                    message.push(part);
+                }
+                self.0.jobs.borrow_mut().insert(job, Job { weight, progress, answer });
                 if weight != Weight::Pulse {
                     self.0.silent_beats.set(0);
                 }
@@ -143,7 +155,7 @@ impl Client {
         if silent >= Self::LOST_BEATS {
             self.end(&Failure::Silent);
         } else if silent >= Self::IDLE_BEATS && nothing_asked {
-            drop(self.ask(Weight::Pulse, Request::Ping, &[], |_| ()));
+            drop(self.ask(Weight::Pulse, Request::Ping, &[], Box::new(|_| ())));
         }
         false
     }
@@ -182,7 +194,7 @@ impl Client {
         // The link keeps the listeners, so they must not keep the link.
         let shared = Rc::downgrade(&self.0);
         let client = move || shared.upgrade().map(Client);
-        let on_message = Closure::<dyn Fn(MessageEvent)>::new({
+        let on_message = Listener::<MessageEvent>::new({
             let client = client.clone();
             move |event: MessageEvent| {
                 if let Some(client) = client() {
@@ -190,7 +202,7 @@ impl Client {
                 }
             }
         });
-        let on_error = Closure::<dyn Fn(ErrorEvent)>::new({
+        let on_error = Listener::<ErrorEvent>::new({
             let client = client.clone();
             move |event: ErrorEvent| {
                 event.prevent_default();
@@ -199,7 +211,7 @@ impl Client {
                 }
             }
         });
-        let on_garbled = Closure::<dyn Fn(JsValue)>::new(move |_| {
+        let on_garbled = Listener::<JsValue>::new(move |_| {
             if let Some(client) = client() {
                 client.end(&Failure::Garbled);
             }
@@ -212,7 +224,8 @@ impl Client {
 
     fn hear(&self, data: &JsValue) {
         self.0.silent_beats.set(0);
-        let bytes = data.dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
+        let parts: Array = data.dyn_ref().cloned().unwrap_or_default();
+        let bytes = parts.get(0).dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
         match bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
             Some(FromWorker::Ready { build }) if build == BUILD => self.begin(),
             Some(FromWorker::Ready { build }) => self.end(&Failure::WrongBuild(build)),
@@ -221,7 +234,10 @@ impl Client {
                     (job.progress)(step);
                 }
             }
-            Some(FromWorker::Done { job, response }) => self.answer(job, Ok(*response)),
+            Some(FromWorker::Done { job, response }) => {
+                let training = parts.get(1).dyn_into().ok();
+                self.answer(job, Ok(Answer { response: *response, training }));
+            }
             Some(FromWorker::Failed { job, message }) => self.answer(job, Err(Failure::Refused(message))),
             Some(FromWorker::Panicked { message }) => self.end(&Failure::Panicked(message)),
             None => self.end(&Failure::Garbled),
@@ -235,7 +251,7 @@ impl Client {
         }
     }
 
-    fn answer(&self, job: u32, answer: Result<Response, Failure>) {
+    fn answer(&self, job: u32, answer: Result<Answer, Failure>) {
         let job = self.0.jobs.borrow_mut().remove(&job);
         if let Some(job) = job {
             // Fails where nobody waits for the answer.

@@ -4,10 +4,9 @@ use leptos::prelude::*;
 
 use super::tuning::Bench;
 use crate::{
-    intake::{FileReport, Outcome},
+    intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
-    tuning::wording::{count, group},
-    units::Size,
+    tuning::wording::{count, file_size, group},
 };
 
 /// Problems listed at once; more than anybody reads.
@@ -17,7 +16,9 @@ const LISTED: usize = 200;
 #[component]
 pub fn Files() -> impl IntoView {
     let bench: Bench = expect_context();
-    let open = move || bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect());
+    let open = move || -> Vec<(u32, String)> {
+        bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect())
+    };
     let groups = move || bench.groups.with(|groups| groups.iter().map(group).collect::<Vec<_>>());
     let notes = move || bench.notes.with(|notes| notes.concat());
     let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
@@ -25,7 +26,7 @@ pub fn Files() -> impl IntoView {
         <section class="panel" aria-labelledby="files-heading">
             <h2 id="files-heading">"Loaded"</h2>
             <ul class="files">
-                <For each=move || -> Vec<(u32, String)> { open() } key=|(id, _)| *id children=row />
+                <For each=open key=|(id, _)| *id children=row />
             </ul>
             <ul class="groups">{move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
             <ul class="notes">{move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
@@ -40,6 +41,10 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
         bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let close = format!("Close {name}");
+    let mapped = move || {
+        report.track();
+        bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
+    };
     view! {
         <li class="file">
             <div class="file-head">
@@ -51,20 +56,24 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 </button>
             </div>
             {move || report.get().map(|report| view! { <ReportView report /> })}
+            {move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> })}
         </li>
     }
 }
 
 #[component]
 fn ReportView(report: FileReport) -> impl IntoView {
-    let bench: Bench = expect_context();
     let FileReport { id, size_bytes, outcome, .. } = report;
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
-            let default = if default_rows > 0 { format!(", {default_rows} of the default") } else { String::new() };
+            let default = if default_rows > 0 {
+                format!(", {} of them of the default", count(default_rows, "run"))
+            } else {
+                String::new()
+            };
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
-                <p class="small">{format} ", " {Size(size_bytes).rounded()}</p>
+                <p class="small">{format} ", " {file_size(size_bytes)}</p>
                 <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
                 <ProblemList problems />
             }
@@ -72,12 +81,20 @@ fn ReportView(report: FileReport) -> impl IntoView {
         }
         Outcome::NeedsMapping(request) => view! {
             <p class="file-facts wrong">"Its headers don't say which column is which."</p>
-            <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
-                "Name the columns"
-            </button>
+            <AskForColumns id request label="Name the columns" />
         }
         .into_any(),
         Outcome::Refused(reason) => view! { <p class="file-facts wrong">{reason}</p> }.into_any(),
+    }
+}
+
+#[component]
+fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl IntoView {
+    let bench: Bench = expect_context();
+    view! {
+        <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
+            {label}
+        </button>
     }
 }
 

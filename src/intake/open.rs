@@ -103,7 +103,7 @@ fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mu
     let dialect = Dialect::sniff(text.head());
     let columns = match recognise::text(text.head(), dialect)? {
         Recognised::Json => return read_model(text),
-        Recognised::Sweep(columns) => columns,
+        Recognised::Sweep(columns) => *columns,
         Recognised::Unknown(request) => match mapping {
             None => return Ok((Outcome::NeedsMapping(request), Content::Nothing)),
             Some(mapping) => Columns::mapped(&request.headers, &mapping.columns)
@@ -208,7 +208,7 @@ fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.unsaid_rows > 0 {
         notes.push(format!(
-            "{} say nothing about what was asked for or what ran, as in a merge with a file of the older form: read as \
+            "{} without a word on what was asked for or what ran, as in a merge with a file of the older form: read as \
              runs that were asked for, not as runs of the default",
             rows(reading.unsaid_rows)
         ));

@@ -16,7 +16,7 @@ const WIDEST: usize = 1024;
 #[derive(Debug)]
 pub(super) enum Recognised {
     /// A sweep by its headers.
-    Sweep(Columns),
+    Sweep(Box<Columns>),
     /// A JSON object.
     Json,
     /// A table of something else, or of a sweep in other words.
@@ -54,7 +54,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     if head.len() > 16 && (nuls(0) != nuls(1)) {
         return Some("text in UTF-16 without a byte order mark; save it as UTF-8");
     }
-    if head.contains(&0) { Some("a binary file, not a table") } else { None }
+    None
 }
 
 /// Recognises a text by its beginning (UTF-8, without a byte order mark). The error is the sentence for the user,
@@ -74,10 +74,14 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         None => Vec::new(),
     };
     let columns = Columns::from_headers(&headers);
-    if headers.len() < 2 || columns.is_err() {
-        if let Some(what) = known_text(head, &headers) {
-            return Err(format!("is {what}"));
-        }
+    // A sweep with NULs in it has damaged lines.
+    if columns.is_err() && head.contains(&0) {
+        return Err("is a binary file, not a table".to_owned());
+    }
+    if columns.is_err()
+        && let Some(what) = known_text(head, &headers)
+    {
+        return Err(format!("is {what}"));
     }
     if headers.len() < 2 {
         return Err(
@@ -100,14 +104,14 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         return Err("has a header and no data lines".to_owned());
     }
     match columns {
-        Ok(columns) => Ok(Recognised::Sweep(columns)),
+        Ok(columns) => Ok(Recognised::Sweep(Box::new(columns))),
         Err(_) if sample.len() * 2 < lines => {
             Err("is not a table: its lines have different numbers of cells".to_owned())
         }
         Err(_)
             if headers.iter().any(|h| Collective::parse(h).is_some()) && headers.iter().any(|h| whole(h).is_some()) =>
         {
-            Err(format!("has no header line; put one on top that names the columns, like {}", EXAMPLE_HEADER))
+            Err(format!("has no header line; put one on top that names the columns, like {EXAMPLE_HEADER}"))
         }
         Err(error) => Ok(Recognised::Unknown(request(headers, sample, &error))),
     }
@@ -118,7 +122,8 @@ const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,
 /// Texts of the same trade that hold no sweep.
 fn known_text(head: &[u8], headers: &[String]) -> Option<String> {
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
-    let tables: [(&[&str], &str); 5] = [
+    let tables: [(&[&str], &str); 6] = [
+        (&["collective_type", "min_bytes", "max_bytes"], "a tuner's conf"),
         (&["avg_busbw", "max_busbw", "status"], "rccl-sweep's summary of runs, without sizes"),
         (&["hotspot_start_bytes", "hotspot_end_bytes"], "a report of hotspots"),
         (&["winner_busbw", "predicted_gain_pct"], "a list of predicted gains"),

@@ -71,7 +71,8 @@ impl Boosting {
                 &fit.matrix,
                 &fit.residual,
                 DecisionTreeRegressorParameters {
-                    max_depth: Some(parameters.depth),
+                    // smartcore counts the levels of nodes, scikit-learn those of splits.
+                    max_depth: Some(parameters.depth.saturating_add(1)),
                     min_samples_leaf: 1,
                     min_samples_split: parameters.min_samples_split,
                     seed: Some(parameters.seed.wrapping_add(u64::from(stage))),

@@ -10,6 +10,7 @@ mod number;
 mod preview;
 mod problem;
 mod records;
+mod splitter;
 mod table;
 
 pub use decoder::Decoder;

@@ -5,17 +5,15 @@ use std::{
     ops::Range,
 };
 
-use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
-use super::Dialect;
+use super::{Dialect, splitter::Splitter};
 
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
-/// A record is a line. A quoted cell may go on over further lines, as long as those have fewer delimiters than a
-/// record has: a line with enough of them is a record of its own, and the quote before it was a stray one, which
-/// costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
-/// read as U+FFFD.
+/// A record is a line. A quoted cell may go on over further lines, as long as those are no records themselves: where
+/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
+/// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
 ///
 /// ```
 /// use collectune::text::{Dialect, Records};
@@ -79,8 +77,10 @@ struct Line {
 impl<R: Read> Records<R> {
     /// The most bytes of a record.
     pub const LONGEST: usize = 64 * 1024;
+    /// The most lines of a record. With a quote opened in every line, each line is read as often.
+    pub const TALLEST: u64 = 16;
     /// The most cells of a record.
-    pub const WIDEST: usize = 4096;
+    pub const WIDEST: usize = super::splitter::WIDEST;
 
     /// Reads `input` (UTF-8, without a byte order mark: see [`Decoder`](super::Decoder)) in the given dialect.
     pub fn new(input: R, dialect: Dialect) -> Self {
@@ -135,13 +135,16 @@ impl<R: Read> Records<R> {
                 continue;
             }
             let (end, state) = self.split(&line);
+            if self.dialect.delimiter != b',' {
+                self.splitter.read_decimal_commas();
+            }
             let begin = self.start;
             let raw = begin..begin + end.content.end;
             self.start += end.next;
             if self.splitter.is_blank() && state != State::TooLong {
                 continue;
             }
-            self.width.get_or_insert(self.splitter.count);
+            self.width.get_or_insert(self.splitter.count());
             let (text, ends) = self.splitter.cells();
             return Some(Record { text, ends, raw: &self.buffer[raw], line: number, state });
         }
@@ -152,7 +155,7 @@ impl<R: Read> Records<R> {
         self.splitter.reset();
         let complete = self.splitter.feed(&self.buffer[self.start..][first.content.clone()]);
         let alone = Line { content: first.content.clone(), ..*first };
-        if first.state == State::TooLong || self.splitter.count >= Self::WIDEST {
+        if first.state == State::TooLong || self.splitter.count() >= Self::WIDEST {
             self.skipping = first.state == State::TooLong;
             self.line += u64::from(!self.skipping);
             return (alone, State::TooLong);
@@ -163,19 +166,19 @@ impl<R: Read> Records<R> {
         }
         let mut next = first.next;
         let mut lines = 1;
-        while let Some(line) = self.line_at(next)
+        while lines < Self::TALLEST
+            && let Some(line) = self.line_at(next)
             && line.state != State::TooLong
             && line.next <= Self::LONGEST
         {
             let content = &self.buffer[self.start..][line.content.clone()];
-            let width = memchr_iter(self.dialect.delimiter, content).count() + 1;
-            if self.width.is_none_or(|w| width >= w) {
+            if !self.width.is_some_and(|width| self.splitter.goes_on_with(content, width)) {
                 break;
             }
             lines += 1;
             next = line.next;
             if self.splitter.feed(content) {
-                if Some(self.splitter.count) == self.width {
+                if Some(self.splitter.count()) == self.width {
                     self.line += lines;
                     let state = line.state;
                     return (line, state);
@@ -304,64 +307,6 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Splits lines into cells.
-#[derive(Debug)]
-struct Splitter {
-    core: csv_core::Reader,
-    line_end: u8,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    written: usize,
-    count: usize,
-}
-
-impl Splitter {
-    fn new(dialect: Dialect) -> Self {
-        let line_end = dialect.line_end;
-        let core = ReaderBuilder::new().delimiter(dialect.delimiter).terminator(Terminator::Any(line_end)).build();
-        Self { core, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
-    }
-
-    fn reset(&mut self) {
-        self.core.reset();
-        (self.written, self.count) = (0, 0);
-    }
-
-    /// Takes a line; true when the record ends with it, false when a quote is open.
-    fn feed(&mut self, line: &[u8]) -> bool {
-        let line = String::from_utf8_lossy(line);
-        // An empty input would mean the end to the splitter.
-        (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
-    }
-
-    fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
-        loop {
-            let (result, read, written, ended) =
-                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
-            input = &input[read..];
-            self.written += written;
-            self.count += ended;
-            match result {
-                ReadRecordResult::InputEmpty => return false,
-                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
-                ReadRecordResult::OutputEndsFull if self.ends.len() < Records::<io::Empty>::WIDEST => {
-                    self.ends.resize(self.ends.len() * 2, 0);
-                }
-                ReadRecordResult::OutputEndsFull | ReadRecordResult::Record | ReadRecordResult::End => return true,
-            }
-        }
-    }
-
-    fn is_blank(&self) -> bool {
-        self.text[..self.written].trim_ascii().is_empty()
-    }
-
-    fn cells(&self) -> (&str, &[usize]) {
-        // Whole characters went in, and cells are cut at ASCII characters only.
-        (std::str::from_utf8(&self.text[..self.written]).unwrap_or_default(), &self.ends[..self.count])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,6 +337,14 @@ mod tests {
     }
 
     #[test]
+    fn decimal_commas() {
+        let mut records =
+            Records::new(&b"a;8,2;+0,5;x,y;1,2,3;1,2.3"[..], Dialect { delimiter: b';', ..Dialect::default() });
+        let cells = records.next().map(|r| r.cells().collect::<Vec<_>>().join("|"));
+        assert_eq!(cells.as_deref(), Some("a|8.2|+0.5|x,y|1,2,3|1,2.3"));
+    }
+
+    #[test]
     fn a_quoted_cell_goes_on_over_lines() {
         use State::Whole;
         assert_eq!(
@@ -418,6 +371,31 @@ mod tests {
         );
         let wide = ",".repeat(5000).replace(',', "1,") + "\n1\n";
         assert_eq!(read(wide.as_bytes()).iter().map(|r| r.1).collect::<Vec<_>>(), [State::TooLong, State::Whole]);
+    }
+
+    /// Gives one byte at a time, so that every boundary is met.
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.0.len().min(1);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn chunks_do_not_matter(text in "([a-c,\"\r\n ]|[a-c],|\n){0,60}") {
+            let mut drip = Records::new(Drip(text.as_bytes()), Dialect::default());
+            for (line, state, cells) in read(text.as_bytes()) {
+                let record = drip.next().expect("there are as many");
+                proptest::prop_assert_eq!((record.line(), record.state()), (line, state));
+                proptest::prop_assert_eq!(record.cells().collect::<Vec<_>>(), cells);
+            }
+            proptest::prop_assert!(drip.next().is_none());
+        }
     }
 
     #[test]

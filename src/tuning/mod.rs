@@ -3,25 +3,30 @@
 //! The files tell the story in the order in which the data walks: [`read`] turns text into rows (by [`columns`]),
 //! [`aggregate`] turns repeats into the points of a [`sweep`], [`model`] learns busbw from them, [`search`] asks the
 //! model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one answer together,
-//! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out; [`listing`] and [`wording`] say it to people. [`model_file`]
-//! keeps a model, [`address`] names a view, [`simulate`] makes sweeps for examples and benchmarks.
+//! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out. [`wording`] and [`listing`] say
+//! it to people, [`export`] writes it; [`address`] names a view, [`sizes`] reads sizes as people write them,
+//! [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
 pub mod charts;
 pub mod columns;
+pub mod export;
 pub mod features;
 pub mod intervals;
 pub mod listing;
 pub mod model;
 pub mod model_file;
 pub mod parameters;
+pub mod random_split;
 pub mod read;
 pub mod recommend;
 pub mod result;
 mod row;
 pub mod search;
+pub mod simulate;
+pub mod sizes;
 pub mod study;
 pub mod support;
 pub mod sweep;

@@ -68,6 +68,8 @@ pub struct SearchLimits {
     pub algorithms: Vec<Algorithm>,
     /// The protocols to search, likewise.
     pub protocols: Vec<Protocol>,
+    /// Choose by the exhaustive search, not by the one from coarse to fine.
+    pub exhaustive: bool,
 }
 
 impl Parameters {

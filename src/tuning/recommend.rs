@@ -61,14 +61,14 @@ impl Advisor<'_> {
         let mut exhaustive = None;
         let choice = match source {
             Source::Model => {
-                let coarse = self.space.coarse_to_fine(workload, &mut predict)?;
+                let best = self.space.best(workload, &mut predict)?;
                 if check {
                     exhaustive = self
                         .space
                         .exhaustive(workload, &mut predict)?
-                        .filter(|all| coarse.is_none_or(|coarse| all.0 != coarse.0));
+                        .filter(|all| best.is_none_or(|best| all.0 != best.0));
                 }
-                coarse
+                best
             }
             baseline => self.baseline(baseline, workload),
         };

@@ -104,6 +104,14 @@ impl SearchSpace {
         self.limits.max_channels.or(measured).unwrap_or(0).min(MOST_CHANNELS)
     }
 
+    /// The best of the search that the limits name.
+    ///
+    /// # Errors
+    /// What the predictor says.
+    pub fn best(&self, workload: &Workload, predict: &mut Predict<'_>) -> Result<Option<Best>, LearnError> {
+        if self.limits.exhaustive { self.exhaustive(workload, predict) } else { self.coarse_to_fine(workload, predict) }
+    }
+
     /// The best of a few configurations: coarse, then fine around the best.
     ///
     /// # Errors

@@ -24,6 +24,16 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
     }
 }
 
+/// What a recommendation comes down to, in a word or two.
+#[must_use]
+pub fn advice_word(recommendation: &Recommendation) -> &'static str {
+    match advice(recommendation) {
+        Advice::Deploy => "deploy",
+        Advice::KeepDefault => "keep default",
+        Advice::Unknown => "measure",
+    }
+}
+
 /// The answer in one sentence: what to deploy, what to expect of it, and what that is compared with.
 #[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
@@ -92,6 +102,18 @@ pub const fn source(source: Source) -> &'static str {
     }
 }
 
+/// Who chose, where there is little room.
+#[must_use]
+pub const fn source_in_short(source: Source) -> &'static str {
+    match source {
+        Source::Measured => "measurement",
+        Source::Model => "model",
+        Source::LogLinearInterpolation => "interpolation",
+        Source::NearestSize => "nearest size",
+        Source::BestSingleConfiguration => "best single",
+    }
+}
+
 /// How well a measurement is known: `3 runs, spread 2.1 %`.
 #[must_use]
 pub fn repeats(measured: &Measured) -> String {
@@ -118,6 +140,17 @@ pub fn count(number: u64, noun: &str) -> String {
         grouped.push(digit);
     }
     format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A file's size: `194 KiB`, one decimal from MiB on.
+#[must_use]
+pub fn file_size(bytes: u64) -> String {
+    match bytes as f64 / 1024.0 {
+        _ if bytes < 1024 => format!("{bytes} B"),
+        kib if kib < 1000.0 => format!("{kib:.0} KiB"),
+        kib if kib < 1000.0 * 1024.0 => format!("{:.1} MiB", kib / 1024.0),
+        kib => format!("{:.1} GiB", kib / 1024.0 / 1024.0),
+    }
 }
 
 /// A group in a line: `all_reduce on 2 nodes, 16 ranks: 18 sizes, 600 points, default at 18 sizes`.
@@ -160,19 +193,25 @@ pub fn verdict(scores: &FoldScores) -> String {
     };
     let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
     let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
+    let others_are_judged = contestants(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
     match (best, regret_of(Source::Model)) {
+        (Source::Model, _) if !others_are_judged => {
+            format!("The model's choices lose {lost:.1} % of the best on average.")
+        }
         (Source::Model, _) => format!("The model's choices lose the least: {lost:.1} % of the best on average."),
         (_, Some(model)) => format!(
             "{}'s choices lose the least: {lost:.1} % of the best on average, the model's {model:.1} %.",
             capitalised(source(best)),
         ),
-        _ => format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best))),
+        (_, None) => {
+            format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best)))
+        }
     }
 }
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| std::iter::once(first.to_ascii_uppercase()).chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -237,6 +276,8 @@ mod tests {
     fn the_verdict_names_the_lowest_regret() {
         let score = |regret| Score { regret_mean_pct: regret, ..Score::default() };
         let mut scores = FoldScores { model: score(Some(1.41)), ..FoldScores::default() };
+        assert_eq!(verdict(&scores), "The model's choices lose 1.4 % of the best on average.");
+        scores.baselines.nearest_size = score(Some(5.3));
         assert_eq!(verdict(&scores), "The model's choices lose the least: 1.4 % of the best on average.");
         scores.baselines.log_linear_interpolation = score(Some(0.6));
         assert_eq!(winner(&scores), Some(Source::LogLinearInterpolation));
@@ -252,6 +293,7 @@ mod tests {
         assert_eq!(count(0, "row"), "0 rows");
         assert_eq!(count(1, "row"), "1 row");
         assert_eq!(count(1_000_000, "row"), "1,000,000 rows");
+        assert_eq!([12, 198_995, 73_400_320, 3 << 30].map(file_size), ["12 B", "194 KiB", "70.0 MiB", "3.0 GiB"]);
         assert_eq!(repeats(&recommendation(Some(1.0)).measured_best.unwrap()), "3 runs, spread 2.1 %");
     }
 }

@@ -57,10 +57,14 @@ impl Executor {
     ) -> Result<Response, ExecuteError> {
         Ok(match request {
             Request::Ping => Response::Pong,
-            Request::Load { files: names, target } => Response::Loaded(self.load(&names, files, target, progress)?),
+            Request::Load { files: names, target } => {
+                *self = Self::default();
+                let opened = read_files(&names, files, progress);
+                Response::Loaded(self.take_in(opened, target, progress)?)
+            }
             Request::Train { parameters } => Response::Trained(self.train(parameters, progress)?),
             Request::Folds { training, parameters, folds } => {
-                Response::FoldsDone(compute_folds(&training, &parameters, &folds, progress)?)
+                Response::FoldsDone(predict_folds(&training, &parameters, &folds, progress)?)
             }
             Request::Validate { folds } => Response::Validated(self.validate(&folds, progress)?),
             Request::View { workload } => Response::View(self.study.view(&workload)?),
@@ -74,46 +78,39 @@ impl Executor {
         })
     }
 
-    fn load(
+    /// What was loaded and learnt.
+    #[must_use]
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// Studies what files hold, instead of everything earlier.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt from it.
+    pub fn take_in(
         &mut self,
-        names: &[FileToLoad],
-        files: Vec<Source>,
+        opened: Opened,
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        *self = Self::default();
-        let mut rows: Vec<Row> = Vec::new();
-        let mut reports = Vec::new();
-        let mut parameters = None;
-        for (name, file) in names.iter().zip(files) {
-            let (mut report, content) =
-                intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
-            match content {
-                Content::Rows(read) if rows.is_empty() => rows = read,
-                Content::Rows(read) => rows.extend(read),
-                Content::Model(text) => {
-                    if let Some(model) = open_model(&text, &mut report) {
-                        rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
-                        self.saved_hashes.push(model.hash);
-                        parameters = Some(model.parameters);
-                    }
-                }
-                Content::Nothing => {}
-            }
-            reports.push(report);
-        }
+        let Opened { rows, files, parameters, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let aggregated = aggregate(&rows, target);
         drop(rows);
         let mut notes = aggregated.notes;
         notes.extend(aggregated.sweep.notes());
-        self.study = Study::new(aggregated.sweep, target);
+        *self = Self { study: Study::new(aggregated.sweep, target), saved_hashes };
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        Ok(Loaded { files: reports, groups, winners: self.study.winners()?, parameters, notes })
+        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
     }
 
-    fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+    /// Learns from what was taken in.
+    ///
+    /// # Errors
+    /// There is too little to learn from, or the parameters are outside their range.
+    pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
@@ -126,7 +123,11 @@ impl Executor {
         Ok(Trained { answer, training, folds, notes })
     }
 
-    fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, ExecuteError> {
+    /// Takes what [`predict_folds`] gave for all folds, in any order.
+    ///
+    /// # Errors
+    /// Nothing was trained, or the folds come from another build.
+    pub fn validate(&mut self, folds: &[Vec<u8>], progress: &mut dyn Progress) -> Result<Validated, ExecuteError> {
         let mut predictions: Vec<FoldPredictions> = Vec::new();
         for bytes in folds {
             predictions.extend(postcard::from_bytes::<Vec<FoldPredictions>>(bytes)?);
@@ -135,6 +136,43 @@ impl Executor {
         let answer = answer.to_vec();
         Ok(Validated { evaluation, answer, notes: self.study.notes() })
     }
+}
+
+/// What files hold, before repeats are brought together.
+#[derive(Default)]
+pub struct Opened {
+    /// Accepted rows of all files.
+    pub rows: Vec<Row>,
+    /// What became of each file.
+    pub files: Vec<FileReport>,
+    /// Those of a model file, to train with.
+    pub parameters: Option<Parameters>,
+    /// Hashes of the predictions of the saved models.
+    saved_hashes: Vec<String>,
+}
+
+/// Reads files, each as what it is; `names` and `files` go together.
+#[must_use]
+pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+    let mut opened = Opened::default();
+    for (name, file) in names.iter().zip(files) {
+        let (mut report, content) =
+            intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+        match content {
+            Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
+            Content::Rows(rows) => opened.rows.extend(rows),
+            Content::Model(text) => {
+                if let Some(model) = open_model(&text, &mut report) {
+                    opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
+                    opened.saved_hashes.push(model.hash);
+                    opened.parameters = Some(model.parameters);
+                }
+            }
+            Content::Nothing => {}
+        }
+        opened.files.push(report);
+    }
+    opened
 }
 
 fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
@@ -157,7 +195,11 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
     }
 }
 
-fn compute_folds(
+/// Learns without some of [`Trained::folds`] and predicts them, from the training rows alone: on any worker or thread.
+///
+/// # Errors
+/// The rows come from another build, or can't be learnt from.
+pub fn predict_folds(
     training: &[u8],
     parameters: &Parameters,
     folds: &[u32],

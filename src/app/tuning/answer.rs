@@ -43,10 +43,11 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         }
     });
     let gain = recommendation.gain_pct.map(|gain| {
+        let is_gain = gain > 0.0;
         view! {
             <div class="figure">
                 <dt>"Gain"</dt>
-                <dd class:is-gain=gain > 0.0>{percent(gain)}</dd>
+                <dd class:is-gain=is_gain>{percent(gain)}</dd>
                 <dd class="figure-note">"over the default"</dd>
             </div>
         }

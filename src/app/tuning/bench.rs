@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
     app::{client::Client, failure::Failure, pool::Pool},
     collective::Workload,
-    intake::{FileReport, Mapping},
+    intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
     tuning::{
         address::{Address, NotLoaded},
@@ -24,8 +25,8 @@ pub struct OpenFile {
     pub id: u32,
     /// The browser's handle; its content stays on the disk.
     pub handle: web_sys::File,
-    /// How to read a table with unknown headers.
-    pub mapping: Option<Mapping>,
+    /// Of a table with unknown headers: what was asked, and the answer.
+    pub mapping: Option<(MappingRequest, Mapping)>,
     /// Comes with the page.
     pub is_example: bool,
 }
@@ -128,6 +129,8 @@ pub struct Bench {
     pub glances: RwSignal<u32>,
     /// What the user must know.
     pub notices: RwSignal<Vec<Notice>>,
+    /// The file whose columns are asked for, and what is known of them.
+    pub asking: RwSignal<Option<(u32, MappingRequest)>>,
     /// What screen readers are told.
     pub announcement: RwSignal<String>,
     /// What the worker has in its memory.
@@ -150,7 +153,7 @@ pub struct Crew {
     /// The last id given.
     pub last_id: u32,
     /// The last training's rows and the costs of its folds, until they are validated.
-    pub folds: Option<(Vec<u8>, Vec<f64>)>,
+    pub folds: Option<(ArrayBuffer, Vec<f64>)>,
     /// The view was asked for while another was under way.
     pub view_again: bool,
     /// A view is under way.
@@ -195,12 +198,13 @@ impl Bench {
             is_silent: RwSignal::default(),
             glances: RwSignal::default(),
             notices: RwSignal::default(),
+            asking: RwSignal::default(),
             announcement: RwSignal::default(),
             held: RwSignal::default(),
             shown,
             crew: StoredValue::new_local(Crew {
                 main: Client::new(|_| ()),
-                pool: Pool::new(leptos::prelude::window().navigator().hardware_concurrency()),
+                pool: Pool::new(window().navigator().hardware_concurrency()),
                 run: 0,
                 last_id: 0,
                 folds: None,

@@ -7,7 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, flow::request_for, limits::LimitFields, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
-    tuning::{address::parse_sizes, parameters::SearchLimits, result::Recommendation},
+    tuning::{parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
 /// Asks for sizes and answers with a table.

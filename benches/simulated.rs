@@ -1,0 +1,41 @@
+//! Simulated rows of the sizes that the benches are about.
+
+use collectune::{
+    intake::{self, Content},
+    learn::Table,
+    progress::Silent,
+    tuning::{
+        aggregate::{Sweep, Target, aggregate},
+        features::{self, Ask},
+        read::Row,
+        simulate::Simulation,
+    },
+};
+
+/// The rows of a simulation.
+pub fn rows(simulation: &Simulation) -> Vec<Row> {
+    let csv = simulation.to_csv();
+    match intake::open(csv.as_bytes(), "simulated.csv", csv.len() as u64, 0, None, &mut Silent) {
+        (_, Content::Rows(rows)) => rows,
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+/// The points of a simulation.
+pub fn sweep(simulation: &Simulation) -> Sweep {
+    aggregate(&rows(simulation), Target::Time).sweep
+}
+
+/// Exactly so many rows as the seed sees them, picked evenly from a sweep of six collectives at four scales: its ten
+/// features and the printed busbw.
+pub fn seed_rows(wanted: usize) -> (Table, Vec<f64>) {
+    let all = rows(&Simulation::of_rows(wanted as u64));
+    let picked = (0..wanted).map(|i| &all[i * all.len() / wanted]);
+    let (asks, busbw): (Vec<Ask>, Vec<f64>) = picked
+        .filter_map(|row| {
+            let sample = row.in_place?;
+            Some(((row.workload, row.ran), Target::Printed.busbw_gbps(&row.workload, &sample)))
+        })
+        .unzip();
+    (features::seed(&asks), busbw)
+}

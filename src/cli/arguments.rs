@@ -1,0 +1,149 @@
+//! Arguments that several commands have, and how their values are read.
+
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValue, RangedU64ValueParser},
+};
+
+use crate::{
+    collective::{Algorithm, Collective, Protocol},
+    tuning::{
+        aggregate::Target,
+        parameters::{Parameters, Preset},
+        sizes,
+    },
+};
+
+/// What to learn, and how.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Learning")]
+pub(super) struct Learning {
+    /// Which model [default: default]
+    #[arg(long)]
+    preset: Option<Preset>,
+
+    /// Which number of a row is the measurement
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) target: Target,
+
+    /// Seed of everything random [default: 42]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Trees of the forests [default: 200]
+    #[arg(long, value_name = "N", value_parser = at_least_one(10_000))]
+    trees: Option<u32>,
+
+    /// Stages of boosting [default: 200]
+    #[arg(long, value_name = "N", value_parser = at_least_one(10_000))]
+    stages: Option<u32>,
+
+    /// Depth of a boosted tree [default: 6]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u16>::new().range(1..=64))]
+    depth: Option<u16>,
+
+    /// Learning rate of boosting, above 0 and at most 1 [default: 0.1]
+    #[arg(long, value_name = "RATE", value_parser = learning_rate)]
+    learning_rate: Option<f64>,
+
+    /// Stop boosting after this many stages without a better error on a held-out tenth; 0 runs all stages [default: 0]
+    #[arg(long, value_name = "STAGES")]
+    early_stopping: Option<u32>,
+}
+
+impl Learning {
+    /// The parameters, where `known` are those of a model file.
+    pub(super) fn parameters(&self, known: Option<Parameters>) -> Parameters {
+        let mut parameters = known.unwrap_or_default();
+        fn set<T: Copy>(parameter: &mut T, given: Option<T>) {
+            if let Some(given) = given {
+                *parameter = given;
+            }
+        }
+        set(&mut parameters.preset, self.preset);
+        set(&mut parameters.seed, self.seed);
+        set(&mut parameters.trees, self.trees);
+        set(&mut parameters.stages, self.stages);
+        set(&mut parameters.depth, self.depth);
+        set(&mut parameters.learning_rate, self.learning_rate);
+        set(&mut parameters.early_stopping, self.early_stopping);
+        parameters
+    }
+}
+
+fn at_least_one(most: u64) -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(1..=most)
+}
+
+impl ValueEnum for Preset {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Default => ("default", "the geometric mean of cubic surface with extra trees and kriged surface"),
+            Self::Seed => ("seed", "gradient boosting as in rccl-tune-predict"),
+            Self::Forest => ("forest", "random forest"),
+            Self::ExtraTrees => ("extra-trees", "extra trees"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}
+
+impl ValueEnum for Target {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Time, Self::Printed]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Time => ("time", "in-place busbw recomputed from the time, which has more digits"),
+            Self::Printed => ("printed", "in-place busbw as printed"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
+}
+
+fn learning_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
+    rate.ok_or_else(|| "a learning rate is above 0 and at most 1".to_owned())
+}
+
+/// A share to hold out; 0 holds out nothing.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
+    share.ok_or_else(|| "a share is at least 0 and below 1".to_owned())
+}
+
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    match sizes::parse_sizes(text).map_err(|error| error.to_string())?[..] {
+        [size] => Ok(size),
+        _ => Err("this is more than one size; give several with --sizes".to_owned()),
+    }
+}
+
+/// Several sizes in one argument.
+#[derive(Clone)]
+pub(super) struct Sizes(pub(super) Vec<u64>);
+
+pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
+    sizes::parse_sizes(text).map(Sizes).map_err(|error| error.to_string())
+}
+
+pub(super) fn collective(text: &str) -> Result<Collective, String> {
+    Collective::parse(text).ok_or_else(|| one_of(Collective::ALL))
+}
+
+pub(super) fn algorithm(text: &str) -> Result<Algorithm, String> {
+    Algorithm::parse(text).ok_or_else(|| one_of(Algorithm::ALL))
+}
+
+pub(super) fn protocol(text: &str) -> Result<Protocol, String> {
+    Protocol::parse(text).ok_or_else(|| one_of(Protocol::ALL))
+}
+
+fn one_of(names: &[impl ToString]) -> String {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    format!("it must be one of {}", names.join(", "))
+}

@@ -1,0 +1,95 @@
+//! The command line: what the page does, in a terminal.
+//!
+//! [`run`] reads the arguments ([`arguments`]) and does one command, [`train`] or [`predict`]. Both open [`files`],
+//! let a [`session`] learn from them as the page's worker does, and write a [`table`] for people or JSON for
+//! programs. What people must know besides goes to stderr through the [`terminal`].
+
+mod arguments;
+mod files;
+mod predict;
+mod report;
+mod session;
+mod table;
+mod terminal;
+mod train;
+
+use std::{io, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::{learn::LearnError, worker::executor::ExecuteError};
+
+/// From what a cluster measured to the NCCL or RCCL configuration to deploy.
+///
+/// Reads sweeps of collectives (the CSV of rccl-sweep, also gzipped), learns bus bandwidth from them, says how far
+/// that can be trusted, and answers which algorithm, protocol and channel count to deploy for each message size.
+#[derive(Parser)]
+#[command(name = "collectune", version, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Train(train::Train),
+    Predict(predict::Predict),
+}
+
+/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
+/// that can't be understood.
+#[must_use]
+pub fn run() -> ExitCode {
+    let outcome = match CommandLine::parse().command {
+        Command::Train(command) => command.run(),
+        Command::Predict(command) => command.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::say("error", &error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command can't be done.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    /// A file can't be opened.
+    #[error("{name} can't be opened: {error}")]
+    Open { name: String, error: io::Error },
+    /// No file held anything that can be used; why has been said.
+    #[error("nothing could be read, so there is nothing to learn from")]
+    NothingRead,
+    /// What the workbench says.
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    /// What the random split says.
+    #[error("the random split could not be made: {0}")]
+    RandomSplit(#[from] LearnError),
+    /// The files say nothing about the collective.
+    #[error("{wanted} was not measured; these files hold {held}")]
+    NotMeasured { wanted: String, held: String },
+    /// No size is given, and none was measured.
+    #[error(
+        "{wanted} was not measured, so a size must be given: --size 16M or --sizes 1M,16M; these files hold {held}"
+    )]
+    NoSize { wanted: String, held: String },
+    /// The model can't be saved.
+    #[error("the model can't be saved as {name}: {error}")]
+    Save { name: String, error: io::Error },
+    /// The output can't be written.
+    #[error("the output can't be written: {0}")]
+    Write(io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,219 @@
+//! `collectune predict`: what to deploy for a workload.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::{
+    CliError,
+    arguments::{self, Learning, Sizes},
+    files,
+    session::Session,
+    table::{Align, Table},
+    terminal,
+};
+use crate::{
+    collective::{Algorithm, Collective, Protocol, Scale, Workload},
+    tuning::{
+        export,
+        parameters::SearchLimits,
+        result::{Group, Recommendation},
+        wording,
+    },
+    units::{Size, percent, significant},
+    worker::executor::ExecuteError,
+};
+
+/// Say what to deploy for a collective on a number of nodes
+///
+/// Answers with the algorithm, protocol and channels that promise the highest bus bandwidth, beside the best
+/// measurement and the library's default. Only what was measured at that scale may be chosen, unless --algorithms or
+/// --protocols name more. Without a size, every measured size is answered.
+#[derive(Args)]
+#[command(
+    group = ArgGroup::new("source").args(["sweeps", "model"]).required(true),
+    after_help = "Examples:
+  collectune predict sweep.csv --collective all_reduce --nodes 2 --ranks 16 --size 16M
+  collectune predict --model model.json --collective all_reduce --nodes 2 --ranks 16 --sizes 1M,16M,64M --json"
+)]
+pub(super) struct Predict {
+    /// Sweeps to learn from: the CSV of rccl-sweep, also gzipped; - is the standard input
+    #[arg(value_name = "SWEEP")]
+    sweeps: Vec<PathBuf>,
+
+    /// A model that train --save wrote; it is fitted again and compared with what was saved
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+
+    /// The collective, like all_reduce
+    #[arg(long, value_name = "C", value_parser = arguments::collective)]
+    collective: Collective,
+
+    /// Nodes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    nodes: u32,
+
+    /// Ranks over all nodes, one per GPU
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    ranks: u32,
+
+    /// The message size: bytes, or a number with K, M or G
+    #[arg(long, value_parser = arguments::size, conflicts_with = "sizes")]
+    size: Option<u64>,
+
+    /// Several message sizes, like 1M,16M,64M
+    #[arg(long, value_parser = arguments::sizes)]
+    sizes: Option<Sizes>,
+
+    #[command(flatten)]
+    search: Search,
+
+    #[command(flatten)]
+    learning: Learning,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where to search.
+#[derive(Args)]
+#[command(next_help_heading = "Searching")]
+struct Search {
+    /// The most channels [default: the largest count measured at that scale]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=255))]
+    max_channels: Option<u32>,
+
+    /// Search these algorithms only, measured or not, like ring,tree
+    #[arg(long, value_name = "A,…", value_delimiter = ',', value_parser = arguments::algorithm)]
+    algorithms: Vec<Algorithm>,
+
+    /// Search these protocols only, measured or not, like ll,simple
+    #[arg(long, value_name = "P,…", value_delimiter = ',', value_parser = arguments::protocol)]
+    protocols: Vec<Protocol>,
+
+    /// Try every channel count, not only the promising ones
+    #[arg(long)]
+    exhaustive: bool,
+}
+
+impl Predict {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
+        let opened = files::read(paths)?;
+        let parameters = self.learning.parameters(opened.parameters.clone());
+        let mut bar = terminal::Bar::new();
+        let session = Session::learn(opened, self.learning.target, &parameters, &mut bar)?;
+        let workloads = self.workloads(&session.groups)?;
+        let Search { max_channels, algorithms, protocols, exhaustive } = &self.search;
+        let limits = SearchLimits {
+            max_channels: *max_channels,
+            algorithms: algorithms.clone(),
+            protocols: protocols.clone(),
+            exhaustive: *exhaustive,
+        };
+        let study = session.executor.study();
+        let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;
+        drop(bar);
+
+        terminal::say_notes(&session.notes);
+        terminal::say_notes(&self.notes(&session.groups, &answers));
+        terminal::write(&if self.json { export::json(&answers) } else { self.for_people(&answers) })
+    }
+
+    fn scale(&self) -> Scale {
+        Scale { nodes: self.nodes, ranks: self.ranks }
+    }
+
+    /// What is asked for, in words.
+    fn wanted(&self) -> String {
+        format!("{} on {}", self.collective, self.scale())
+    }
+
+    fn workloads(&self, groups: &[Group]) -> Result<Vec<Workload>, CliError> {
+        if groups.iter().all(|group| group.collective != self.collective) {
+            return Err(CliError::NotMeasured { wanted: self.collective.to_string(), held: held(groups) });
+        }
+        let sizes = match (self.size, &self.sizes) {
+            (Some(size), _) => vec![size],
+            (None, Some(Sizes(sizes))) => sizes.clone(),
+            (None, None) => match self.group(groups) {
+                Some(group) => group.sizes.clone(),
+                None => return Err(CliError::NoSize { wanted: self.wanted(), held: held(groups) }),
+            },
+        };
+        let workload = |size_bytes| Workload { collective: self.collective, scale: self.scale(), size_bytes };
+        Ok(sizes.into_iter().map(workload).collect())
+    }
+
+    fn group<'a>(&self, groups: &'a [Group]) -> Option<&'a Group> {
+        groups.iter().find(|group| (group.collective, group.scale) == (self.collective, self.scale()))
+    }
+
+    fn notes(&self, groups: &[Group], answers: &[Recommendation]) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.group(groups).is_none() {
+            notes.push(format!(
+                "{} was not measured; the answer is extrapolated from the nearest scales. These files hold {}",
+                self.wanted(),
+                held(groups)
+            ));
+        }
+        notes.extend(answers.iter().filter_map(|answer| {
+            let (configuration, busbw) = answer.exhaustive?;
+            Some(format!(
+                "at {} the exhaustive search finds {configuration} with {} GB/s; take it with --exhaustive",
+                Size(answer.workload.size_bytes),
+                significant(busbw)
+            ))
+        }));
+        notes
+    }
+
+    fn for_people(&self, answers: &[Recommendation]) -> String {
+        let heading = match answers {
+            [answer] => wording::sentence(answer),
+            _ => self.wanted(),
+        };
+        format!("{heading}\n\n{}", table(answers).lines())
+    }
+}
+
+/// Which collectives and scales were measured.
+fn held(groups: &[Group]) -> String {
+    let names: Vec<String> = groups.iter().map(|group| format!("{} on {}", group.collective, group.scale)).collect();
+    names.join("; ")
+}
+
+fn table(answers: &[Recommendation]) -> Table {
+    let mut table = Table::new(&[
+        ("Size", Align::Right),
+        ("Algorithm", Align::Left),
+        ("Protocol", Align::Left),
+        ("Channels", Align::Right),
+        ("GB/s", Align::Right),
+        ("90 % interval", Align::Left),
+        ("Measured best", Align::Left),
+        ("Default", Align::Right),
+        ("Gain", Align::Right),
+        ("Support", Align::Left),
+        ("Chosen by", Align::Left),
+    ]);
+    for answer in answers {
+        let choice = answer.configuration;
+        table.push(vec![
+            Some(Size(answer.workload.size_bytes).to_string()),
+            choice.map(|c| c.algorithm.to_string()),
+            choice.map(|c| c.protocol.to_string()),
+            choice.map(|c| c.channels.to_string()),
+            answer.predicted_busbw_gbps.map(significant),
+            answer.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps))),
+            answer.measured_best.map(|best| format!("{} {}", significant(best.busbw_gbps), best.configuration)),
+            answer.default.map(|default| significant(default.busbw_gbps)),
+            answer.gain_pct.map(percent),
+            choice.map(|_| wording::support(answer.support).to_owned()),
+            choice.map(|_| wording::source(answer.source).to_owned()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,62 @@
+//! Tables for people: columns under their headers, numbers flush right.
+
+/// How a column is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Align {
+    Left,
+    Right,
+}
+
+/// A table of texts.
+pub(super) struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row with a cell for each column; what is not known is shown as a dash.
+    pub(super) fn push(&mut self, cells: Vec<Option<String>>) {
+        self.rows.push(cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".to_owned())).collect());
+    }
+
+    /// Header and rows, a line each.
+    pub(super) fn lines(&self) -> String {
+        let headers: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let width = |column: usize| {
+            let cells = self.rows.iter().chain([&headers]).filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut text = String::new();
+        for row in [&headers].into_iter().chain(&self.rows) {
+            let mut line = String::new();
+            for ((cell, (_, align)), width) in row.iter().zip(&self.columns).zip(&widths) {
+                let gap = if line.is_empty() { "" } else { "  " };
+                line += &match align {
+                    Align::Left => format!("{gap}{cell:<width$}"),
+                    Align::Right => format!("{gap}{cell:>width$}"),
+                };
+            }
+            text += line.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_their_headers() {
+        let mut table = Table::new(&[("Size", Align::Right), ("Chosen by", Align::Left)]);
+        table.push(vec![Some("16 MiB".to_owned()), Some("model".to_owned())]);
+        table.push(vec![Some("4 B".to_owned()), None]);
+        assert_eq!(table.lines(), "  Size  Chosen by\n16 MiB  model\n   4 B  –\n");
+    }
+}

@@ -1,0 +1,169 @@
+//! `collectune train`: learn from a sweep, and say how far that can be trusted.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    CliError,
+    arguments::{self, Learning},
+    files,
+    report::{Known, Report},
+    session::Session,
+    table::{Align, Table},
+    terminal,
+};
+use crate::{
+    intake::{FileReport, Outcome},
+    tuning::{
+        random_split::{PartScore, RandomSplit, random_split},
+        result::{FoldScores, Importance},
+        wording::{self, count},
+    },
+    units::significant,
+    worker::executor::ExecuteError,
+};
+
+/// Learn bus bandwidth from a sweep, and say how far the model can be trusted
+///
+/// Held out are sizes (nine folds) and configurations (five folds), repeats always together, and the model is shown
+/// beside what needs no learning: log-linear interpolation, the winner of the nearest size, the best single
+/// configuration. Regret is the share of the best measured bandwidth that a predictor's choices lose.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune train merged_metrics.csv --save model.json
+  collectune train all_reduce_*.csv.gz --preset seed --target printed --importances
+  zcat sweep.csv.gz | collectune train - --json")]
+pub(super) struct Train {
+    /// Sweeps: the CSV of rccl-sweep, also gzipped; or a saved model, for its rows; - is the standard input
+    #[arg(required = true, value_name = "SWEEP")]
+    sweeps: Vec<PathBuf>,
+
+    #[command(flatten)]
+    learning: Learning,
+
+    /// Share of the rows held out at random, as rccl-tune-predict does; repeats straddle it; 0 leaves it out
+    #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = arguments::share)]
+    test_split: f64,
+
+    /// Say which features matter
+    #[arg(long)]
+    importances: bool,
+
+    /// Save the model: parameters and aggregated training rows, to be opened by predict --model or on the page
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Train {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let opened = files::read(&self.sweeps)?;
+        let files = opened.files.clone();
+        let target = self.learning.target;
+        let parameters = self.learning.parameters(opened.parameters.clone());
+
+        let mut bar = terminal::Bar::new();
+        let random_split = if self.test_split > 0.0 {
+            Some(random_split(&opened.rows, target, &parameters, self.test_split, &mut bar))
+        } else {
+            None
+        };
+        let session = Session::learn(opened, target, &parameters, &mut bar)?;
+        let random_split = random_split.transpose()?;
+        let study = session.executor.study();
+        let importances =
+            if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
+        if let Some(path) = &self.save {
+            let text = study.model_file().map_err(ExecuteError::from)?.to_text();
+            std::fs::write(path, text).map_err(|error| CliError::Save { name: path.display().to_string(), error })?;
+        }
+        drop(bar);
+
+        terminal::say_notes(&session.notes);
+        let known = Known { files, target, parameters, session, random_split, importances };
+        if self.json {
+            return terminal::write(&Report::of(&known).to_json());
+        }
+        terminal::write(&for_people(&known))?;
+        if let Some(path) = &self.save {
+            terminal::write(&format!("\nSaved as {}, training rows included.\n", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn for_people(known: &Known) -> String {
+    let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
+    let groups: String = known.session.groups.iter().map(|group| wording::group(group) + "\n").collect();
+    let evaluation = &known.session.evaluation;
+    let mut sections = vec![
+        files,
+        groups,
+        format!("Unseen sizes\n{}{}\n", scores(&evaluation.by_size), wording::verdict(&evaluation.by_size)),
+        format!("Unseen configurations\n{}", scores(&evaluation.by_configuration)),
+    ];
+    sections.extend(known.random_split.as_ref().map(split));
+    if !known.importances.is_empty() {
+        sections.push(importances(&known.importances));
+    }
+    sections.join("\n")
+}
+
+fn file_line(file: &FileReport) -> Option<String> {
+    let Outcome::Loaded { format, rows, default_rows, problems, .. } = &file.outcome else { return None };
+    let (rows, left_out) = (count(*rows, "row"), count(problems.count, "line"));
+    Some(format!("{}: {format}; {rows}, {default_rows} of them of the default; {left_out} left out", file.name))
+}
+
+fn scores(scores: &FoldScores) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("R²", Align::Right),
+        ("MAE GB/s", Align::Right),
+        ("MAPE %", Align::Right),
+        ("mean regret %", Align::Right),
+        ("max regret %", Align::Right),
+    ]);
+    for (source, score) in wording::contestants(scores) {
+        let numbers = [score.r2, score.mae_gbps, score.mape_pct, score.regret_mean_pct, score.regret_max_pct];
+        if numbers.iter().any(Option::is_some) {
+            let name = Some(wording::source(source).to_owned());
+            table.push([name].into_iter().chain(numbers.map(|n| n.map(significant))).collect());
+        }
+    }
+    let coverage = scores.coverage_90_pct.map_or_else(String::new, |coverage| {
+        format!("The 90 % intervals hold {} % of the held-out measurements.\n", significant(coverage))
+    });
+    table.lines() + &coverage
+}
+
+fn split(split: &RandomSplit) -> String {
+    let mut table =
+        Table::new(&[("", Align::Left), ("rows", Align::Right), ("R²", Align::Right), ("MAE GB/s", Align::Right)]);
+    for (name, PartScore { rows, r2, mae_gbps }) in [("training", &split.train), ("test", &split.test)] {
+        table.push(vec![
+            Some(name.to_owned()),
+            Some(rows.to_string()),
+            r2.map(|r2| format!("{r2:.4}")),
+            mae_gbps.map(significant),
+        ]);
+    }
+    let (share, seed) = (split.share * 100.0, split.seed);
+    format!("Random split, {share:.0} % held out, seed {seed}; repeats straddle it, which flatters\n{}", table.lines())
+}
+
+fn importances(importances: &[Importance]) -> String {
+    let mut table = Table::new(&[
+        ("Feature", Align::Left),
+        ("share of impurity", Align::Right),
+        ("MAPE points when shuffled", Align::Right),
+    ]);
+    for Importance { feature, impurity, permutation_pct } in importances {
+        table.push(vec![Some(feature.clone()), impurity.map(significant), Some(significant(*permutation_pct))]);
+    }
+    table.lines()
+}

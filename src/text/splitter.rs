@@ -1,0 +1,102 @@
+//! A line is split into cells.
+
+use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+use memchr::{memchr, memchr_iter};
+
+use super::Dialect;
+
+/// The most cells of a record.
+pub(super) const WIDEST: usize = 4096;
+
+/// Splits lines into cells.
+#[derive(Debug)]
+pub(super) struct Splitter {
+    core: csv_core::Reader,
+    delimiter: u8,
+    line_end: u8,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    written: usize,
+    count: usize,
+}
+
+impl Splitter {
+    pub(super) fn new(dialect: Dialect) -> Self {
+        let Dialect { delimiter, line_end } = dialect;
+        let core = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
+        Self { core, delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+    }
+
+    /// How many cells there are so far.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.core.reset();
+        (self.written, self.count) = (0, 0);
+    }
+
+    /// Takes a line; true when the record ends with it, false when a quote is open.
+    pub(super) fn feed(&mut self, line: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(line);
+        // An empty input would mean the end to the splitter.
+        (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
+    }
+
+    fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
+        loop {
+            let (result, read, written, ended) =
+                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
+            input = &input[read..];
+            self.written += written;
+            self.count += ended;
+            match result {
+                ReadRecordResult::InputEmpty => return false,
+                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull if self.ends.len() < WIDEST => {
+                    self.ends.resize(self.ends.len() * 2, 0);
+                }
+                ReadRecordResult::OutputEndsFull | ReadRecordResult::Record | ReadRecordResult::End => return true,
+            }
+        }
+    }
+
+    /// Whether the open cell can go on with this line, in a record of `width` cells: the line has fewer cells than a
+    /// record, or the open cell is the first one and ends in it; and its quote ends a cell.
+    pub(super) fn goes_on_with(&self, line: &[u8], width: usize) -> bool {
+        let is_record = memchr_iter(self.delimiter, line).count() + 1 >= width;
+        let mut rest = line;
+        while let Some(quote) = memchr(b'"', rest) {
+            match rest.get(quote + 1) {
+                Some(b'"') => rest = &rest[quote + 2..],
+                Some(after) if *after != self.delimiter => return false,
+                _ => return !is_record || self.count == 0,
+            }
+        }
+        !is_record
+    }
+
+    pub(super) fn read_decimal_commas(&mut self) {
+        let mut begin = 0;
+        for &end in &self.ends[..self.count] {
+            let cell = &mut self.text[begin..end];
+            begin = end;
+            let mut commas = cell.iter().enumerate().filter(|(_, b)| **b == b',').map(|(at, _)| at);
+            if let (Some(at), None) = (commas.next(), commas.next())
+                && cell.iter().all(|b| matches!(b, b'0'..=b'9' | b',' | b'+' | b'-' | b' '))
+            {
+                cell[at] = b'.';
+            }
+        }
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text[..self.written].trim_ascii().is_empty()
+    }
+
+    pub(super) fn cells(&self) -> (&str, &[usize]) {
+        // Whole characters went in, and cells are cut at ASCII characters only.
+        (std::str::from_utf8(&self.text[..self.written]).unwrap_or_default(), &self.ends[..self.count])
+    }
+}

@@ -1,0 +1,226 @@
+//! Recommendations as files: CSV, Markdown and JSON, the same from the page and from the terminal.
+
+use serde::Serialize;
+
+use super::result::{Recommendation, Source, Support};
+use crate::text::{Cell, Table};
+
+/// In what a table of recommendations is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated, safe for spreadsheets.
+    #[default]
+    Csv,
+    /// GitHub-flavoured Markdown.
+    Markdown,
+    /// A list of objects.
+    Json,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Csv, Self::Markdown, Self::Json];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::Markdown => "Markdown",
+            Self::Json => "JSON",
+        }
+    }
+
+    /// How a file's name ends.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Markdown => "md",
+            Self::Json => "json",
+        }
+    }
+
+    /// The media type of a file.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv",
+            Self::Markdown => "text/markdown",
+            Self::Json => "application/json",
+        }
+    }
+
+    /// Writes recommendations in their order.
+    #[must_use]
+    pub fn write(self, recommendations: &[Recommendation]) -> String {
+        match self {
+            Self::Csv => table(recommendations).to_csv(),
+            Self::Markdown => table(recommendations).to_markdown(),
+            Self::Json => json(recommendations),
+        }
+    }
+}
+
+/// One recommendation under the names of the sweep's columns. What is not known is null.
+#[derive(Serialize)]
+struct Record {
+    collective: &'static str,
+    num_nodes: u32,
+    num_gpus: u32,
+    size_bytes: u64,
+    algo: Option<&'static str>,
+    proto: Option<&'static str>,
+    nchannels: Option<u32>,
+    /// GB/s.
+    predicted_busbw: Option<f64>,
+    /// GB/s.
+    interval_90: Option<[f64; 2]>,
+    /// GB/s.
+    measured_best: Option<f64>,
+    /// GB/s.
+    default_busbw: Option<f64>,
+    gain_pct: Option<f64>,
+    support: Support,
+    source: Source,
+}
+
+impl From<&Recommendation> for Record {
+    fn from(r: &Recommendation) -> Self {
+        Self {
+            collective: r.workload.collective.name(),
+            num_nodes: r.workload.scale.nodes,
+            num_gpus: r.workload.scale.ranks,
+            size_bytes: r.workload.size_bytes,
+            algo: r.configuration.map(|c| c.algorithm.name()),
+            proto: r.configuration.map(|c| c.protocol.name()),
+            nchannels: r.configuration.map(|c| c.channels),
+            predicted_busbw: r.predicted_busbw_gbps,
+            interval_90: r.interval_90.map(|i| [i.low_gbps, i.high_gbps]),
+            measured_best: r.measured_best.map(|m| m.busbw_gbps),
+            default_busbw: r.default.map(|m| m.busbw_gbps),
+            gain_pct: r.gain_pct,
+            support: r.support,
+            source: r.source,
+        }
+    }
+}
+
+/// The recommendations as indented JSON: a list of {collective, num_nodes, num_gpus, size_bytes, algo, proto,
+/// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
+/// GB/s.
+#[must_use]
+pub fn json(recommendations: &[Recommendation]) -> String {
+    let records: Vec<Record> = recommendations.iter().map(Record::from).collect();
+    // Strings and numbers can always be written.
+    serde_json::to_string_pretty(&records).unwrap_or_default() + "\n"
+}
+
+/// The recommendations as a table, with the columns of the JSON and the interval in two of them.
+#[must_use]
+pub fn table(recommendations: &[Recommendation]) -> Table {
+    let mut table = Table::new([
+        "collective",
+        "num_nodes",
+        "num_gpus",
+        "size_bytes",
+        "algo",
+        "proto",
+        "nchannels",
+        "predicted_busbw",
+        "interval_90_low",
+        "interval_90_high",
+        "measured_best",
+        "default_busbw",
+        "gain_pct",
+        "support",
+        "source",
+    ]);
+    for r in recommendations.iter().map(Record::from) {
+        let text = |text: Option<&str>| text.map_or(Cell::Empty, Cell::from);
+        table.push(vec![
+            r.collective.into(),
+            r.num_nodes.into(),
+            r.num_gpus.into(),
+            r.size_bytes.into(),
+            text(r.algo),
+            text(r.proto),
+            r.nchannels.map_or(Cell::Empty, Cell::from),
+            Cell::number(r.predicted_busbw, 4),
+            Cell::number(r.interval_90.map(|i| i[0]), 4),
+            Cell::number(r.interval_90.map(|i| i[1]), 4),
+            Cell::number(r.measured_best, 4),
+            Cell::number(r.default_busbw, 4),
+            Cell::number(r.gain_pct, 2),
+            super::wording::support(r.support).into(),
+            super::wording::source(r.source).into(),
+        ]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+        tuning::result::{Interval, Measured},
+    };
+
+    fn recommendations() -> Vec<Recommendation> {
+        let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 24 };
+        let measured = |busbw_gbps| Measured { configuration, busbw_gbps, repeats: 3, spread_pct: None };
+        let known = Recommendation {
+            workload: Workload {
+                collective: Collective::AllReduce,
+                scale: Scale { nodes: 2, ranks: 16 },
+                size_bytes: 16 << 20,
+            },
+            configuration: Some(configuration),
+            predicted_busbw_gbps: Some(312.5),
+            interval_90: Some(Interval { low_gbps: 301.25, high_gbps: 325.0 }),
+            measured_best: Some(measured(315.0)),
+            default: Some(measured(250.0)),
+            gain_pct: Some(25.0),
+            support: Support::Interpolated,
+            source: Source::Model,
+            exhaustive: None,
+        };
+        let unknown = Recommendation {
+            configuration: None,
+            predicted_busbw_gbps: None,
+            interval_90: None,
+            measured_best: None,
+            default: None,
+            gain_pct: None,
+            ..known.clone()
+        };
+        vec![known, unknown]
+    }
+
+    #[test]
+    fn json_has_the_columns_of_a_sweep() {
+        let read: serde_json::Value = serde_json::from_str(&Format::Json.write(&recommendations())).unwrap();
+        let expected = serde_json::json!({
+            "collective": "all_reduce", "num_nodes": 2, "num_gpus": 16, "size_bytes": 16_777_216,
+            "algo": "RING", "proto": "LL128", "nchannels": 24, "predicted_busbw": 312.5,
+            "interval_90": [301.25, 325.0], "measured_best": 315.0, "default_busbw": 250.0, "gain_pct": 25.0,
+            "support": "interpolated", "source": "model",
+        });
+        assert_eq!(read[0], expected);
+        assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
+    }
+
+    #[test]
+    fn tables_have_a_row_per_recommendation() {
+        let csv = Format::Csv.write(&recommendations());
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            lines[1],
+            "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model"
+        );
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model");
+        assert_eq!(Format::Markdown.write(&recommendations()).lines().count(), 4);
+    }
+}

@@ -1,0 +1,85 @@
+//! Sizes as people write them in a field or on a command line: `1M, 16M 1.5G`.
+
+use crate::units::{Size, SizeError};
+
+/// The most sizes answered at once.
+pub const MOST_SIZES: usize = 1000;
+
+/// A list of sizes that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizesError {
+    /// Nothing stands there.
+    #[error("no size is given; write one or several, like 16M or 1M, 16M, 1.5G")]
+    Empty,
+    /// One of them is none.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// No message is empty.
+    #[error("a message of 0 bytes has no bandwidth")]
+    Zero,
+    /// More than [`MOST_SIZES`].
+    #[error("more than {MOST_SIZES} sizes are given")]
+    TooMany,
+}
+
+/// Reads sizes between commas, semicolons or blanks; ascending in bytes, each once. A unit may stand apart from its
+/// number (`16 MiB`).
+///
+/// ```
+/// use collectune::tuning::sizes::parse_sizes;
+/// assert_eq!(parse_sizes("16M, 4 KiB 1.5M"), Ok(vec![4096, 3 << 19, 16 << 20]));
+/// ```
+///
+/// # Errors
+///
+/// Names the first text that is no size.
+pub fn parse_sizes(text: &str) -> Result<Vec<u64>, SizesError> {
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split([',', ';']) {
+        let mut previous_is_number = false;
+        for word in part.split_whitespace() {
+            let is_unit = word.chars().all(|c| c.is_ascii_alphabetic());
+            match words.last_mut() {
+                Some(number) if is_unit && previous_is_number => number.push_str(word),
+                _ => words.push(word.to_owned()),
+            }
+            previous_is_number = word.ends_with(|c: char| c.is_ascii_digit());
+        }
+    }
+    if words.is_empty() {
+        return Err(SizesError::Empty);
+    }
+    if words.len() > MOST_SIZES {
+        return Err(SizesError::TooMany);
+    }
+    let mut sizes = words.iter().map(|word| Ok(word.parse::<Size>()?.0)).collect::<Result<Vec<u64>, SizesError>>()?;
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.first() == Some(&0) { Err(SizesError::Zero) } else { Ok(sizes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_people_write_them() {
+        for (text, sizes) in [
+            ("16M", vec![16 << 20]),
+            (" 64K,64K ; 1 MiB\n2", vec![2, 65536, 1 << 20]),
+            ("368640", vec![368_640]),
+            ("1.5 G", vec![3 << 29]),
+        ] {
+            assert_eq!(parse_sizes(text), Ok(sizes), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_named() {
+        assert_eq!(parse_sizes(" , ;"), Err(SizesError::Empty));
+        assert_eq!(parse_sizes("16M, 0"), Err(SizesError::Zero));
+        assert!(parse_sizes("16M, all").unwrap_err().to_string().contains("\"all\""));
+        assert!(parse_sizes("M").is_err());
+        assert_eq!(parse_sizes(&"1 ".repeat(1001)), Err(SizesError::TooMany));
+    }
+}

@@ -13,6 +13,7 @@ mod failure;
 mod fields;
 mod files;
 mod last_words;
+mod pace;
 mod parts;
 mod pool;
 mod status;

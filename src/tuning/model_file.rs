@@ -66,12 +66,21 @@ pub enum ModelFileError {
         /// Its version.
         found: u32,
     },
+    /// Parameters with which a training would not end.
+    #[error(
+        "the model file asks for more than {} trees or stages, or trees deeper than {}",
+        Parameters::MOST_TREES,
+        Parameters::DEEPEST
+    )]
+    Parameters,
     /// A training row that no measurement can be.
-    #[error("training row {row} of the model file has a busbw of {busbw}, which is no measurement")]
+    #[error("training row {row} of the model file is no measurement: {workload}, {busbw} GB/s")]
     Row {
         /// Index of the row, from 0.
         row: usize,
-        /// What stands there.
+        /// Collective, scale and size that stand there.
+        workload: String,
+        /// busbw that stands there.
         busbw: f64,
     },
 }
@@ -121,12 +130,16 @@ impl ModelFile {
             return Err(ModelFileError::Version { found: head.version });
         }
         let file: Self = serde_json::from_str(text).map_err(syntax)?;
-        let is_measurement =
-            |p: &Point| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0 && p.workload.size_bytes > 0 && p.repeats > 0;
-        match file.points.iter().chain(&file.defaults).enumerate().find(|(_, p)| !is_measurement(p)) {
-            Some((row, point)) => Err(ModelFileError::Row { row, busbw: point.busbw_gbps }),
-            None => Ok(file),
+        if !file.parameters.end() {
+            return Err(ModelFileError::Parameters);
         }
+        let rows = file.points.iter().chain(&file.defaults);
+        if let Some((row, point)) = rows.enumerate().find(|(_, point)| !is_measurement(point)) {
+            let Workload { collective, scale, size_bytes } = point.workload;
+            let workload = format!("{collective} of {size_bytes} bytes on {scale}");
+            return Err(ModelFileError::Row { row, workload, busbw: point.busbw_gbps });
+        }
+        Ok(file)
     }
 
     /// The training rows as rows of a sweep, so that they can be aggregated with others.
@@ -147,6 +160,12 @@ impl ModelFile {
             },
         )
     }
+}
+
+fn is_measurement(point: &Point) -> bool {
+    let Workload { scale, size_bytes, .. } = point.workload;
+    let busbw = point.busbw_gbps;
+    scale.nodes > 0 && scale.ranks > 0 && size_bytes > 0 && point.repeats > 0 && busbw.is_finite() && busbw > 0.0
 }
 
 const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];

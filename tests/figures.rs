@@ -86,18 +86,33 @@ fn print(title: &str, scores: &[Score]) -> (f64, f64) {
     average
 }
 
+fn evaluations(parameters: &Parameters) -> Option<Vec<Evaluation>> {
+    let points = |name: &&str| Some(aggregate(&rows(name)?, Target::Printed).sweep.points);
+    SWEEPS.iter().map(|name| Some(evaluate(&points(name)?, parameters))).collect()
+}
+
+fn scores(evaluations: &[Evaluation], score: fn(&Evaluation) -> &Score) -> Vec<Score> {
+    evaluations.iter().map(|evaluation| score(evaluation).clone()).collect()
+}
+
+/// scikit-learn's figures for the seed's hyper-parameters on the same folds; its ties fall otherwise.
+#[test]
+fn the_seed_s_preset_does_as_scikit_learn_s_boosting() {
+    let parameters = Parameters { preset: Preset::Seed, ..Parameters::default() };
+    let Some(evaluations) = evaluations(&parameters) else { return };
+    let (mape, regret) = print("Seed's preset, by size", &scores(&evaluations, |e| &e.by_size.model));
+    assert!((mape - 29.8).abs() < 1.0 && (regret - 4.33).abs() < 0.5, "by size: {mape} / {regret}");
+    let (mape, regret) = print("Seed's preset, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
+    assert!((mape - 46.0).abs() < 2.0 && (regret - 4.84).abs() < 0.5, "by configuration: {mape} / {regret}");
+}
+
 #[test]
 fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
-    let mut evaluations = Vec::new();
-    for name in SWEEPS {
-        let Some(rows) = rows(name) else { return };
-        let points = aggregate(&rows, Target::Printed).sweep.points;
-        evaluations.push(evaluate(&points, &Parameters::default()));
-    }
-    let scores = |score: fn(&Evaluation) -> &Score| evaluations.iter().map(|e| score(e).clone()).collect::<Vec<_>>();
-    let by_size = print("Default, by size", &scores(|e| &e.by_size.model));
-    let by_configuration = print("Default, by configuration", &scores(|e| &e.by_configuration.model));
-    let interpolation = print("Interpolation, by size", &scores(|e| &e.by_size.baselines.log_linear_interpolation));
+    let Some(evaluations) = evaluations(&Parameters::default()) else { return };
+    let by_size = print("Default, by size", &scores(&evaluations, |e| &e.by_size.model));
+    let by_configuration = print("Default, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
+    let interpolation =
+        print("Interpolation, by size", &scores(&evaluations, |e| &e.by_size.baselines.log_linear_interpolation));
     assert!((interpolation.0 - 4.7).abs() < 0.06 && (interpolation.1 - 1.46).abs() < 0.006, "{interpolation:?}");
     assert!(by_size.0 <= 4.6 && by_size.1 <= 1.5, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);
     assert!(

@@ -77,7 +77,7 @@ impl Parameters {
     pub const MOST_TREES: u32 = 10_000;
 
     /// The deepest boosted tree.
-    pub const DEEPEST: u16 = 64;
+    pub const DEEPEST: u16 = boosting::DEEPEST;
 
     /// Whether no number is so large that a training would not end.
     #[must_use]

@@ -1,5 +1,7 @@
 //! What `collectune train` and `collectune predict` say and write, and how they end.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{
     io::Write,
     path::{Path, PathBuf},

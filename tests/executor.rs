@@ -1,5 +1,7 @@
 //! The page's conversation with its workers, natively.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{collections::BTreeSet, path::PathBuf};
 
 use collectune::{

@@ -1,5 +1,7 @@
 //! The accuracy that is promised, measured on real sweeps: `cargo test --test figures -- --nocapture` prints the tables.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{
     path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},

@@ -195,7 +195,10 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
         }
     }
     let bytes = model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes());
-    let hash =
-        bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-    Ok(format!("{hash:016x}"))
+    Ok(format!("{:016x}", fnv1a(bytes)))
+}
+
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo).
+pub fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }

@@ -211,7 +211,9 @@ pub fn verdict(scores: &FoldScores) -> String {
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| std::iter::once(first.to_ascii_uppercase()).chain(letters).collect())
+    letters
+        .next()
+        .map_or_else(String::new, |first| std::iter::once(first.to_ascii_uppercase()).chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod kriging;
 pub mod linear;
 pub mod metrics;
 pub mod polynomial;
+mod regression_tree;
 mod table;
 
 pub use table::{LearnError, Table};

@@ -44,6 +44,7 @@ fn what_a_file_says_is_text() {
     page.find("dialog", "Which column is which?");
     page.wait_for_text(MARKUP);
     page.click("button", "Not now");
+    page.click("button", "Close");
 
     let text = sweep(10, 6).replacen(",RING,", &format!(",{MARKUP},"), 3);
     page.drop_files(&[("sweep.csv", text.as_bytes())]);

@@ -41,6 +41,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
         bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let close = format!("Close {name}");
+    let is_unread = move || report.with(Option::is_none) && bench.task.with(Option::is_none);
     let mapped = move || {
         report.track();
         bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
@@ -56,6 +57,9 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 </button>
             </div>
             {move || report.get().map(|report| view! { <ReportView report /> })}
+            <Show when=is_unread>
+                <p class="small">"Not read."</p>
+            </Show>
             {move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> })}
         </li>
     }

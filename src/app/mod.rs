@@ -99,6 +99,8 @@ fn follow_location(bench: Bench, example: Example) {
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
         let is_bare = bench.address.get() == Address::default();
+        let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
+        document().set_title(&title);
         let here = location_fragment();
         if here == fragment || (is_bare && here.is_empty()) {
             return;
@@ -106,10 +108,12 @@ fn follow_location(bench: Bench, example: Example) {
         let url = if is_bare { window().location().pathname().unwrap_or_default() } else { fragment };
         if let Ok(history) = window().history() {
             let nothing = wasm_bindgen::JsValue::NULL;
-            // The first view replaces the address that it was chosen for; Back leaves the page from there.
-            let _ = match is_first {
-                Some(true) => history.replace_state_with_url(&nothing, "", Some(&url)),
-                _ => history.push_state_with_url(&nothing, "", Some(&url)),
+            // A view takes the place of the address that left its choice open, or Back would only choose it again.
+            let was_open = Address::parse(&here).is_ok_and(|address| address == Address::default());
+            let _ = if is_first == Some(true) || was_open {
+                history.replace_state_with_url(&nothing, "", Some(&url))
+            } else {
+                history.push_state_with_url(&nothing, "", Some(&url))
             };
         }
     });

@@ -89,6 +89,7 @@ pub fn Tuning() -> impl IntoView {
     view! {
         <div class="bench">
             <main class="bench-main">
+                <h1 class="visually-hidden">"Tuning"</h1>
                 <Show when=move || bench.shows_example()>
                     <p class="simulated">
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."

@@ -3,7 +3,7 @@
 //! Prints `rows seconds r2` for each number of rows, the best of three fits. Natively, `--rows N` prints the rows
 //! themselves as CSV instead, the target last: what `compare.py` gives to scikit-learn.
 
-#[path = "../simulated.rs"]
+#[path = "../simulated/mod.rs"]
 #[allow(dead_code)]
 mod simulated;
 

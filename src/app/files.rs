@@ -6,7 +6,7 @@ use super::tuning::Bench;
 use crate::{
     intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
-    tuning::wording::{count, file_size, group},
+    tuning::wording::{count, file_size, group, grouped},
 };
 
 /// Problems listed at once; more than anybody reads.
@@ -67,7 +67,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
             let default = if default_rows > 0 {
-                format!(", {} of them of the default", count(default_rows, "run"))
+                format!(", {} of them default runs", grouped(default_rows))
             } else {
                 String::new()
             };

@@ -31,15 +31,15 @@ pub(super) struct Learning {
     seed: Option<u64>,
 
     /// Trees of the forests [default: 200]
-    #[arg(long, value_name = "N", value_parser = at_least_one(10_000))]
+    #[arg(long, value_name = "N", value_parser = trees())]
     trees: Option<u32>,
 
     /// Stages of boosting [default: 200]
-    #[arg(long, value_name = "N", value_parser = at_least_one(10_000))]
+    #[arg(long, value_name = "N", value_parser = trees())]
     stages: Option<u32>,
 
     /// Depth of a boosted tree [default: 6]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u16>::new().range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = depth())]
     depth: Option<u16>,
 
     /// Learning rate of boosting, above 0 and at most 1 [default: 0.1]
@@ -71,8 +71,12 @@ impl Learning {
     }
 }
 
-fn at_least_one(most: u64) -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..=most)
+fn trees() -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(1..=Parameters::MOST_TREES.into())
+}
+
+fn depth() -> RangedU64ValueParser<u16> {
+    RangedU64ValueParser::new().range(1..=Parameters::DEEPEST.into())
 }
 
 impl ValueEnum for Preset {

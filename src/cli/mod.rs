@@ -17,7 +17,7 @@ use std::{io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::{learn::LearnError, worker::executor::ExecuteError};
+use crate::worker::executor::ExecuteError;
 
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
@@ -65,9 +65,6 @@ enum CliError {
     /// What the workbench says.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
-    /// What the random split says.
-    #[error("the random split could not be made: {0}")]
-    RandomSplit(#[from] LearnError),
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },

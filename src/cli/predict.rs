@@ -18,7 +18,7 @@ use crate::{
         export,
         parameters::SearchLimits,
         result::{Group, Recommendation},
-        wording,
+        wording::{self, Advice},
     },
     units::{Size, percent, significant},
     worker::executor::ExecuteError,
@@ -185,6 +185,14 @@ fn held(groups: &[Group]) -> String {
     names.join("; ")
 }
 
+fn advice(answer: &Recommendation) -> Option<&'static str> {
+    match wording::advice(answer) {
+        Advice::Deploy => Some("deploy"),
+        Advice::KeepDefault => Some("keep default"),
+        Advice::Unknown => None,
+    }
+}
+
 fn table(answers: &[Recommendation]) -> Table {
     let mut table = Table::new(&[
         ("Size", Align::Right),
@@ -196,6 +204,7 @@ fn table(answers: &[Recommendation]) -> Table {
         ("Measured best", Align::Left),
         ("Default", Align::Right),
         ("Gain", Align::Right),
+        ("Advice", Align::Left),
         ("Support", Align::Left),
         ("Chosen by", Align::Left),
     ]);
@@ -211,6 +220,7 @@ fn table(answers: &[Recommendation]) -> Table {
             answer.measured_best.map(|best| format!("{} {}", significant(best.busbw_gbps), best.configuration)),
             answer.default.map(|default| significant(default.busbw_gbps)),
             answer.gain_pct.map(percent),
+            advice(answer).map(str::to_owned),
             choice.map(|_| wording::support(answer.support).to_owned()),
             choice.map(|_| wording::source(answer.source).to_owned()),
         ]);

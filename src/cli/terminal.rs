@@ -46,7 +46,8 @@ impl Progress for Bar {
             return;
         }
         self.drawn = Some(Instant::now());
-        let share = if total > 0 { format!(" {:3} %", done.min(total) * 100 / total) } else { String::new() };
+        let percent = (done.min(total) * 100).checked_div(total);
+        let share = percent.map_or_else(String::new, |percent| format!(" {percent:3} %"));
         let _ = write!(io::stderr(), "\r\x1B[K{doing}{share}");
     }
 }

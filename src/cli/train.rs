@@ -67,13 +67,14 @@ impl Train {
         let parameters = self.learning.parameters(opened.parameters.clone());
 
         let mut bar = terminal::Bar::new();
-        let random_split = if self.test_split > 0.0 {
-            Some(random_split(&opened.rows, target, &parameters, self.test_split, &mut bar))
-        } else {
+        let split = (self.test_split > 0.0)
+            .then(|| random_split(&opened.rows, target, &parameters, self.test_split, &mut bar))
+            .transpose();
+        let mut session = Session::learn(opened, target, &parameters, &mut bar)?;
+        let random_split = split.unwrap_or_else(|error| {
+            session.notes.push(format!("the random split could not be made: {error}"));
             None
-        };
-        let session = Session::learn(opened, target, &parameters, &mut bar)?;
-        let random_split = random_split.transpose()?;
+        });
         let study = session.executor.study();
         let importances =
             if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };

@@ -1,11 +1,10 @@
-//! Gradient boosting for squared error over smartcore's regression trees (Friedman 2001).
+//! Gradient boosting of regression trees for squared error (Friedman 2001).
 
-use smartcore::{
-    linalg::basic::matrix::DenseMatrix,
-    tree::decision_tree_regressor::{DecisionTreeRegressor, DecisionTreeRegressorParameters},
+use super::{
+    LearnError, Table,
+    forest::normalised,
+    regression_tree::{Limits, Ranked, RegressionTree},
 };
-
-use super::{LearnError, Table, forest::normalised};
 use crate::{math::Stream, progress::Progress};
 
 /// What boosting is made with.
@@ -13,7 +12,7 @@ use crate::{math::Stream, progress::Progress};
 pub struct Parameters {
     /// The most stages, a tree each.
     pub stages: u32,
-    /// Depth of a tree.
+    /// The most splits between the root of a tree and a leaf.
     pub depth: u16,
     /// Share of each tree that is added, in (0, 1].
     pub learning_rate: f64,
@@ -25,13 +24,14 @@ pub struct Parameters {
     pub seed: u64,
 }
 
-type Tree = DecisionTreeRegressor<f64, f64, DenseMatrix<f64>, Vec<f64>>;
+/// The deepest tree: deeper ones only take memory.
+pub const DEEPEST: u16 = 64;
 
 /// A fitted boosting: predicts the mean of the target plus the shrunk sum of its trees.
 pub struct Boosting {
     start: f64,
     learning_rate: f64,
-    trees: Vec<Tree>,
+    trees: Vec<RegressionTree>,
     features: usize,
 }
 
@@ -55,43 +55,39 @@ impl Boosting {
             Stream::new(parameters.seed).shuffle(&mut order);
         }
         let (watched, kept) = order.split_at(held_out);
-        let mut fit = Part::new(table, target, kept)?;
-        let mut watch = if held_out > 0 { Some(Part::new(table, target, watched)?) } else { None };
+        let start = kept.iter().map(|&row| target[row]).sum::<f64>() / kept.len() as f64;
+        let part =
+            |rows: &[usize]| (table.take(rows), rows.iter().map(|&row| target[row] - start).collect::<Vec<f64>>());
+        let (kept, mut residual) = part(kept);
+        let (watched, mut watched_residual) = part(watched);
 
-        let start = fit.residual.iter().sum::<f64>() / kept.len() as f64;
+        let ranked = Ranked::new(&kept);
+        let limits = Limits { depth: parameters.depth, min_samples_split: parameters.min_samples_split };
+        let mut stream = Stream::new(parameters.seed);
+        let mut steps = vec![0.0; residual.len()];
         let mut boosting = Self { start, learning_rate: parameters.learning_rate, trees: Vec::new(), features };
-        fit.add(start, &vec![1.0; kept.len()]);
-        if let Some(watch) = &mut watch {
-            watch.add(start, &vec![1.0; watched.len()]);
-        }
         let mut best = (f64::INFINITY, 0);
         for stage in 0..parameters.stages {
             progress.report("Boosting", u64::from(stage), u64::from(parameters.stages));
-            let tree = Tree::fit(
-                &fit.matrix,
-                &fit.residual,
-                DecisionTreeRegressorParameters {
-                    // smartcore counts the levels of nodes, scikit-learn those of splits.
-                    max_depth: Some(parameters.depth.saturating_add(1)),
-                    min_samples_leaf: 1,
-                    min_samples_split: parameters.min_samples_split,
-                    seed: Some(parameters.seed.wrapping_add(u64::from(stage))),
-                },
-            )?;
-            fit.add(parameters.learning_rate, &tree.predict(&fit.matrix)?);
-            if let Some(watch) = &mut watch {
-                watch.add(parameters.learning_rate, &tree.predict(&watch.matrix)?);
-                let error: f64 = watch.residual.iter().map(|r| r * r).sum();
-                if error < best.0 {
-                    best = (error, boosting.trees.len() + 1);
-                }
+            let tree = RegressionTree::fit(&ranked, &residual, limits, &mut stream, &mut steps);
+            for (residual, step) in residual.iter_mut().zip(&steps) {
+                *residual -= parameters.learning_rate * step;
+            }
+            for (row, residual) in watched_residual.iter_mut().enumerate() {
+                *residual -= parameters.learning_rate * tree.predict(watched.row(row));
             }
             boosting.trees.push(tree);
-            if watch.is_some() && boosting.trees.len() >= best.1 + parameters.early_stopping as usize {
-                break;
+            if held_out > 0 {
+                let error: f64 = watched_residual.iter().map(|r| r * r).sum();
+                if error < best.0 {
+                    best = (error, boosting.trees.len());
+                }
+                if boosting.trees.len() >= best.1 + parameters.early_stopping as usize {
+                    break;
+                }
             }
         }
-        if watch.is_some() {
+        if held_out > 0 {
             boosting.trees.truncate(best.1);
         }
         progress.report("Boosting", u64::from(parameters.stages), u64::from(parameters.stages));
@@ -104,30 +100,17 @@ impl Boosting {
     /// Another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features)?;
-        let mut sums = vec![self.start; table.rows()];
-        if sums.is_empty() {
-            return Ok(sums);
-        }
-        let matrix = table.matrix()?;
-        for tree in &self.trees {
-            for (sum, step) in sums.iter_mut().zip(tree.predict(&matrix)?) {
-                *sum += self.learning_rate * step;
-            }
-        }
-        Ok(sums)
+        let step = |row| self.trees.iter().map(|tree| self.learning_rate * tree.predict(row)).sum::<f64>();
+        Ok((0..table.rows()).map(|row| self.start + step(table.row(row))).collect())
     }
 
-    /// Impurity importance of each feature, averaged over the trees, summing to 1.
+    /// Impurity importance of each feature: the share of the squared error that its splits removed, summing to 1.
     ///
     /// # Errors
-    /// What smartcore says.
+    /// None; the other models have some.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         let mut sums = vec![0.0; self.features];
-        for tree in &self.trees {
-            for (sum, share) in sums.iter_mut().zip(tree.compute_feature_importances(false)?) {
-                *sum += share;
-            }
-        }
+        self.trees.iter().for_each(|tree| tree.add_improvements(&mut sums));
         Ok(normalised(sums))
     }
 
@@ -144,30 +127,13 @@ impl Parameters {
         if self.stages == 0 {
             return error("stages", self.stages.to_string(), "at least 1");
         }
-        if self.depth == 0 {
-            return error("depth", self.depth.to_string(), "at least 1");
+        if !(1..=DEEPEST).contains(&self.depth) {
+            return error("depth", self.depth.to_string(), "1 to 64");
         }
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
             return error("learning rate", self.learning_rate.to_string(), "above 0 and at most 1");
         }
         Ok(())
-    }
-}
-
-struct Part {
-    matrix: DenseMatrix<f64>,
-    residual: Vec<f64>,
-}
-
-impl Part {
-    fn new(table: &Table, target: &[f64], rows: &[usize]) -> Result<Self, LearnError> {
-        Ok(Self { matrix: table.take(rows).matrix()?, residual: rows.iter().map(|&row| target[row]).collect() })
-    }
-
-    fn add(&mut self, share: f64, steps: &[f64]) {
-        for (residual, step) in self.residual.iter_mut().zip(steps) {
-            *residual -= share * step;
-        }
     }
 }
 

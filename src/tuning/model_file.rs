@@ -66,12 +66,21 @@ pub enum ModelFileError {
         /// Its version.
         found: u32,
     },
+    /// Parameters with which a training would not end.
+    #[error(
+        "the model file asks for more than {} trees or stages, or trees deeper than {}",
+        Parameters::MOST_TREES,
+        Parameters::DEEPEST
+    )]
+    Parameters,
     /// A training row that no measurement can be.
-    #[error("training row {row} of the model file has a busbw of {busbw}, which is no measurement")]
+    #[error("training row {row} of the model file is no measurement: {workload}, {busbw} GB/s")]
     Row {
         /// Index of the row, from 0.
         row: usize,
-        /// What stands there.
+        /// Collective, scale and size that stand there.
+        workload: String,
+        /// busbw that stands there.
         busbw: f64,
     },
 }
@@ -121,12 +130,16 @@ impl ModelFile {
             return Err(ModelFileError::Version { found: head.version });
         }
         let file: Self = serde_json::from_str(text).map_err(syntax)?;
-        let is_measurement =
-            |p: &Point| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0 && p.workload.size_bytes > 0 && p.repeats > 0;
-        match file.points.iter().chain(&file.defaults).enumerate().find(|(_, p)| !is_measurement(p)) {
-            Some((row, point)) => Err(ModelFileError::Row { row, busbw: point.busbw_gbps }),
-            None => Ok(file),
+        if !file.parameters.end() {
+            return Err(ModelFileError::Parameters);
         }
+        let rows = file.points.iter().chain(&file.defaults);
+        if let Some((row, point)) = rows.enumerate().find(|(_, point)| !is_measurement(point)) {
+            let Workload { collective, scale, size_bytes } = point.workload;
+            let workload = format!("{collective} of {size_bytes} bytes on {scale}");
+            return Err(ModelFileError::Row { row, workload, busbw: point.busbw_gbps });
+        }
+        Ok(file)
     }
 
     /// The training rows as rows of a sweep, so that they can be aggregated with others.
@@ -147,6 +160,12 @@ impl ModelFile {
             },
         )
     }
+}
+
+fn is_measurement(point: &Point) -> bool {
+    let Workload { scale, size_bytes, .. } = point.workload;
+    let busbw = point.busbw_gbps;
+    scale.nodes > 0 && scale.ranks > 0 && size_bytes > 0 && point.repeats > 0 && busbw.is_finite() && busbw > 0.0
 }
 
 const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];
@@ -176,7 +195,10 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
         }
     }
     let bytes = model.predict(&asks)?.into_iter().flat_map(|busbw| busbw.unwrap_or(-1.0).to_bits().to_le_bytes());
-    let hash =
-        bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3));
-    Ok(format!("{hash:016x}"))
+    Ok(format!("{:016x}", fnv1a(bytes)))
+}
+
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo).
+pub fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }

@@ -73,6 +73,18 @@ pub struct SearchLimits {
 }
 
 impl Parameters {
+    /// The most trees of a forest, and the most stages of boosting: more only take time.
+    pub const MOST_TREES: u32 = 10_000;
+
+    /// The deepest boosted tree.
+    pub const DEEPEST: u16 = boosting::DEEPEST;
+
+    /// Whether no number is so large that a training would not end.
+    #[must_use]
+    pub const fn end(&self) -> bool {
+        self.trees <= Self::MOST_TREES && self.stages <= Self::MOST_TREES && self.depth <= Self::DEEPEST
+    }
+
     /// Those of boosting: the seed's, with scikit-learn's `min_samples_split=5` as it was published.
     #[must_use]
     pub fn boosting(&self) -> boosting::Parameters {

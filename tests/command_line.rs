@@ -1,0 +1,423 @@
+//! What `collectune train` and `collectune predict` say and write, and how they end.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use collectune::{collective::Collective, tuning::simulate::Simulation};
+use serde_json::Value;
+
+/// A folder of one test, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}_{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        std::fs::write(self.0.join(name), content).unwrap();
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn collectune(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+}
+
+#[track_caller]
+fn json(arguments: &[&str]) -> Value {
+    let output = collectune(arguments);
+    succeeded(&output);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn real(name: &str) -> Option<String> {
+    let shared = std::env::var_os("COLLECTUNE_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let path = shared.join("tuning").join(name);
+    if !path.exists() {
+        eprintln!("SKIPPED: {} is not there", path.display());
+        return None;
+    }
+    Some(path.display().to_string())
+}
+
+fn simulation() -> Simulation {
+    Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: vec![1, 2],
+        sizes: (12..22).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4, 8, 16],
+        repeats: 2,
+        seed: 5,
+    }
+}
+
+/// Few trees: these tests are about words and shapes, not about accuracy.
+const QUICK: [&str; 2] = ["--trees", "10"];
+
+#[test]
+fn training_counts_rows_and_scores_everybody() {
+    let folder = Folder::new("scores");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let report = json(&[&["train", &sweep, "--json", "--importances"], &QUICK[..]].concat());
+    assert_eq!(report["rows"], simulation().rows());
+    assert_eq!(report["default_rows"], 2 * 2 * 10);
+    assert_eq!((&report["left_out"], &report["problems"]), (&Value::from(0), &Value::from(Vec::<Value>::new())));
+    assert_eq!(
+        (&report["preset"], &report["seed"], &report["target"]),
+        (&"default".into(), &42.into(), &"time".into())
+    );
+    assert_eq!(report["parameters"]["trees"], 10);
+    for scheme in ["by_size", "by_configuration"] {
+        let scores = &report["evaluation"][scheme];
+        for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct", "coverage_90_pct"] {
+            assert!(scores[key].is_f64(), "{scheme}.{key}: {}", scores[key]);
+        }
+        for baseline in ["log_linear_interpolation", "nearest_size", "best_single_configuration"] {
+            let baseline = scores["baselines"][baseline].as_object().unwrap();
+            let keys: Vec<&str> = baseline.keys().map(String::as_str).collect();
+            assert_eq!(keys.len(), 5);
+            for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct"] {
+                assert!(baseline[key].is_f64() || baseline[key].is_null());
+            }
+        }
+    }
+    let baselines = &report["evaluation"]["by_size"]["baselines"];
+    assert!(baselines["log_linear_interpolation"]["mape_pct"].is_f64());
+    assert!(baselines["nearest_size"]["mape_pct"].is_null());
+    assert!(baselines["nearest_size"]["regret_mean_pct"].is_f64());
+    assert_eq!(report["groups"].as_array().unwrap().len(), 2);
+    assert_eq!(report["groups"][0]["collective"], "all_reduce");
+    assert_eq!(report["groups"][1]["num_gpus"], 16);
+    assert_eq!(report["groups"][1]["pairs"][0]["nchannels"], serde_json::json!([1, 4, 8, 16]));
+    assert_eq!(report["files"][0]["rows"], simulation().rows());
+    let importances = report["importances"].as_array().unwrap();
+    let impurities: f64 = importances.iter().map(|i| i["impurity"].as_f64().unwrap()).sum();
+    assert!((impurities - 1.0).abs() < 1e-9);
+    assert!(importances.iter().all(|i| i["feature"].is_string() && i["permutation_pct"].is_f64()));
+}
+
+#[test]
+fn the_random_split_is_over_rows_without_those_of_the_default() {
+    let folder = Folder::new("split");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let arguments = ["train", &sweep, "--json", "--preset", "seed", "--stages", "30", "--target", "printed"];
+    let split = |more: &[&str]| json(&[&arguments, more].concat())["random_split"].clone();
+    let rows = simulation().rows() - 40;
+    let held_out = (rows as f64 * 0.2).ceil() as u64;
+    let published = split(&[]);
+    assert_eq!((&published["share"], &published["seed"]), (&0.2.into(), &42.into()));
+    assert_eq!(published["test"]["rows"], held_out);
+    assert_eq!(published["train"]["rows"], rows - held_out);
+    assert!(published["train"]["r2"].as_f64() > published["test"]["r2"].as_f64());
+    assert!(published["test"]["mae_gbps"].is_f64());
+    assert_eq!(split(&[]), published);
+    assert_ne!(split(&["--seed", "7"])["test"]["r2"], published["test"]["r2"]);
+    assert_eq!(split(&["--test-split", "0.5"])["test"]["rows"], rows / 2);
+    assert!(split(&["--test-split", "0"]).is_null());
+}
+
+#[test]
+fn people_get_tables_and_no_progress_in_a_pipe() {
+    let folder = Folder::new("people");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let output = collectune(&[&["train", &sweep], &QUICK[..]].concat());
+    succeeded(&output);
+    let text = stdout(&output);
+    for part in ["all_reduce on 2 nodes, 16 ranks: 10 sizes", "Unseen sizes", "Unseen configurations", "Random split"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let scores: Vec<&str> = text.lines().filter(|line| line.starts_with("model ")).collect();
+    assert_eq!(scores.len(), 2);
+    assert!(!stderr(&output).contains('\r') && !stderr(&output).contains("Growing"), "{}", stderr(&output));
+}
+
+#[test]
+fn bad_rows_are_left_out_and_listed() {
+    let folder = Folder::new("bad_rows");
+    let mut lines: Vec<String> = simulation().to_csv().lines().map(str::to_owned).collect();
+    let data_lines = lines.len() - 1;
+    for (line, bad) in [(5, "RING,auto"), (9, "WHEEL,8")] {
+        let (algorithm, channels) = bad.split_once(',').unwrap();
+        let mut cells: Vec<&str> = lines[line].split(',').collect();
+        (cells[16], cells[18]) = (algorithm, channels);
+        lines[line] = cells.join(",");
+    }
+    lines.insert(20, "cut,off".to_owned());
+    let sweep = folder.write("sweep.csv", lines.join("\r\n"));
+    let output = collectune(&[&["train", &sweep, "--json"], &QUICK[..]].concat());
+    succeeded(&output);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["rows"], data_lines - 2);
+    assert_eq!(report["left_out"], 3);
+    let problems = report["problems"].as_array().unwrap();
+    let lines: Vec<u64> = problems.iter().map(|problem| problem["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [6, 10, 21]);
+    assert_eq!((&problems[0]["column"], &problems[0]["text"]), (&"nchannels".into(), &"auto".into()));
+    assert_eq!(problems[1]["column"], "algo");
+    assert!(
+        problems.iter().all(|p| p["expected"].as_str().unwrap().contains("left out") && p["file"] == sweep.as_str())
+    );
+    let told = stderr(&output);
+    assert!(told.contains("line 6, column nchannels: \"auto\" is not a whole number; the row was left out"), "{told}");
+}
+
+#[test]
+fn many_bad_rows_are_counted() {
+    let folder = Folder::new("many_bad_rows");
+    let bad = "broken\n".repeat(40);
+    let sweep = folder.write("sweep.csv", simulation().to_csv() + &bad);
+    let output = collectune(&[&["train", &sweep], &QUICK[..]].concat());
+    succeeded(&output);
+    assert_eq!(stderr(&output).lines().filter(|line| line.starts_with("warning")).count(), 6);
+    assert!(stderr(&output).contains("35 lines more left out"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_saved_model_answers_as_the_sweep_does() {
+    let folder = Folder::new("saved");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let model = folder.path("model.json");
+    for preset in ["default", "seed", "forest", "extra-trees"] {
+        let learning = ["--preset", preset, "--trees", "10", "--stages", "20", "--seed", "3"];
+        succeeded(&collectune(&[&["train", &sweep, "--save", &model, "--test-split", "0"], &learning[..]].concat()));
+        let question = ["--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
+        let from_sweep = json(&[&["predict", &sweep], &question[..], &learning[..]].concat());
+        let output = collectune(&[&["predict", "--model", &model], &question[..]].concat());
+        succeeded(&output);
+        assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), from_sweep, "{preset}");
+        assert!(!stderr(&output).contains("differently"), "{}", stderr(&output));
+    }
+    let text = std::fs::read_to_string(&model).unwrap();
+    let mut file: Value = serde_json::from_str(&text).unwrap();
+    let busbw = &mut file["points"][3]["busbw_gbps"];
+    *busbw = (busbw.as_f64().unwrap() * 1.5).into();
+    let changed = folder.write("changed.json", file.to_string());
+    let output =
+        collectune(&["predict", "--model", &changed, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"]);
+    succeeded(&output);
+    assert!(
+        stderr(&output).contains("note: The model of the opened file predicts differently here"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn answers_have_the_columns_of_a_sweep() {
+    let folder = Folder::new("answers");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let question = ["predict", &sweep, "--collective", "AllReduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let ask = |more: &[&str]| json(&[&question[..], &QUICK, more].concat());
+    let all = ask(&[]);
+    let sizes: Vec<u64> = all.as_array().unwrap().iter().map(|r| r["size_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, simulation().sizes);
+    for answer in all.as_array().unwrap() {
+        assert_eq!(
+            (&answer["collective"], &answer["num_nodes"], &answer["num_gpus"]),
+            (&"all_reduce".into(), &2.into(), &16.into())
+        );
+        assert!(answer["algo"].is_string() && answer["proto"].is_string() && answer["nchannels"].is_u64());
+        let [low, high] = [0, 1].map(|end| answer["interval_90"][end].as_f64().unwrap());
+        let predicted = answer["predicted_busbw"].as_f64().unwrap();
+        assert!(low <= predicted && predicted <= high);
+        let gain = (predicted / answer["default_busbw"].as_f64().unwrap() - 1.0) * 100.0;
+        assert!((gain - answer["gain_pct"].as_f64().unwrap()).abs() < 1e-9);
+        assert!(answer["measured_best"].is_f64());
+        assert!(answer["nchannels"].as_u64() <= Some(16));
+    }
+    let between = ask(&["--size", "1.5M"]);
+    assert_eq!((between.as_array().unwrap().len(), &between[0]["size_bytes"]), (1, &(3 << 19).into()));
+    assert_ne!(between[0]["support"], "measured");
+    assert!(
+        between[0]["measured_best"].is_null()
+            && between[0]["default_busbw"].is_null()
+            && between[0]["gain_pct"].is_null()
+    );
+    let several = ask(&["--sizes", "64K,4K,1M"]);
+    let sizes: Vec<u64> = several.as_array().unwrap().iter().map(|r| r["size_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [4096, 65536, 1 << 20]);
+}
+
+#[test]
+fn the_search_stays_where_it_is_allowed() {
+    let folder = Folder::new("limits");
+    let ring_only: String = {
+        let csv = simulation().to_csv();
+        csv.lines().filter(|line| !line.contains(",TREE,")).flat_map(|line| [line, "\n"]).collect()
+    };
+    let sweep = folder.write("sweep.csv", ring_only);
+    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let ask = |more: &[&str]| json(&[&question[..], &QUICK, &["--preset", "extra-trees"], more].concat());
+    for answer in ask(&["--protocols", "Simple", "--max-channels", "6"]).as_array().unwrap() {
+        assert_eq!((&answer["algo"], &answer["proto"]), (&"RING".into(), &"SIMPLE".into()));
+        assert!(answer["nchannels"].as_u64() <= Some(6));
+    }
+    assert!(ask(&[]).as_array().unwrap().iter().all(|answer| answer["algo"] == "RING"));
+    for answer in ask(&["--algorithms", "tree", "--protocols", "ll,LL128"]).as_array().unwrap() {
+        assert_eq!((&answer["algo"], &answer["support"]), (&"TREE".into(), &"extrapolated".into()));
+    }
+    assert!(ask(&["--algorithms", "nvls"]).as_array().unwrap().iter().all(|answer| answer["algo"].is_null()));
+}
+
+#[test]
+fn the_exhaustive_search_never_promises_less() {
+    let folder = Folder::new("exhaustive");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16", "--json"];
+    let [coarse, all] = [&[][..], &["--exhaustive"]].map(|more| json(&[&question[..], &QUICK, more].concat()));
+    for (coarse, all) in coarse.as_array().unwrap().iter().zip(all.as_array().unwrap()) {
+        if coarse["source"] == "model" {
+            assert!(all["predicted_busbw"].as_f64() >= coarse["predicted_busbw"].as_f64());
+        }
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let folder = Folder::new("unmeasured");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let ask = |more: &[&str]| collectune(&[&["predict", &sweep, "--trees", "10"], more].concat());
+    let output = ask(&["--collective", "broadcast", "--nodes", "2", "--ranks", "16"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("broadcast was not measured"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("all_reduce on 1 node, 8 ranks; all_reduce on 2 nodes, 16 ranks"));
+    let output = ask(&["--collective", "all_reduce", "--nodes", "4", "--ranks", "32"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("--size"), "{}", stderr(&output));
+    let output = ask(&["--collective", "all_reduce", "--nodes", "4", "--ranks", "32", "--size", "1M", "--json"]);
+    succeeded(&output);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer[0]["support"], "extrapolated");
+    assert!(answer[0]["predicted_busbw"].as_f64() > Some(0.0));
+    assert!(stderr(&output).contains("extrapolated from the nearest scales"), "{}", stderr(&output));
+}
+
+#[test]
+fn sweeps_come_packed_and_through_a_pipe() {
+    let folder = Folder::new("packed");
+    let csv = simulation().to_csv();
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(csv.as_bytes()).unwrap();
+    let packed = folder.write("sweep.csv.gz", packer.finish().unwrap());
+    assert_eq!(json(&[&["train", &packed, "--json"], &QUICK[..]].concat())["rows"], simulation().rows());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_collectune"))
+        .args(["train", "-", "--json", "--trees", "10"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(csv.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["rows"], simulation().rows());
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused() {
+    let folder = Folder::new("refused");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let binary = folder.write("sweep.xlsx", b"PK\x03\x04");
+    let empty = folder.write("empty.csv", "");
+    let foreign = folder.write("foreign.csv", "a,b\n1,2\n3,4\n");
+    for path in [&binary, &empty, &foreign, &folder.path("absent.csv"), &folder.path("")] {
+        let output = collectune(&["train", path]);
+        assert_eq!(output.status.code(), Some(1), "{path}");
+        assert!(stderr(&output).starts_with("error: ") && output.stdout.is_empty(), "{}", stderr(&output));
+    }
+    let output = collectune(&[&["train", &sweep, &binary, "--json"], &QUICK[..]].concat());
+    succeeded(&output);
+    assert!(stderr(&output).contains("sweep.xlsx is a zip archive"), "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["files"][1]["refused"].as_str().unwrap().contains("zip archive"));
+    assert!(report["files"][0]["refused"].is_null());
+}
+
+#[test]
+fn wrong_arguments_are_usage_errors() {
+    let workload = ["--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+    for arguments in [
+        &[][..],
+        &["train"],
+        &["teach", "sweep.csv"],
+        &["train", "sweep.csv", "--preset", "best"],
+        &["train", "sweep.csv", "--test-split", "1"],
+        &["train", "sweep.csv", "--stages", "0"],
+        &["train", "sweep.csv", "--depth", "-1"],
+        &["train", "sweep.csv", "--learning-rate", "2"],
+        &["train", "sweep.csv", "--learning-rate", "NaN"],
+        &["predict", "sweep.csv"],
+        &[&["predict"], &workload[..]].concat(),
+        &[&["predict", "sweep.csv", "--model", "model.json"], &workload[..]].concat(),
+        &[&["predict", "sweep.csv", "--size", "16M", "--sizes", "1M"], &workload[..]].concat(),
+        &[&["predict", "sweep.csv", "--size", "big"], &workload[..]].concat(),
+        &[&["predict", "sweep.csv", "--size", "0"], &workload[..]].concat(),
+        &[&["predict", "sweep.csv", "--algorithms", "wheel"], &workload[..]].concat(),
+        &["predict", "sweep.csv", "--collective", "all_redoce", "--nodes", "2", "--ranks", "16"],
+        &["predict", "sweep.csv", "--collective", "all_reduce", "--nodes", "0", "--ranks", "16"],
+    ] {
+        let output = collectune(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(output.stdout.is_empty());
+    }
+    for arguments in [&["--help"][..], &["train", "--help"], &["predict", "--help"], &["--version"]] {
+        succeeded(&collectune(arguments));
+    }
+}
+
+#[test]
+fn real_sweeps_are_answered_with_what_ran_in_them() {
+    for (name, rows, defaults, collective, nodes) in [
+        ("all_gather_2n.csv", 1458, 0, "all_gather", 2),
+        ("all_reduce_1n.csv", 1674, 54, "all_reduce", 1),
+        ("all_reduce_2n_median.csv", 990, 18, "all_reduce", 2),
+        ("all_reduce_3n_median.csv", 990, 18, "all_reduce", 3),
+        ("broadcast_1n.csv", 1080, 0, "broadcast", 1),
+        ("broadcast_2n.csv", 1458, 0, "broadcast", 2),
+    ] {
+        let Some(path) = real(name) else { return };
+        let report = json(&["train", &path, "--json", "--test-split", "0"]);
+        assert_eq!((&report["rows"], &report["default_rows"]), (&rows.into(), &defaults.into()), "{name}");
+        let group = &report["groups"][0];
+        let pairs: Vec<(&Value, &Value)> =
+            group["pairs"].as_array().unwrap().iter().map(|pair| (&pair["algo"], &pair["proto"])).collect();
+        let (nodes, ranks) = (nodes.to_string(), (nodes * 8).to_string());
+        let question = ["predict", &path, "--collective", collective, "--nodes", &nodes, "--ranks", &ranks, "--json"];
+        let answers = json(&question);
+        assert_eq!(answers.as_array().unwrap().len(), group["sizes_bytes"].as_array().unwrap().len());
+        for answer in answers.as_array().unwrap() {
+            assert!(pairs.contains(&(&answer["algo"], &answer["proto"])), "{name}: {answer}");
+        }
+    }
+}

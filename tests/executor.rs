@@ -1,0 +1,493 @@
+//! The page's conversation with its workers, natively.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use collectune::{
+    collective::{Algorithm, Collective, Protocol, Scale, Workload},
+    intake::Outcome,
+    progress::Silent,
+    tuning::{
+        aggregate::Target,
+        parameters::{Parameters, Preset, SearchLimits},
+        result::{Importance, Recommendation, View},
+        simulate::Simulation,
+    },
+    worker::{
+        executor::{ExecuteError, Executor, Source},
+        protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
+    },
+};
+use proptest::prelude::*;
+
+/// A page that talks to one worker.
+#[derive(Default)]
+struct Page {
+    worker: Executor,
+}
+
+type Answer<T> = Result<T, ExecuteError>;
+
+impl Page {
+    fn ask(&mut self, request: Request) -> Answer<Response> {
+        self.worker.execute(request, Vec::new(), &mut Silent)
+    }
+
+    fn load(&mut self, files: &[(&str, &[u8])]) -> Loaded {
+        let sources = files.iter().map(|(_, bytes)| {
+            let content = std::io::Cursor::new(bytes.to_vec());
+            Source { content: Box::new(content), size_bytes: bytes.len() as u64 }
+        });
+        let names = (0..).zip(files);
+        let names = names.map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
+        let request = Request::Load { files: names, target: Target::Time };
+        match self.worker.execute(request, sources.collect(), &mut Silent) {
+            Ok(Response::Loaded(loaded)) => loaded,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn train(&mut self, parameters: &Parameters) -> Answer<Trained> {
+        match self.ask(Request::Train { parameters: parameters.clone() })? {
+            Response::Trained(trained) => Ok(trained),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Folds are computed by two other workers, the second one's come first.
+    fn validate(&mut self, trained: &Trained, parameters: &Parameters) -> Answer<Validated> {
+        let all: Vec<u32> = (0..trained.folds.len() as u32).collect();
+        let (first, second) = all.split_at(all.len() / 3);
+        let mut folds = Vec::new();
+        for part in [second, first] {
+            let (training, parameters) = (trained.training.clone(), parameters.clone());
+            match Self::default().ask(Request::Folds { training, parameters, folds: part.to_vec() })? {
+                Response::FoldsDone(done) => folds.push(done),
+                other => panic!("{other:?}"),
+            }
+        }
+        match self.ask(Request::Validate { folds })? {
+            Response::Validated(validated) => Ok(validated),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn view(&mut self, workload: Workload) -> Answer<View> {
+        match self.ask(Request::View { workload })? {
+            Response::View(view) => Ok(view),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn recommend(&mut self, workload: Workload, sizes: &[u64], search: SearchLimits) -> Answer<Vec<Recommendation>> {
+        let Workload { collective, scale, .. } = workload;
+        match self.ask(Request::Recommend { collective, scale, sizes: sizes.to_vec(), search })? {
+            Response::Recommended(recommendations) => Ok(recommendations),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn importances(&mut self) -> Answer<Vec<Importance>> {
+        match self.ask(Request::Importances)? {
+            Response::Importances(importances) => Ok(importances),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn save(&mut self) -> Answer<String> {
+        match self.ask(Request::SaveModel)? {
+            Response::ModelFile(text) => Ok(text),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn sweep() -> String {
+    Simulation {
+        collectives: vec![Collective::AllReduce, Collective::Broadcast],
+        nodes: vec![1, 2],
+        sizes: (12..21).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4, 8, 16],
+        repeats: 2,
+        seed: 9,
+    }
+    .to_csv()
+}
+
+fn quick(preset: Preset) -> Parameters {
+    Parameters { preset, trees: 8, stages: 12, ..Parameters::default() }
+}
+
+const PRESETS: [Preset; 4] = [Preset::Default, Preset::Seed, Preset::Forest, Preset::ExtraTrees];
+
+const ON_TWO_NODES: Workload =
+    Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 65_536 };
+
+/// The (algorithm, protocol) pairs that ran for each collective and scale.
+fn ran(loaded: &Loaded) -> BTreeSet<(Collective, Scale, Algorithm, Protocol)> {
+    let pairs =
+        loaded.groups.iter().flat_map(|g| g.pairs.iter().map(|p| (g.collective, g.scale, p.algorithm, p.protocol)));
+    pairs.collect()
+}
+
+#[track_caller]
+fn names_what_ran(loaded: &Loaded, answers: &[Recommendation]) {
+    let ran = ran(loaded);
+    for answer in answers {
+        for configuration in answer.configuration.into_iter().chain(answer.exhaustive.map(|(c, _)| c)) {
+            let Workload { collective, scale, .. } = answer.workload;
+            assert!(ran.contains(&(collective, scale, configuration.algorithm, configuration.protocol)), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_conversation_from_the_drop_to_the_saved_model_and_back() {
+    for preset in PRESETS {
+        let mut page = Page::default();
+        let loaded = page.load(&[("sweep.csv", sweep().as_bytes())]);
+        assert_eq!(loaded.groups.len(), 4);
+        assert_eq!(loaded.winners.len(), 4 * 9);
+        assert!(loaded.winners.iter().all(|w| w.configuration == w.measured_best.map(|best| best.configuration)));
+
+        let parameters = quick(preset);
+        let trained = page.train(&parameters).unwrap();
+        assert_eq!(trained.answer.len(), loaded.winners.len());
+        assert!(trained.answer.iter().all(|answer| answer.configuration.is_some() && answer.interval_90.is_none()));
+        names_what_ran(&loaded, &trained.answer);
+        assert_eq!(trained.folds.len(), 9 + 5);
+
+        let before = page.view(ON_TWO_NODES).unwrap();
+        assert!(before.predicted_over_measured.is_none());
+        let validated = page.validate(&trained, &parameters).unwrap();
+        assert!(validated.evaluation.by_size.model.regret_mean_pct.is_some());
+        assert!(validated.evaluation.by_configuration.coverage_90_pct.is_some());
+        assert!(validated.answer.iter().all(|answer| answer.interval_90.is_some()));
+        names_what_ran(&loaded, &validated.answer);
+
+        let view = page.view(ON_TWO_NODES).unwrap();
+        assert!(view.predicted_over_measured.is_some());
+        assert_eq!(Some(&view.recommendation), validated.answer.iter().find(|answer| answer.workload == ON_TWO_NODES));
+
+        let answers = page.recommend(ON_TWO_NODES, &[5000, 65_536, 1 << 24], SearchLimits::default()).unwrap();
+        assert_eq!(answers.len(), 3);
+        names_what_ran(&loaded, &answers);
+        assert_eq!(answers[1], view.recommendation);
+
+        let importances = page.importances().unwrap();
+        let impurities: f64 = importances.iter().filter_map(|importance| importance.impurity).sum();
+        assert!((impurities - 1.0).abs() < 1e-9, "{preset:?}");
+
+        let file = page.save().unwrap();
+        let mut elsewhere = Page::default();
+        let reloaded = elsewhere.load(&[("model.json", file.as_bytes())]);
+        assert_eq!(reloaded.parameters.as_ref(), Some(&parameters));
+        assert_eq!(reloaded.groups, loaded.groups);
+        let again = elsewhere.train(&parameters).unwrap();
+        assert_eq!(again.notes, Vec::<String>::new(), "{preset:?}");
+        assert_eq!(again.answer, trained.answer, "{preset:?}");
+        assert_eq!(elsewhere.validate(&again, &parameters).unwrap(), validated, "{preset:?}");
+    }
+}
+
+#[test]
+fn the_order_of_the_folds_does_not_matter() {
+    let mut page = Page::default();
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    let parameters = quick(Preset::ExtraTrees);
+    let trained = page.train(&parameters).unwrap();
+    let in_parts = page.validate(&trained, &parameters).unwrap();
+    let all = (0..trained.folds.len() as u32).collect();
+    let request = Request::Folds { training: trained.training, parameters, folds: all };
+    let Ok(Response::FoldsDone(folds)) = Page::default().ask(request) else { panic!("no folds") };
+    let Ok(Response::Validated(at_once)) = page.ask(Request::Validate { folds: vec![folds] }) else {
+        panic!("not validated")
+    };
+    assert_eq!(at_once, in_parts);
+}
+
+#[test]
+fn other_limits_keep_the_model() {
+    let mut page = Page::default();
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    let parameters = quick(Preset::Default);
+    let trained = page.train(&parameters).unwrap();
+    page.validate(&trained, &parameters).unwrap();
+    let search = SearchLimits { max_channels: Some(3), ..SearchLimits::default() };
+    let narrow = page.train(&Parameters { search, ..parameters }).unwrap();
+    assert!(narrow.answer.iter().all(|answer| answer.configuration.is_some_and(|c| c.channels <= 3)));
+    assert!(narrow.answer.iter().any(|answer| answer.interval_90.is_some()), "validation is kept");
+}
+
+#[test]
+fn requests_out_of_order_are_answered_in_words() {
+    let mut page = Page::default();
+    let parameters = quick(Preset::Default);
+    let nothing_measured = page.train(&parameters).map(|_| ()).unwrap_err().to_string();
+    assert!(nothing_measured.contains("drop a sweep first"), "{nothing_measured}");
+    let no_model = [
+        page.importances().map(|_| ()),
+        page.save().map(|_| ()),
+        page.ask(Request::Validate { folds: Vec::new() }).map(|_| ()),
+    ];
+    for error in no_model {
+        assert!(error.unwrap_err().to_string().contains("train one first"));
+    }
+    let request = Request::Folds { training: vec![255; 9], parameters, folds: vec![0] };
+    assert!(page.ask(request).unwrap_err().to_string().contains("reload"));
+    assert!(page.view(ON_TWO_NODES).unwrap().recommendation.configuration.is_none());
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    assert!(page.save().is_err());
+    let measured = page.view(ON_TWO_NODES).unwrap();
+    assert!(measured.recommendation.configuration.is_some(), "winners show before any model");
+}
+
+#[test]
+fn loading_forgets_what_was_there() {
+    let mut page = Page::default();
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    page.train(&quick(Preset::ExtraTrees)).unwrap();
+    let loaded = page.load(&[("empty.csv", b"")]);
+    assert!(matches!(loaded.files[0].outcome, Outcome::Refused(_)));
+    assert!(loaded.groups.is_empty() && loaded.winners.is_empty());
+    assert!(page.save().is_err());
+}
+
+#[test]
+fn a_changed_model_file_is_said_to_differ() {
+    let mut page = Page::default();
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    let parameters = quick(Preset::ExtraTrees);
+    page.train(&parameters).unwrap();
+    let mut file: serde_json::Value = serde_json::from_str(&page.save().unwrap()).unwrap();
+    file["points"][7]["busbw_gbps"] = 1.25.into();
+    page.load(&[("model.json", file.to_string().as_bytes())]);
+    let notes = page.train(&parameters).unwrap().notes;
+    assert!(notes[0].contains("predicts differently here"), "{notes:?}");
+}
+
+#[test]
+fn model_files_that_cannot_be_used_are_refused() {
+    let mut page = Page::default();
+    page.load(&[("sweep.csv", sweep().as_bytes())]);
+    page.train(&quick(Preset::ExtraTrees)).unwrap();
+    let text = page.save().unwrap();
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut file = file.clone();
+        change(&mut file);
+        file.to_string()
+    };
+    for (text, word) in [
+        (changed(&|file| file["version"] = 2.into()), "version 2"),
+        (changed(&|file| file["points"][3]["busbw_gbps"] = (-1.0).into()), "training row 3"),
+        (changed(&|file| file["points"][3]["workload"]["scale"]["nodes"] = 0.into()), "0 nodes"),
+        (changed(&|file| file["parameters"]["trees"] = u32::MAX.into()), "trees"),
+        (changed(&|file| file["points"] = "none".into()), "line 1"),
+        (text[..text.len() / 2].to_owned(), "JSON"),
+    ] {
+        let loaded = Page::default().load(&[("model.json", text.as_bytes())]);
+        match &loaded.files[0].outcome {
+            Outcome::Refused(why) => assert!(why.contains(word), "{why}"),
+            other => panic!("{word}: {other:?}"),
+        }
+        assert!(loaded.groups.is_empty());
+    }
+}
+
+#[test]
+fn real_sweeps_are_answered_with_what_ran_in_them() {
+    let shared = std::env::var_os("COLLECTUNE_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let names = [
+        "all_gather_2n.csv",
+        "all_reduce_1n.csv",
+        "all_reduce_2n_median.csv",
+        "all_reduce_3n_median.csv",
+        "broadcast_1n.csv",
+        "broadcast_2n.csv",
+    ];
+    let mut files = Vec::new();
+    for name in names {
+        let path = shared.join("tuning").join(name);
+        let Ok(bytes) = std::fs::read(&path) else {
+            eprintln!("SKIPPED: {} is not there", path.display());
+            return;
+        };
+        files.push((name, bytes));
+    }
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+    for preset in PRESETS {
+        let mut page = Page::default();
+        let loaded = page.load(&files);
+        assert_eq!(loaded.groups.len(), 6);
+        let trained = page.train(&quick(preset)).unwrap();
+        assert_eq!(trained.answer.len(), 6 * 18);
+        assert!(trained.answer.iter().all(|answer| answer.configuration.is_some()));
+        names_what_ran(&loaded, &trained.answer);
+    }
+}
+
+/// One line of a sweep: collective, nodes, log2 of the size, algorithm, protocol, channels, time in µs, asked for.
+type Line = (usize, u32, u32, usize, usize, usize, usize, bool);
+
+fn csv(lines: &[Line]) -> String {
+    let mut text =
+        "collective,num_nodes,num_gpus,size_bytes,time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels,\
+                    requested_algo,requested_proto,requested_nchannels,substituted,measured_algo_raw,nchannels_source\n"
+            .to_owned();
+    for &(collective, nodes, size, algorithm, protocol, channels, time, asked) in lines {
+        let collective = [Collective::AllReduce, Collective::AllGather, Collective::AllToAll][collective];
+        let (ranks, size) = (nodes * 8, 1_u64 << size);
+        let algorithm = ["RING", "TREE", "Direct", "N/A", "RING*"][algorithm];
+        let protocol = ["LL", "LL128", "SIMPLE", "N/A"][protocol];
+        let channels = [1, 2, 8, 48, 0, -88, 1024][channels];
+        let time = [10.0, 10.0, 25.5, 3000.25][time];
+        let algbw = size as f64 / time / 1000.0;
+        let busbw = algbw * collective.busbw_factor(ranks);
+        let requested = if asked { format!("{algorithm},{protocol},{channels}") } else { ",,".to_owned() };
+        text += &format!(
+            "{collective}_perf,{nodes},{ranks},{size},{time},{algbw:.2},{busbw:.2},0,{algorithm},{protocol},{channels},\
+             {requested},0,{algorithm},plan\n"
+        );
+    }
+    text
+}
+
+/// Every request of a conversation; errors in words are answers, too.
+fn converse(text: &str, preset: Preset, search: &SearchLimits) {
+    let mut page = Page::default();
+    let loaded = page.load(&[("sweep.csv", text.as_bytes())]);
+    let parameters = Parameters { preset, trees: 2, stages: 3, search: search.clone(), ..Parameters::default() };
+    let workloads: Vec<Workload> = loaded.winners.iter().map(|winner| winner.workload).chain([ON_TWO_NODES]).collect();
+    let first = workloads[0];
+    let trained = page.train(&parameters);
+    for workload in &workloads {
+        let _ = page.view(*workload);
+    }
+    let _ = page.recommend(first, &[0, 1, 3000, u64::MAX], search.clone());
+    let _ = page.importances();
+    let _ = page.save();
+    let Ok(trained) = trained else { return };
+    if search.algorithms.is_empty() && search.protocols.is_empty() {
+        names_what_ran(&loaded, &trained.answer);
+    }
+    let validated = page.validate(&trained, &parameters).unwrap();
+    for answer in validated.answer.iter().chain(&trained.answer) {
+        let numbers = [answer.predicted_busbw_gbps, answer.gain_pct, answer.interval_90.map(|i| i.high_gbps)];
+        assert!(numbers.into_iter().flatten().all(f64::is_finite), "{answer:?}");
+    }
+    for workload in &workloads {
+        let _ = page.view(*workload);
+    }
+    let file = page.save().unwrap();
+    let reloaded = page.load(&[("model.json", file.as_bytes())]);
+    assert!(matches!(reloaded.files[0].outcome, Outcome::Loaded { .. }), "{:?}", reloaded.files);
+    let again = page.train(&parameters).unwrap();
+    assert_eq!(again.notes, Vec::<String>::new());
+    assert_eq!(again.answer, trained.answer);
+}
+
+fn limits() -> impl Strategy<Value = SearchLimits> {
+    let channels = prop::option::of(prop::sample::select(vec![0, 1, 9, 200, u32::MAX]));
+    let algorithms = prop::sample::subsequence(Algorithm::ALL, 0..=2);
+    let protocols = prop::sample::subsequence(Protocol::ALL, 0..=2);
+    (channels, algorithms, protocols, any::<bool>()).prop_map(|(max_channels, algorithms, protocols, exhaustive)| {
+        SearchLimits { max_channels, algorithms, protocols, exhaustive }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_tiny_sweep_makes_a_conversation_panic(
+        lines in prop::collection::vec((0..3_usize, 1..3_u32, 8..12_u32, 0..5_usize, 0..4_usize, 0..7_usize, 0..4_usize, any::<bool>()), 1..30),
+        preset in prop::sample::select(&PRESETS[..]),
+        limits in prop_oneof![Just(SearchLimits::default()), limits()],
+    ) {
+        converse(&csv(&lines), preset, &limits);
+    }
+}
+
+/// Puts a number into the `place`-th number of a JSON value, counting on from the first after the last.
+fn put(value: &mut serde_json::Value, place: &mut usize, number: &serde_json::Value) {
+    match value {
+        serde_json::Value::Number(_) if *place == 0 => {
+            *value = number.clone();
+            *place = usize::MAX;
+        }
+        serde_json::Value::Number(_) => *place -= 1,
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| put(item, place, number)),
+        serde_json::Value::Object(fields) => fields.values_mut().for_each(|field| put(field, place, number)),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_model_file_makes_a_conversation_panic(
+        changes in prop::collection::vec((0..300_usize, 0..8_usize), 1..4),
+        preset in prop::sample::select(&PRESETS[..]),
+    ) {
+        let lines: Vec<Line> = (0..24).map(|i| (0, 1 + i % 2, 10 + i / 8, i as usize % 2, 2, i as usize % 4, 1, i % 5 > 0)).collect();
+        let mut page = Page::default();
+        page.load(&[("sweep.csv", csv(&lines).as_bytes())]);
+        let parameters = Parameters { preset, trees: 2, stages: 3, ..Parameters::default() };
+        page.train(&parameters).unwrap();
+        let mut file: serde_json::Value = serde_json::from_str(&page.save().unwrap()).unwrap();
+        for (mut place, number) in changes {
+            let numbers: [serde_json::Value; 8] = [
+                0.into(), 1.into(), u32::MAX.into(), u64::MAX.into(), 1e300.into(), 1e-300.into(), (-1).into(), 255.into(),
+            ];
+            put(&mut file, &mut place, &numbers[number]);
+        }
+        let loaded = page.load(&[("model.json", file.to_string().as_bytes())]);
+        let parameters = Parameters { trees: 2, stages: 3, depth: 6, ..loaded.parameters.unwrap_or(parameters) };
+        for winner in &loaded.winners {
+            let _ = page.view(winner.workload);
+        }
+        if let Ok(trained) = page.train(&parameters) {
+            let _ = page.validate(&trained, &parameters);
+            let _ = page.importances();
+            for winner in &loaded.winners {
+                let _ = page.view(winner.workload);
+            }
+        }
+    }
+}
+
+#[test]
+fn degenerate_sweeps_make_no_conversation_panic() {
+    let line = |size, algorithm, channels, time, asked| (0, 2, size, algorithm, 0, channels, time, asked);
+    let one_size: Vec<Line> = (0..4).map(|channels| line(16, 0, channels, 0, true)).collect();
+    let one_configuration: Vec<Line> = (10..20).map(|size| line(size, 0, 2, 2, true)).collect();
+    let one_channel: Vec<Line> =
+        (10..16).flat_map(|size| [0, 1].map(|algo| line(size, algo, 0, algo + 1, true))).collect();
+    let defaults: Vec<Line> = (10..16).map(|size| line(size, 0, 2, 1, false)).collect();
+    let zero_channels: Vec<Line> = (10..16).map(|size| (2, 1, size, 3, 3, 4, 1, true)).collect();
+    let wrapped: Vec<Line> = (10..16).map(|size| line(size, 0, 5, 1, true)).collect();
+    let unnamed: Vec<Line> = (10..16).flat_map(|size| [0, 1, 2].map(|c| (2, 2, size, 3, 3, c, c + 1, true))).collect();
+    let repeats: Vec<Line> = vec![line(16, 0, 2, 1, true); 5];
+    let kinds = [
+        one_size,
+        one_configuration,
+        one_channel,
+        defaults,
+        zero_channels,
+        wrapped,
+        unnamed,
+        repeats,
+        vec![line(16, 0, 2, 1, true)],
+    ];
+    for lines in kinds {
+        let loaded = Page::default().load(&[("sweep.csv", csv(&lines).as_bytes())]);
+        assert!(matches!(loaded.files[0].outcome, Outcome::Loaded { rows, .. } if rows == lines.len() as u64));
+        for preset in PRESETS {
+            converse(&csv(&lines), preset, &SearchLimits::default());
+        }
+    }
+}

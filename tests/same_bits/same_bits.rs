@@ -1,0 +1,60 @@
+//! Prints what each preset learns and answers, as hashes: `compare.sh` runs it natively and under node.
+
+use collectune::{
+    collective::Collective,
+    intake::{self, Content},
+    progress::Silent,
+    tuning::{
+        aggregate::{Target, aggregate},
+        export, model_file,
+        parameters::{Parameters, Preset},
+        simulate::Simulation,
+        study::Study,
+        validate,
+    },
+};
+
+fn main() {
+    let simulation = Simulation {
+        collectives: vec![Collective::AllReduce, Collective::AllGather],
+        nodes: vec![1, 2, 3],
+        sizes: (12..24).map(|log2| 1 << log2).chain([368_640, 8_388_480]).collect(),
+        channels: vec![1, 2, 4, 8, 16, 24, 32],
+        repeats: 2,
+        seed: 11,
+    };
+    let csv = simulation.to_csv();
+    say(&format!("sweep {:016x}", fingerprint(&csv)));
+    let (_, content) = intake::open(csv.as_bytes(), "simulated.csv", csv.len() as u64, 0, None, &mut Silent);
+    let Content::Rows(rows) = content else { panic!("a simulated sweep opens") };
+    let sweep = aggregate(&rows, Target::Time).sweep;
+    for preset in [Preset::Default, Preset::Seed, Preset::Forest, Preset::ExtraTrees] {
+        let parameters = Parameters { preset, trees: 60, stages: 60, early_stopping: 20, ..Parameters::default() };
+        let folds: Vec<_> = validate::all_folds(&sweep.points)
+            .into_iter()
+            .map(|(scheme, fold)| {
+                validate::predict_fold(&sweep.points, &parameters, scheme, fold, &mut Silent).expect("points to fit")
+            })
+            .collect();
+        let mut study = Study::new(sweep.clone(), Target::Time);
+        study.train(parameters, &mut Silent).expect("points to fit");
+        let (evaluation, answer) = study.validate(&folds, &mut Silent).expect("a model");
+        let answer = fingerprint(&format!("{evaluation:?}{}", export::json(answer)));
+        let model = study.model_file().expect("a model").hash;
+        say(&format!("{preset:?}: model {model}, answer {answer:016x}"));
+    }
+}
+
+fn fingerprint(text: &str) -> u64 {
+    model_file::fnv1a(text.bytes())
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+#[cfg(target_arch = "wasm32")]
+fn say(line: &str) {
+    web_sys::console::log_1(&line.into());
+}

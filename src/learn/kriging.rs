@@ -75,21 +75,28 @@ enum Solution {
 }
 
 impl Kriging {
-    /// Fits the surface through `target` at `places`, around a trend that was fitted to them; no two places may be
-    /// the same.
+    /// Fits a surface through `target` at `places` around each of the trends, which were fitted to them; no two
+    /// places may be the same. The surfaces share the decompositions of the grid.
     ///
     /// # Errors
     /// Numbers that are not finite.
-    pub fn fit(places: &[[f64; 2]], target: &[f64], trend: Trend) -> Result<Self, LearnError> {
+    pub fn fit<const N: usize>(
+        places: &[[f64; 2]],
+        target: &[f64],
+        trends: [Trend; N],
+    ) -> Result<[Self; N], LearnError> {
         if let Some(row) = places.iter().flatten().chain(target).position(|v| !v.is_finite()) {
             return Err(LearnError::NotFinite { row: row / 2, feature: "a coordinate or the target".to_owned() });
         }
-        let residual: Vec<f64> = places.iter().zip(target).map(|(place, z)| z - trend.predict(*place)).collect();
-        let (lengths, solution) = match Grid::new(places, &residual) {
-            Some(grid) => grid.solve(),
-            None => solve_points(places, &residual),
-        };
-        Ok(Self { trend, lengths, solution })
+        let grid = Grid::new(places);
+        Ok(trends.map(|trend| {
+            let residual: Vec<f64> = places.iter().zip(target).map(|(place, z)| z - trend.predict(*place)).collect();
+            let (lengths, solution) = match &grid {
+                Some(grid) => grid.solve(&residual),
+                None => solve_points(places, &residual),
+            };
+            Self { trend, lengths, solution }
+        }))
     }
 
     /// The trend that the surface was fitted around.
@@ -141,16 +148,18 @@ fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
-/// A complete grid: every x with every y, once.
+/// A complete grid: every x with every y, once; and the eigendecompositions of its axes for each of [`LENGTHS`].
 struct Grid {
     xs: Vec<f64>,
     ys: Vec<f64>,
-    /// `xs.len() × ys.len()`.
-    heights: Vec<f64>,
+    eigen_xs: Vec<Eigen>,
+    eigen_ys: Vec<Eigen>,
+    /// Where each place stands in `xs.len() × ys.len()` heights.
+    cells: Vec<usize>,
 }
 
 impl Grid {
-    fn new(places: &[[f64; 2]], heights: &[f64]) -> Option<Self> {
+    fn new(places: &[[f64; 2]]) -> Option<Self> {
         let axis = |index: usize| {
             let mut values: Vec<f64> = places.iter().map(|place| place[index]).collect();
             values.sort_unstable_by(f64::total_cmp);
@@ -161,21 +170,28 @@ impl Grid {
         if xs.len() * ys.len() != places.len() || xs.len().max(ys.len()) > MOST_AXIS {
             return None;
         }
-        let mut grid = vec![None; places.len()];
-        for (place, height) in places.iter().zip(heights) {
-            let find = |values: &[f64], value: f64| values.binary_search_by(|v| v.total_cmp(&value)).ok();
-            grid[find(&xs, place[0])? * ys.len() + find(&ys, place[1])?] = Some(*height);
+        let find = |values: &[f64], value: f64| values.binary_search_by(|v| v.total_cmp(&value)).ok();
+        let cells: Vec<usize> =
+            places.iter().map(|[x, y]| Some(find(&xs, *x)? * ys.len() + find(&ys, *y)?)).collect::<Option<_>>()?;
+        let mut taken = vec![false; cells.len()];
+        if cells.iter().any(|cell| std::mem::replace(&mut taken[*cell], true)) {
+            return None;
         }
-        Some(Self { heights: grid.into_iter().collect::<Option<_>>()?, xs, ys })
+        let (eigen_xs, eigen_ys) = (decompose(&xs, along_x), decompose(&ys, along_y));
+        Some(Self { xs, ys, eigen_xs, eigen_ys, cells })
     }
 
-    fn solve(self) -> ([f64; 2], Solution) {
-        let eigen_xs = decompose(&self.xs, along_x);
-        let eigen_ys = decompose(&self.ys, along_y);
+    /// The most likely lengths and the solution for heights in the order of the places.
+    fn solve(&self, in_order: &[f64]) -> ([f64; 2], Solution) {
+        let (eigen_xs, eigen_ys) = (&self.eigen_xs, &self.eigen_ys);
         let (rows, columns) = (self.xs.len(), self.ys.len());
+        let mut heights = vec![0.0; in_order.len()];
+        for (cell, height) in self.cells.iter().zip(in_order) {
+            heights[*cell] = *height;
+        }
         let mut best = (f64::INFINITY, 0, 0, NUGGETS[0]);
         for (i, eigen_x) in eigen_xs.iter().enumerate() {
-            let half = product(&eigen_x.vectors.values, &self.heights, rows, rows, columns);
+            let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
             for (j, eigen_y) in eigen_ys.iter().enumerate() {
                 let turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
                 for nugget in NUGGETS {
@@ -189,7 +205,7 @@ impl Grid {
         }
         let (_, i, j, nugget) = best;
         let (eigen_x, eigen_y) = (&eigen_xs[i], &eigen_ys[j]);
-        let half = product(&eigen_x.vectors.values, &self.heights, rows, rows, columns);
+        let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
         let mut turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
         for (line, x) in turned.chunks_exact_mut(columns).zip(&eigen_x.values) {
             for (value, y) in line.iter_mut().zip(&eigen_y.values) {
@@ -198,7 +214,7 @@ impl Grid {
         }
         let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, columns);
         let weights = product_transposed(&back, &turn(&eigen_y.vectors), rows, columns);
-        ([LENGTHS[i], LENGTHS[j]], Solution::Grid { xs: self.xs, ys: self.ys, weights })
+        ([LENGTHS[i], LENGTHS[j]], Solution::Grid { xs: self.xs.clone(), ys: self.ys.clone(), weights })
     }
 }
 
@@ -332,7 +348,8 @@ mod tests {
     }
 
     fn fit(places: &[[f64; 2]], target: &[f64]) -> Result<Kriging, LearnError> {
-        Kriging::fit(places, target, Trend::Polynomial(Polynomial::fit(places, target, 2, 0.1)?))
+        let trend = Trend::Polynomial(Polynomial::fit(places, target, 2, 0.1)?);
+        Kriging::fit(places, target, [trend]).map(|[surface]| surface)
     }
 
     fn grid() -> Vec<[f64; 2]> {
@@ -356,7 +373,7 @@ mod tests {
     fn the_general_form_agrees_with_the_grid() {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let solution = Grid::new(&places, &target).map(Grid::solve);
+        let solution = Grid::new(&places).map(|grid| grid.solve(&target));
         let Some((lengths, Solution::Grid { xs, ys, weights })) = solution else { panic!("a grid") };
         let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, lengths, *n)).map(|c| c.solve(&target));
         let by_grid = |place: usize| weights[place % xs.len() * ys.len() + place / xs.len()];
@@ -379,7 +396,7 @@ mod tests {
     fn far_from_the_points_the_trend_remains() -> Result<(), LearnError> {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let surface = Kriging::fit(&places, &target, Trend::Hockney(Hockney::fit(&places, &target)?))?;
+        let [surface] = Kriging::fit(&places, &target, [Trend::Hockney(Hockney::fit(&places, &target)?)])?;
         assert!(places.iter().zip(&target).all(|(p, z)| (surface.predict(*p) - z).abs() < 0.02));
         let far = [500.0, 2.0];
         assert!((surface.predict(far) - surface.trend().predict(far)).abs() < 1e-6);

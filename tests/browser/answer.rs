@@ -66,6 +66,20 @@ fn real_sweeps_open() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_closed_file_leaves_no_view_behind() {
+    let page = Page::open();
+    page.drop_files(&[("first.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.click("button", "Close first.csv");
+    page.wait_for_text("Drop files or a folder anywhere");
+    page.drop_files(&[("second.csv", sweep(6, 8).replace("all_reduce,2,16", "all_gather,1,8").as_bytes())]);
+    page.wait_until_idle();
+    assert!(page.text_in("region", "Answer").contains("all_gather"), "{}", page.text());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn another_workload_is_another_answer_and_address() {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);

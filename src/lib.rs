@@ -1,6 +1,36 @@
 //! Collectune turns what a cluster measured into what to deploy.
 //!
-//! (the map; to be completed)
+//! A performance engineer drops a sweep of collectives and gets the algorithm, protocol and channel count to set for
+//! each message size, how much that gains over the library's default, and how far to trust it. One library knows the
+//! field and no browser; three thin doors open it: the page, the worker behind it, and the command line.
+//!
+//! # Rooms, floor by floor
+//!
+//! A module imports from floors below its own, never from a neighbour and never from above.
+//!
+//! | floor | room | what lives there |
+//! |---|---|---|
+//! | 8 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines |
+//! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
+//! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
+//! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
+//! | 3 | [`tuning`] | the tuning workbench |
+//! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
+//! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
+//! | 0 | [`units`], [`math`], [`progress`] | sizes and numbers; functions with the same bits everywhere; progress |
+//!
+//! # The life of a file
+//!
+//! 1. The page posts a file's handle to the worker, as a [`worker::protocol::Request::Load`].
+//! 2. [`intake::open`] streams it: inflates, decodes, recognises, and lets [`tuning::read`] turn lines into rows.
+//! 3. [`tuning::aggregate`] brings repeats together: the [`tuning::sweep::Sweep`].
+//! 4. The measured winners go to the page: the first answer.
+//! 5. [`tuning::model`] learns busbw, [`tuning::search`] asks it for the best configuration that can run.
+//! 6. [`tuning::recommend`] puts an answer together for each workload: the second answer.
+//! 7. Other workers predict held-out folds ([`tuning::validate`]); their errors become intervals, and where a
+//!    baseline lost less than the model, it answers instead: the last answer.
+//! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
+//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model.
 
 #[cfg(target_arch = "wasm32")]
 pub mod app;

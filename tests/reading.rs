@@ -6,7 +6,7 @@ use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, MappingRequest, Outcome},
     progress::{Progress, Silent},
-    text::Problems,
+    text::{Cell, Problems, Table},
     tuning::{
         aggregate::{Target, aggregate},
         read::{Kind, Row},
@@ -304,11 +304,13 @@ fn wrapped_channels() {
 fn rows_under_wrong_names_are_refused() {
     // The time stands where the bandwidth should.
     let shifted = OLD_ROW.replace("40.14,0.2,0.36", "0.2,0.36,40.14");
-    let problem_ = problem(OLD, &shifted);
+    let shifted = problem(OLD, &shifted);
     assert_eq!(
-        problem_,
+        shifted,
         "line 2, column algbw_ip: \"0.36\" contradicts size / time, which is 40.96 GB/s; the row was left out"
     );
+    let busbw = problem(OLD, &OLD_ROW.replace("0.36,0,RING", "0.96,0,RING"));
+    assert!(busbw.contains("column busbw_ip: \"0.96\" contradicts size / time, which is 0.2041 GB/s"), "{busbw}");
     // Two decimals are no contradiction: 4096 B in 231.65 us are 0.0177 GB/s.
     let tiny = "all_gather_perf,2,16,4096,64,float,none,234.9,0.02,0.02,0,231.65,0.02,0.02,0,Direct,SIMPLE,1";
     let tiny = row(OLD, tiny);
@@ -586,6 +588,38 @@ proptest! {
             let sweep = aggregate(&rows, target).sweep;
             prop_assert!(sweep.points.iter().chain(&sweep.defaults).all(|p| p.busbw_gbps.is_finite() && p.busbw_gbps > 0.0));
             prop_assert!(sweep.notes().len() < 100);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read(lines in prop::collection::vec((0..6_usize, 1..5_u32, 0..3_usize, 1..65_u32, 12..30_u32, 1.0..1e5_f64), 1..40)) {
+        let headers = ["note", "algo", "size_bytes", "collective", "num_nodes", "num_gpus", "time_ip_us", "proto", "nchannels"];
+        let mut table = Table::new(headers);
+        for (collective, nodes, protocol, channels, log2_size, time_us) in &lines {
+            table.push(vec![
+                "=1+1, \"quoted\"\nand broken".into(),
+                "RING".into(),
+                (1_u64 << log2_size).into(),
+                Collective::ALL[*collective].name().into(),
+                (*nodes).into(),
+                (nodes * 8).into(),
+                Cell::Number(*time_us, 3),
+                Protocol::ALL[*protocol].name().into(),
+                (*channels).into(),
+            ]);
+        }
+        let (rows, problems) = loaded(table.to_csv().as_bytes());
+        prop_assert_eq!((rows.len(), problems.count), (lines.len(), 0));
+        for (row, (collective, nodes, protocol, channels, log2_size, time_us)) in rows.iter().zip(lines) {
+            prop_assert_eq!(row.workload, Workload {
+                collective: Collective::ALL[collective],
+                scale: Scale { nodes, ranks: nodes * 8 },
+                size_bytes: 1 << log2_size,
+            });
+            let protocol = Protocol::ALL[protocol];
+            prop_assert_eq!(row.ran, Configuration { algorithm: Algorithm::Ring, protocol, channels });
+            let read = row.in_place.and_then(|s| s.time_us).unwrap_or_default();
+            prop_assert!((read - time_us).abs() < 0.001);
         }
     }
 

@@ -1,8 +1,13 @@
 //! The worker's side of the conversation: takes requests from the page, hands them to the executor, answers.
+//!
+//! A message, either way, is an array: first the encoded [`ToWorker`] or [`FromWorker`], then what the browser can
+//! carry better than postcard. These are the handles of the files of a `Load`, and the training rows of `Trained` and
+//! `Folds`, whose field in the message stays empty: the page passes them on without looking at them.
 
 use std::{
     cell::RefCell,
     io::{self, Read},
+    iter,
 };
 
 use js_sys::{Array, ArrayBuffer, Uint8Array};
@@ -14,56 +19,69 @@ use crate::{
     progress::{Progress, Step},
     worker::{
         executor::{Executor, Source},
-        protocol::{BUILD, FromWorker, ToWorker},
+        protocol::{BUILD, FromWorker, Request, Response, ToWorker},
     },
 };
 
 /// Answers the page's requests until the worker is terminated.
 pub fn run() {
-    std::panic::set_hook(Box::new(|panic| post(&FromWorker::Panicked { message: panic.to_string() })));
+    std::panic::set_hook(Box::new(|panic| post(&FromWorker::Panicked { message: panic.to_string() }, &[])));
     let executor = RefCell::new(Executor::default());
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-        if let Some((message, files)) = received(&event.data()) {
+        if let Some((message, files)) = received(event.data()) {
             answer(&mut executor.borrow_mut(), message, files);
         }
     });
     scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
-    post(&FromWorker::Ready { build: BUILD.to_owned() });
+    post(&FromWorker::Ready { build: BUILD.to_owned() }, &[]);
 }
 
 fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
 }
 
-/// What the page posts: an array of the encoded [`ToWorker`] and the handles of the files.
-fn received(data: &JsValue) -> Option<(ToWorker, Vec<Source>)> {
-    let parts: &Array = data.dyn_ref()?;
-    let bytes = Uint8Array::new(parts.get(0).dyn_ref::<ArrayBuffer>()?).to_vec();
-    let source = |part: JsValue| {
-        let blob: Blob = part.unchecked_into();
-        Source { size_bytes: blob.size() as u64, content: Box::new(BlobReader::new(blob)) }
-    };
-    match postcard::from_bytes(&bytes) {
-        Ok(message) => Some((message, parts.iter().skip(1).map(source).collect())),
-        // A page of another build: the handshake has told it so.
-        Err(_) => None,
+/// What the page posted. Nothing where it can't be read: a page of another build, which the handshake has told.
+fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
+    let parts: Array = data.dyn_into().ok()?;
+    let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
+    let mut files = Vec::new();
+    for part in parts.iter().skip(1) {
+        match (part.dyn_into::<Blob>(), &mut message.request) {
+            (Ok(blob), _) => {
+                files.push(Source { size_bytes: blob.size() as u64, content: Box::new(BlobReader::new(blob)) });
+            }
+            (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
+            _ => {}
+        }
     }
+    Some((message, files))
+}
+
+fn bytes_of(part: &JsValue) -> Option<Vec<u8>> {
+    Some(Uint8Array::new(part.dyn_ref::<ArrayBuffer>()?).to_vec())
 }
 
 fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: Vec<Source>) {
     let mut reporter = Reporter { job, last: Step::default(), posted_ms: f64::NEG_INFINITY };
-    post(&match executor.execute(request, files, &mut reporter) {
-        Ok(response) => FromWorker::Done { job, response: Box::new(response) },
-        Err(error) => FromWorker::Failed { job, message: error.to_string() },
-    });
+    match executor.execute(request, files, &mut reporter) {
+        Ok(mut response) => {
+            let training = match &mut response {
+                Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
+                _ => None,
+            };
+            post(&FromWorker::Done { job, response: Box::new(response) }, training.as_slice());
+        }
+        Err(error) => post(&FromWorker::Failed { job, message: error.to_string() }, &[]),
+    }
 }
 
-fn post(message: &FromWorker) {
+fn post(message: &FromWorker, beside: &[Vec<u8>]) {
     // Both fail only where the page is gone or the memory is; nobody is left to be told.
     if let Ok(bytes) = postcard::to_stdvec(message) {
-        let buffer = Uint8Array::from(bytes.as_slice()).buffer();
-        let _ = scope().post_message_with_transfer(&buffer, &Array::of1(&buffer));
+        let parts: Array =
+            iter::once(&bytes).chain(beside).map(|bytes| Uint8Array::from(bytes.as_slice()).buffer()).collect();
+        let _ = scope().post_message_with_transfer(&parts, &parts);
     }
 }
 
@@ -86,7 +104,7 @@ impl Progress for Reporter {
         }
         self.last = Step { doing: doing.to_owned(), done, total };
         self.posted_ms = now_ms;
-        post(&FromWorker::Progress { job: self.job, step: self.last.clone() });
+        post(&FromWorker::Progress { job: self.job, step: self.last.clone() }, &[]);
     }
 }
 

@@ -38,7 +38,15 @@ struct Shared {
 struct Job {
     weight: Weight,
     progress: Box<dyn Fn(Step)>,
-    answer: oneshot::Sender<Result<Response, Failure>>,
+    answer: oneshot::Sender<Result<Answer, Failure>>,
+}
+
+/// An answered job.
+pub struct Answer {
+    /// What came out.
+    pub response: Response,
+    /// What came beside it: the training rows of [`Response::Trained`].
+    pub training: Option<ArrayBuffer>,
 }
 
 /// How much a job matters.
@@ -81,15 +89,15 @@ impl Client {
         }))
     }
 
-    /// Sends a request with the handles of its files. The answer comes when the returned future is awaited; the
+    /// Sends a request with what travels beside it: handles of files, training rows. The answer comes when the returned future is awaited; the
     /// job runs whether or not it is.
     pub fn ask(
         &self,
         weight: Weight,
         request: Request,
-        files: &[web_sys::File],
+        beside: &[JsValue],
         progress: Box<dyn Fn(Step)>,
-    ) -> impl Future<Output = Result<Response, Failure>> + use<> {
+    ) -> impl Future<Output = Result<Answer, Failure>> + use<> {
         let (answer, answered) = oneshot::channel();
         let job = self.0.last_job.get().wrapping_add(1);
         self.0.last_job.set(job);
@@ -97,8 +105,8 @@ impl Client {
             Ok(bytes) => {
                 let buffer = Uint8Array::from(bytes.as_slice()).buffer();
                 let message = Array::of1(&buffer);
-                for file in files {
-                    message.push(file);
+                for part in beside {
+                    message.push(part);
                 }
                 self.0.jobs.borrow_mut().insert(job, Job { weight, progress, answer });
                 if weight != Weight::Pulse {
@@ -216,7 +224,8 @@ impl Client {
 
     fn hear(&self, data: &JsValue) {
         self.0.silent_beats.set(0);
-        let bytes = data.dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
+        let parts: Array = data.dyn_ref().cloned().unwrap_or_default();
+        let bytes = parts.get(0).dyn_ref::<ArrayBuffer>().map(|buffer| Uint8Array::new(buffer).to_vec());
         match bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok()) {
             Some(FromWorker::Ready { build }) if build == BUILD => self.begin(),
             Some(FromWorker::Ready { build }) => self.end(&Failure::WrongBuild(build)),
@@ -225,7 +234,10 @@ impl Client {
                     (job.progress)(step);
                 }
             }
-            Some(FromWorker::Done { job, response }) => self.answer(job, Ok(*response)),
+            Some(FromWorker::Done { job, response }) => {
+                let training = parts.get(1).dyn_into().ok();
+                self.answer(job, Ok(Answer { response: *response, training }));
+            }
             Some(FromWorker::Failed { job, message }) => self.answer(job, Err(Failure::Refused(message))),
             Some(FromWorker::Panicked { message }) => self.end(&Failure::Panicked(message)),
             None => self.end(&Failure::Garbled),
@@ -239,7 +251,7 @@ impl Client {
         }
     }
 
-    fn answer(&self, job: u32, answer: Result<Response, Failure>) {
+    fn answer(&self, job: u32, answer: Result<Answer, Failure>) {
         let job = self.0.jobs.borrow_mut().remove(&job);
         if let Some(job) = job {
             // Fails where nobody waits for the answer.

@@ -49,7 +49,7 @@ impl Failure {
     /// Reads the message of a worker's `error` event. A panic says so before it ends the worker, so a bare trap
     /// is a failed allocation.
     pub fn of_error_event(message: &str) -> Self {
-        let lower = message.to_lowercase();
+        let lower = message.to_ascii_lowercase();
         let starved = ["unreachable", "memory", "allocation", "out of bounds"];
         match lower.as_str() {
             "" => Self::Died("the browser does not say why".to_owned()),

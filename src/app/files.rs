@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::tuning::Bench;
 use crate::{
-    intake::{FileReport, Outcome},
+    intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
     tuning::wording::{count, file_size, group},
 };
@@ -41,6 +41,10 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
         bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let close = format!("Close {name}");
+    let mapped = move || {
+        report.track();
+        bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
+    };
     view! {
         <li class="file">
             <div class="file-head">
@@ -52,17 +56,21 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 </button>
             </div>
             {move || report.get().map(|report| view! { <ReportView report /> })}
+            {move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> })}
         </li>
     }
 }
 
 #[component]
 fn ReportView(report: FileReport) -> impl IntoView {
-    let bench: Bench = expect_context();
     let FileReport { id, size_bytes, outcome, .. } = report;
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
-            let default = if default_rows > 0 { format!(", {default_rows} of the default") } else { String::new() };
+            let default = if default_rows > 0 {
+                format!(", {} of them of the default", count(default_rows, "run"))
+            } else {
+                String::new()
+            };
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
@@ -73,12 +81,20 @@ fn ReportView(report: FileReport) -> impl IntoView {
         }
         Outcome::NeedsMapping(request) => view! {
             <p class="file-facts wrong">"Its headers don't say which column is which."</p>
-            <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
-                "Name the columns"
-            </button>
+            <AskForColumns id request label="Name the columns" />
         }
         .into_any(),
         Outcome::Refused(reason) => view! { <p class="file-facts wrong">{reason}</p> }.into_any(),
+    }
+}
+
+#[component]
+fn AskForColumns(id: u32, request: MappingRequest, label: &'static str) -> impl IntoView {
+    let bench: Bench = expect_context();
+    view! {
+        <button type="button" on:click=move |_| bench.asking.set(Some((id, request.clone())))>
+            {label}
+        </button>
     }
 }
 

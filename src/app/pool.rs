@@ -3,6 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use futures::future::try_join_all;
+use js_sys::ArrayBuffer;
 
 use super::{
     client::{Client, Weight},
@@ -68,7 +69,7 @@ impl Pool {
     /// Computes every fold of `costs`, each on the next free worker; `progress` is told the finished share.
     pub async fn folds(
         &self,
-        training: &[u8],
+        training: &ArrayBuffer,
         parameters: &Parameters,
         costs: &[f64],
         progress: impl Fn(f64) + 'static,
@@ -86,8 +87,9 @@ impl Pool {
                     told(shared.borrow().share());
                 };
                 let request =
-                    Request::Folds { training: training.to_vec(), parameters: parameters.clone(), folds: vec![fold] };
-                match client.ask(Weight::Work, request, &[], Box::new(report)).await {
+                    Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
+                let answer = client.ask(Weight::Work, request, &[training.into()], Box::new(report)).await;
+                match answer.map(|answer| answer.response) {
                     Ok(Response::FoldsDone(result)) => {
                         results.push(result);
                         ledger.borrow_mut().shares[fold as usize] = 1.0;

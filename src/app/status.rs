@@ -49,8 +49,8 @@ fn AtRest() -> impl IntoView {
     let words = move || match (bench.has_data(), bench.stage.get()) {
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
-        (true, Stage::Trained) => "The answer is the model's; it was not validated.",
-        (true, Stage::Validated) => "The answer is the model's, validated on what was held out.",
+        (true, Stage::Trained) => "The answer is the model's and not validated.",
+        (true, Stage::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
         bench.has_data()

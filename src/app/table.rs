@@ -7,6 +7,9 @@ use wasm_bindgen::JsCast;
 
 use crate::tuning::listing::Listing;
 
+/// As many rows are drawn without being asked for; more would keep the page from answering.
+const FIRST_ROWS: usize = 250;
+
 /// A sorted and filtered table whose rows can be opened.
 #[component]
 pub fn DataTable(
@@ -27,6 +30,7 @@ pub fn DataTable(
     filter: Signal<String>,
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
+    let limit = RwSignal::new(FIRST_ROWS);
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.order(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
@@ -106,8 +110,10 @@ pub fn DataTable(
     let rows = move || {
         // The rows are made anew with the content; their order alone moves them.
         listing.track();
-        order.get().into_iter().map(row).collect_view()
+        order.get().into_iter().take(limit.get()).map(row).collect_view()
     };
+    let hidden = move || order.with(Vec::len).saturating_sub(limit.get());
+    let is_cut = move || hidden() > 0;
     view! {
         <div class="table-box" tabindex="0" role="region" aria-label=caption>
             <table class="data">
@@ -117,6 +123,13 @@ pub fn DataTable(
                 </thead>
                 <tbody node_ref=body on:keydown=walk>{rows}</tbody>
             </table>
+            <Show when=is_cut>
+                <button type="button" on:click=move |_| limit.set(usize::MAX)>
+                    "Show "
+                    {hidden}
+                    " further rows"
+                </button>
+            </Show>
             <Show when=move || order.with(Vec::is_empty)>
                 <p class="empty">"No row holds that."</p>
             </Show>

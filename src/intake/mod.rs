@@ -48,7 +48,7 @@ pub enum Outcome {
 /// A table with unknown headers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingRequest {
-    /// What stands in the way, as a sentence without its subject: which columns are missing, which there are.
+    /// What stands in the way: `the table lacks nchannels; it has collective, …`.
     pub problem: String,
     /// Headers as they stand.
     pub headers: Vec<String>,

@@ -103,7 +103,7 @@ fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mu
     let dialect = Dialect::sniff(text.head());
     let columns = match recognise::text(text.head(), dialect)? {
         Recognised::Json => return read_model(text),
-        Recognised::Sweep(columns) => columns,
+        Recognised::Sweep(columns) => *columns,
         Recognised::Unknown(request) => match mapping {
             None => return Ok((Outcome::NeedsMapping(request), Content::Nothing)),
             Some(mapping) => Columns::mapped(&request.headers, &mapping.columns)

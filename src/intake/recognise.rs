@@ -16,7 +16,7 @@ const WIDEST: usize = 1024;
 #[derive(Debug)]
 pub(super) enum Recognised {
     /// A sweep by its headers.
-    Sweep(Columns),
+    Sweep(Box<Columns>),
     /// A JSON object.
     Json,
     /// A table of something else, or of a sweep in other words.
@@ -78,10 +78,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     if columns.is_err() && head.contains(&0) {
         return Err("is a binary file, not a table".to_owned());
     }
-    if headers.len() < 2 || columns.is_err() {
-        if let Some(what) = known_text(head, &headers) {
-            return Err(format!("is {what}"));
-        }
+    if columns.is_err()
+        && let Some(what) = known_text(head, &headers)
+    {
+        return Err(format!("is {what}"));
     }
     if headers.len() < 2 {
         return Err(
@@ -104,14 +104,14 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         return Err("has a header and no data lines".to_owned());
     }
     match columns {
-        Ok(columns) => Ok(Recognised::Sweep(columns)),
+        Ok(columns) => Ok(Recognised::Sweep(Box::new(columns))),
         Err(_) if sample.len() * 2 < lines => {
             Err("is not a table: its lines have different numbers of cells".to_owned())
         }
         Err(_)
             if headers.iter().any(|h| Collective::parse(h).is_some()) && headers.iter().any(|h| whole(h).is_some()) =>
         {
-            Err(format!("has no header line; put one on top that names the columns, like {}", EXAMPLE_HEADER))
+            Err(format!("has no header line; put one on top that names the columns, like {EXAMPLE_HEADER}"))
         }
         Err(error) => Ok(Recognised::Unknown(request(headers, sample, &error))),
     }

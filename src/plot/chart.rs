@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Pick;
+
 /// One chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
@@ -17,6 +19,20 @@ pub struct Chart {
     pub y: Axis,
     /// In drawing order: the first lies at the bottom.
     pub series: Vec<Series>,
+}
+
+impl Chart {
+    /// The point of this chart that stands for a point of an earlier one: in the series of the same name, at the same
+    /// x, nearest in y.
+    #[must_use]
+    pub fn same_point(&self, earlier: &Chart, pick: Pick) -> Option<Pick> {
+        let before = earlier.series.get(pick.series)?;
+        let point = before.points.get(pick.point)?;
+        let series = self.series.iter().position(|series| series.name == before.name)?;
+        let points = self.series[series].points.iter().enumerate().filter(|(_, other)| other.x == point.x);
+        let closest = points.min_by(|(_, a), (_, b)| (a.y - point.y).abs().total_cmp(&(b.y - point.y).abs()))?;
+        Some(Pick { series, point: closest.0 })
+    }
 }
 
 /// One axis.
@@ -50,7 +66,7 @@ pub enum Quantity {
 /// How values become places on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spacing {
-    /// In proportion, from zero where no value is negative.
+    /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
     Linear,
     /// By the logarithm; values at or below zero are not drawn.
     Logarithmic,

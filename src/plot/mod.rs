@@ -1,11 +1,27 @@
-//! Charts as data ([`Chart`]) and one drawing of them over any plotters backend.
+//! Charts as data ([`Chart`]) and one drawing of them over any plotters backend: the canvas of the page, SVG in
+//! reports, exports and tests.
+//!
+//! [`draw`] gives back the [`Layout`], with which a pointer or a keyboard finds the points again. Text is measured by a
+//! table of glyph widths, so a layout is the same wherever it is made.
 
 mod chart;
+mod draw;
 mod layout;
+mod legend;
+mod marks;
+mod measure;
+mod palette;
+mod paper;
+mod scale;
 mod style;
+mod svg;
 mod table;
+mod ticks;
 
 pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
+pub use draw::{draw, draw_highlights};
 pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
+pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};
-pub use table::{Reading, Table, reading, table, value_text};
+pub use svg::{key_svg, svg};
+pub use table::{Reading, Table, beside, reading, table, value_text};

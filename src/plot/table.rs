@@ -1,6 +1,6 @@
 //! A chart's numbers as text: one point for a readout, all of them for the table behind the picture.
 
-use super::{Axis, Chart, Pick, Point, Quantity};
+use super::{Axis, Chart, Layout, Pick, Point, Quantity};
 use crate::units::{Size, significant};
 
 /// One point in words.
@@ -105,6 +105,20 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
         interval: interval_text(point, chart.y.quantity),
         note: point.note.clone(),
     })
+}
+
+/// The drawn points of other series at the same x, one for each series: the nearest in y.
+#[must_use]
+pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
+    let point = |pick: Pick| chart.series.get(pick.series).and_then(|series| series.points.get(pick.point));
+    let Some(here) = point(pick) else { return Vec::new() };
+    let others = layout.series.iter().filter(|series| series.index != pick.series);
+    let nearest = others.filter_map(|series| {
+        let same = series.places.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
+        let same = same.filter(|(_, other)| other.x == here.x);
+        same.min_by(|(_, a), (_, b)| (a.y - here.y).abs().total_cmp(&(b.y - here.y).abs())).map(|(pick, _)| pick)
+    });
+    nearest.collect()
 }
 
 /// All points of a chart as text. The columns for intervals and notes are left out where no point has one.

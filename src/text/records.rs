@@ -5,15 +5,14 @@ use std::{
     ops::Range,
 };
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 use super::{Dialect, splitter::Splitter};
 
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
-/// A record is a line. A quoted cell may go on over further lines, as long as those have fewer delimiters than a
-/// record has: a line with enough of them is a record of its own, and the quote before it was a stray one, which
-/// costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
+/// A record is a line. A quoted cell may go on over further lines, as long as those are no records themselves: where
+/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
 /// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
 ///
 /// ```
@@ -78,6 +77,8 @@ struct Line {
 impl<R: Read> Records<R> {
     /// The most bytes of a record.
     pub const LONGEST: usize = 64 * 1024;
+    /// The most lines of a record. With a quote opened in every line, each line is read as often.
+    pub const TALLEST: u64 = 16;
     /// The most cells of a record.
     pub const WIDEST: usize = super::splitter::WIDEST;
 
@@ -165,13 +166,13 @@ impl<R: Read> Records<R> {
         }
         let mut next = first.next;
         let mut lines = 1;
-        while let Some(line) = self.line_at(next)
+        while lines < Self::TALLEST
+            && let Some(line) = self.line_at(next)
             && line.state != State::TooLong
             && line.next <= Self::LONGEST
         {
             let content = &self.buffer[self.start..][line.content.clone()];
-            let width = memchr_iter(self.dialect.delimiter, content).count() + 1;
-            if self.width.is_none_or(|w| width >= w) {
+            if !self.width.is_some_and(|width| self.splitter.goes_on_with(content, width)) {
                 break;
             }
             lines += 1;
@@ -370,6 +371,31 @@ mod tests {
         );
         let wide = ",".repeat(5000).replace(',', "1,") + "\n1\n";
         assert_eq!(read(wide.as_bytes()).iter().map(|r| r.1).collect::<Vec<_>>(), [State::TooLong, State::Whole]);
+    }
+
+    /// Gives one byte at a time, so that every boundary is met.
+    struct Drip<'a>(&'a [u8]);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.0.len().min(1);
+            self.0.read(&mut buffer[..n])
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn chunks_do_not_matter(text in "([a-c,\"\r\n ]|[a-c],|\n){0,60}") {
+            let mut drip = Records::new(Drip(text.as_bytes()), Dialect::default());
+            for (line, state, cells) in read(text.as_bytes()) {
+                let record = drip.next().expect("there are as many");
+                proptest::prop_assert_eq!((record.line(), record.state()), (line, state));
+                proptest::prop_assert_eq!(record.cells().collect::<Vec<_>>(), cells);
+            }
+            proptest::prop_assert!(drip.next().is_none());
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A line is split into cells.
 
 use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+use memchr::{memchr, memchr_iter};
 
 use super::Dialect;
 
@@ -11,6 +12,7 @@ pub(super) const WIDEST: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Splitter {
     core: csv_core::Reader,
+    delimiter: u8,
     line_end: u8,
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -20,9 +22,9 @@ pub(super) struct Splitter {
 
 impl Splitter {
     pub(super) fn new(dialect: Dialect) -> Self {
-        let line_end = dialect.line_end;
-        let core = ReaderBuilder::new().delimiter(dialect.delimiter).terminator(Terminator::Any(line_end)).build();
-        Self { core, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+        let Dialect { delimiter, line_end } = dialect;
+        let core = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
+        Self { core, delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
     }
 
     /// How many cells there are so far.
@@ -58,6 +60,21 @@ impl Splitter {
                 ReadRecordResult::OutputEndsFull | ReadRecordResult::Record | ReadRecordResult::End => return true,
             }
         }
+    }
+
+    /// Whether the open cell can go on with this line, in a record of `width` cells: the line has fewer cells than a
+    /// record, or the open cell is the first one and ends in it; and its quote ends a cell.
+    pub(super) fn goes_on_with(&self, line: &[u8], width: usize) -> bool {
+        let is_record = memchr_iter(self.delimiter, line).count() + 1 >= width;
+        let mut rest = line;
+        while let Some(quote) = memchr(b'"', rest) {
+            match rest.get(quote + 1) {
+                Some(b'"') => rest = &rest[quote + 2..],
+                Some(after) if *after != self.delimiter => return false,
+                _ => return !is_record || self.count == 0,
+            }
+        }
+        !is_record
     }
 
     pub(super) fn read_decimal_commas(&mut self) {

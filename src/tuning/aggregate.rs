@@ -1,5 +1,7 @@
 //! Repeats of one configuration become one point: median, spread, count.
 
+use std::cmp::Ordering::Equal;
+
 use serde::{Deserialize, Serialize};
 
 use super::read::{Kind, Marks, Row, Sample};
@@ -69,49 +71,63 @@ impl Target {
 ///
 /// A point's value is the median over its runs of in-place busbw; a line that is itself the median of n runs counts
 /// n times. Where no row of a collective and scale has an in-place measurement, the out-of-place one stands in, and
-/// a note says so; single rows without one are not used, which a note says as well.
+/// a note says so; single rows without one are not used, which a note says as well. A run that stands in two files
+/// (a merged file and its parts were dropped together) counts once.
 #[must_use]
 pub fn aggregate(rows: &[Row], target: Target) -> Aggregate {
-    let key = |i: &u32| {
+    let mut order: Vec<u32> = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
+    order.sort_by_key(|i| {
         let row = &rows[*i as usize];
         (row.workload, row.kind, row.ran)
-    };
-    let mut order: Vec<u32> = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-    order.sort_by_key(key);
+    });
+    let sorted = Sorted { rows, order };
 
     let mut out = Aggregate::default();
-    let group = |i: &u32| (rows[*i as usize].workload.collective, rows[*i as usize].workload.scale);
-    for same_group in order.chunk_by(|a, b| group(a) == group(b)) {
-        let (collective, scale) = group(&same_group[0]);
-        let in_place = same_group.iter().filter(|i| rows[**i as usize].in_place.is_some()).count();
+    let mut doubled = 0;
+    for group in sorted.chunks(&sorted.order, |row| (row.workload.collective, row.workload.scale)) {
+        let first = sorted.row(group[0]).workload;
+        let in_place = group.iter().filter(|i| sorted.row(**i).in_place.is_some()).count();
         if in_place == 0 {
-            out.notes.push(no_in_place(collective, scale));
-        } else if in_place < same_group.len() {
-            out.notes.push(unused(same_group.len() - in_place, collective, scale));
+            out.notes.push(no_in_place(first.collective, first.scale));
+        } else if in_place < group.len() {
+            out.notes.push(unused(group.len() - in_place, first.collective, first.scale));
         }
-        let sample = |row: &Row| if in_place > 0 { row.in_place } else { row.out_of_place };
-        let runs = |i: &u32| {
-            let row = &rows[*i as usize];
-            let busbw_gbps = target.busbw_gbps(&row.workload, &sample(row)?);
-            Some(Run { busbw_gbps, repeats: row.repeats, spread_pct: row.spread_pct, marks: row.marks, ran: row.ran })
-        };
-        let kind = |i: &u32| (rows[*i as usize].workload, rows[*i as usize].kind);
-        for same_kind in same_group.chunk_by(|a, b| kind(a) == kind(b)) {
-            let (workload, kind) = kind(&same_kind[0]);
+        let run = |i: &u32| Run::new(sorted.row(*i), target, in_place > 0);
+        for workload in sorted.chunks(group, |row| (row.workload, row.kind)) {
+            let Row { workload: of, kind, .. } = *sorted.row(workload[0]);
+            let mut point = |i: &[u32]| point(of, i.iter().filter_map(run).collect(), &mut doubled);
             match kind {
-                Kind::Asked => {
-                    let same_ran = same_kind.chunk_by(|a, b| rows[*a as usize].ran == rows[*b as usize].ran);
-                    out.sweep
-                        .points
-                        .extend(same_ran.filter_map(|i| point(workload, i.iter().filter_map(runs).collect())));
-                }
-                Kind::Default => {
-                    out.sweep.defaults.extend(point(workload, same_kind.iter().filter_map(runs).collect()));
-                }
+                Kind::Asked => out.sweep.points.extend(sorted.chunks(workload, |row| row.ran).filter_map(point)),
+                Kind::Default => out.sweep.defaults.extend(point(workload)),
             }
         }
     }
+    if doubled > 0 {
+        let stand = if doubled == 1 { "1 row stands" } else { &format!("{doubled} rows stand") };
+        out.notes.push(format!("{stand} in two files with the same times: counted once"));
+    }
     out
+}
+
+/// Rows in the order of an index.
+struct Sorted<'a> {
+    rows: &'a [Row],
+    order: Vec<u32>,
+}
+
+impl Sorted<'_> {
+    fn row(&self, i: u32) -> &Row {
+        &self.rows[i as usize]
+    }
+
+    /// Pieces of a part of the order in which all rows have the same key.
+    fn chunks<'b, K: PartialEq>(
+        &'b self,
+        part: &'b [u32],
+        key: impl Fn(&Row) -> K + 'b,
+    ) -> impl Iterator<Item = &'b [u32]> {
+        part.chunk_by(move |a, b| key(self.row(*a)) == key(self.row(*b)))
+    }
 }
 
 /// One run, or several of which it is the median.
@@ -121,12 +137,43 @@ struct Run {
     spread_pct: Option<f64>,
     marks: Marks,
     ran: Configuration,
+    file: u16,
+    /// Both times, to tell runs from each other.
+    times_us: [Option<f64>; 2],
 }
 
-/// One point of runs that are ordered by what ran; `None` of none.
-fn point(workload: Workload, mut runs: Vec<Run>) -> Option<Point> {
+impl Run {
+    fn new(row: &Row, target: Target, in_place: bool) -> Option<Self> {
+        let sample = if in_place { row.in_place } else { row.out_of_place }?;
+        Some(Self {
+            busbw_gbps: target.busbw_gbps(&row.workload, &sample),
+            repeats: row.repeats,
+            spread_pct: row.spread_pct,
+            marks: row.marks,
+            ran: row.ran,
+            file: row.file,
+            times_us: [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us)),
+        })
+    }
+
+    /// Two rows of different files that are the same run: nobody measures the same ten digits twice.
+    fn is_same(&self, other: &Self) -> bool {
+        self.file != other.file
+            && self.times_us == other.times_us
+            && self.times_us.iter().all(Option::is_some)
+            && (self.ran, self.repeats) == (other.ran, other.repeats)
+    }
+}
+
+/// One point of runs that are ordered by what ran; `None` of none. Adds how many runs stood there twice.
+fn point(workload: Workload, mut runs: Vec<Run>, doubled: &mut u64) -> Option<Point> {
     let configuration = most_frequent(&runs)?;
-    runs.sort_unstable_by(|a, b| a.busbw_gbps.total_cmp(&b.busbw_gbps));
+    runs.sort_by(|a, b| {
+        a.busbw_gbps.total_cmp(&b.busbw_gbps).then(a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal))
+    });
+    let before = runs.len();
+    runs.dedup_by(|later, earlier| later.is_same(earlier));
+    *doubled += (before - runs.len()) as u64;
     let repeats = runs.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
     let busbw_gbps = median(&runs);
     let across = (runs[runs.len() - 1].busbw_gbps - runs[0].busbw_gbps) / busbw_gbps * 100.0;
@@ -174,4 +221,89 @@ fn no_in_place(collective: Collective, scale: Scale) -> String {
 fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
     let (s, are) = if rows == 1 { ("", "is") } else { ("s", "are") };
     format!("{rows} row{s} of {collective} on {scale} without an in-place measurement {are} not used")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Protocol};
+
+    fn row(line: u32, channels: u32, busbw_gbps: f64) -> Row {
+        let workload =
+            Workload { collective: Collective::Broadcast, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 1 << 20 };
+        let time_us = Some(workload.size_bytes as f64 / 1000.0 / busbw_gbps);
+        Row {
+            file: 0,
+            line,
+            workload,
+            ran: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
+            in_place: Some(Sample { time_us, busbw_gbps }),
+            out_of_place: Some(Sample { time_us: Some(10.0), busbw_gbps: 1.0 }),
+            repeats: 1,
+            spread_pct: None,
+            kind: Kind::Asked,
+            marks: Marks::default(),
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn repeats_become_their_median() {
+        let rows = [row(2, 8, 30.0), row(3, 4, 7.0), row(4, 8, 10.0), row(5, 8, 20.0)];
+        let points = aggregate(&rows, Target::Time).sweep.points;
+        assert_eq!(points.iter().map(|p| (p.configuration.channels, p.repeats)).collect::<Vec<_>>(), [(4, 1), (8, 3)]);
+        assert!(close(points[1].busbw_gbps, 20.0) && points[1].spread_pct.is_some_and(|s| close(s, 100.0)));
+        assert_eq!(points[0].spread_pct, None);
+    }
+
+    #[test]
+    fn a_median_counts_as_often_as_it_was_run() {
+        let median = Row { repeats: 3, spread_pct: Some(50.0), ..row(2, 8, 10.0) };
+        let points = aggregate(&[row(3, 8, 12.0), median, row(4, 8, 11.0)], Target::Printed).sweep.points;
+        assert!(close(points[0].busbw_gbps, 10.0));
+        assert_eq!((points[0].repeats, points[0].spread_pct), (5, Some(50.0)));
+    }
+
+    #[test]
+    fn the_default_is_what_it_chose_most_often() {
+        let default = |line, channels, busbw| Row { kind: Kind::Default, ..row(line, channels, busbw) };
+        let rows = [default(2, 4, 1.0), default(3, 8, 3.0), default(4, 8, 2.0), row(5, 8, 9.0)];
+        let sweep = aggregate(&rows, Target::Time).sweep;
+        assert_eq!((sweep.points.len(), sweep.defaults.len()), (1, 1));
+        assert_eq!((sweep.defaults[0].configuration.channels, sweep.defaults[0].repeats), (8, 3));
+        assert!(close(sweep.defaults[0].busbw_gbps, 2.0));
+    }
+
+    #[test]
+    fn out_of_place_stands_in_only_for_a_whole_group() {
+        let without = |line| Row { in_place: None, ..row(line, 8, 1.0) };
+        let Aggregate { sweep, notes } = aggregate(&[without(2), without(3)], Target::Printed);
+        assert!(close(sweep.points[0].busbw_gbps, 1.0) && notes[0].contains("out-of-place ones are used"), "{notes:?}");
+        let Aggregate { sweep, notes } = aggregate(&[without(2), row(3, 4, 5.0)], Target::Printed);
+        assert_eq!(sweep.points.len(), 1);
+        assert_eq!(notes, ["1 row of broadcast on 2 nodes, 16 ranks without an in-place measurement is not used"]);
+    }
+
+    #[test]
+    fn a_run_in_two_files_counts_once() {
+        let rows = [row(2, 8, 10.0), row(3, 8, 20.0), row(4, 8, 20.0)];
+        let again = rows.map(|row| Row { file: 1, ..row });
+        let Aggregate { sweep, notes } = aggregate(&[rows, again].concat(), Target::Time);
+        assert_eq!(sweep.points[0].repeats, 3);
+        assert_eq!(notes, ["3 rows stand in two files with the same times: counted once"]);
+        let alone = aggregate(&rows, Target::Time);
+        assert_eq!((alone.sweep, alone.notes), (sweep, vec![]));
+    }
+
+    #[test]
+    fn time_has_more_digits_than_busbw_and_less_say_where_they_disagree() {
+        let workload = row(2, 8, 1.0).workload;
+        let value =
+            |time_us, busbw_gbps| Target::Time.busbw_gbps(&workload, &Sample { time_us: Some(time_us), busbw_gbps });
+        assert!(close(value(1_048_576.0 / 1000.0 / 10.004, 10.0), 10.004));
+        assert!(close(value(1_048_576.0 / 1000.0 / 10.1, 10.0), 10.0));
+    }
 }

@@ -105,3 +105,75 @@ pub fn winner(candidates: impl Iterator<Item = (Configuration, f64)>) -> Option<
         if better { next } else { best }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Protocol};
+
+    const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+    fn workload(size_bytes: u64) -> Workload {
+        Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes }
+    }
+
+    fn ring(channels: u32) -> Configuration {
+        Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels }
+    }
+
+    fn measured(size_bytes: u64, channels: u32, busbw_gbps: f64) -> Point {
+        Point {
+            workload: workload(size_bytes),
+            configuration: ring(channels),
+            busbw_gbps,
+            repeats: 1,
+            spread_pct: None,
+            marks: Default::default(),
+        }
+    }
+
+    fn sample() -> Measurements {
+        Measurements::new(&[
+            measured(1024, 1, 2.0),
+            measured(4096, 1, 8.0),
+            measured(1024, 2, 1.0),
+            measured(4096, 2, 9.0),
+            measured(16384, 2, 30.0),
+        ])
+    }
+
+    #[test]
+    fn interpolation_is_linear_in_the_logarithms_and_goes_on_beyond_the_ends() {
+        let at = |size, channels| sample().interpolate(&(workload(size), ring(channels))).unwrap_or_default();
+        assert!((at(2048, 1) - 4.0).abs() < 1e-9);
+        assert!((at(8192, 1) - 16.0).abs() < 1e-9);
+        assert!((at(512, 1) - 1.0).abs() < 1e-9);
+        assert!((at(4096, 2) - 9.0).abs() < 1e-9);
+        assert_eq!(sample().interpolate(&(workload(2048), ring(3))), None);
+    }
+
+    #[test]
+    fn one_size_is_a_constant() {
+        let measurements = Measurements::new(&[measured(1024, 1, 2.0)]);
+        let at = measurements.interpolate(&(workload(1 << 20), ring(1))).unwrap_or_default();
+        assert!((at - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_nearest_size_gives_its_winner_and_the_smaller_of_two_equally_near_ones() {
+        assert_eq!(sample().nearest_size_winner(&workload(2048)), Some((ring(1), 2.0)));
+        assert_eq!(sample().nearest_size_winner(&workload(3000)), Some((ring(2), 9.0)));
+        assert_eq!(Measurements::default().nearest_size_winner(&workload(1)), None);
+    }
+
+    #[test]
+    fn the_best_single_configuration_is_measured_everywhere() {
+        assert_eq!(sample().best_single(Collective::AllReduce, SCALE), Some(ring(2)));
+    }
+
+    #[test]
+    fn of_equal_winners_the_one_with_fewer_channels() {
+        let tied = [(ring(8), 5.0), (ring(4), 5.0), (ring(2), 4.0)];
+        assert_eq!(winner(tied.into_iter()), Some((ring(4), 5.0)));
+    }
+}

@@ -112,7 +112,7 @@ impl Column {
     #[must_use]
     pub fn guess(self, headers: &[String]) -> Option<usize> {
         let plain = |text: &str| -> String {
-            text.chars().filter(|c| c.is_ascii_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+            text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
         };
         let headers: Vec<String> = headers.iter().map(|h| plain(h)).collect();
         let name = plain(self.name());

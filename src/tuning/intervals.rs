@@ -79,3 +79,37 @@ fn local_width<'a>(errors: impl Iterator<Item = &'a HeldOut>, log2_size: f64, le
     let mut errors: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
     conformal::width(&mut errors, level)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Configuration, Protocol, Workload},
+        math::{Stream, exp},
+    };
+
+    #[test]
+    fn intervals_hold_what_they_say_and_are_wider_where_it_is_noisier() {
+        let scale = Scale { nodes: 1, ranks: 8 };
+        let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 1 };
+        let mut stream = Stream::new(11);
+        let (mut points, mut predicted, mut folds) = (Vec::new(), Vec::new(), Vec::new());
+        for exponent in 12..28_u32 {
+            for repeat in 0..80 {
+                let noise = if exponent < 18 { 0.2 } else { 0.02 };
+                let workload = Workload { collective: Collective::Broadcast, scale, size_bytes: 1 << exponent };
+                let busbw_gbps = 10.0 * exp(noise * stream.normal());
+                let marks = Default::default();
+                points.push(Point { workload, configuration, busbw_gbps, repeats: 1, spread_pct: None, marks });
+                predicted.push(Some(10.0));
+                folds.push(repeat % 5);
+            }
+        }
+        let errors = HeldOutErrors::new(&points, &predicted, &folds);
+        let coverage = errors.coverage_pct(0.9).unwrap_or_default();
+        assert!((85.0..95.0).contains(&coverage), "{coverage}");
+        let width = |size| errors.width(Collective::Broadcast, scale, size, 0.9).unwrap_or_default();
+        assert!(width(1 << 13) > 5.0 * width(1 << 26));
+        assert_eq!(errors.width(Collective::Reduce, scale, 1 << 13, 0.9), None);
+    }
+}

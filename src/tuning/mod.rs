@@ -3,8 +3,9 @@
 //! The files tell the story in the order in which the data walks: [`read`] turns text into rows (by [`columns`]),
 //! [`aggregate`] turns repeats into the points of a [`sweep`], [`model`] learns busbw from them, [`search`] asks the
 //! model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one answer together,
-//! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out; [`listing`] and [`wording`] say it to people. [`model_file`]
-//! keeps a model, [`address`] names a view, [`simulate`] makes sweeps for examples and benchmarks.
+//! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out. [`wording`] and [`listing`] say
+//! it to people, [`export`] writes it; [`address`] names a view, [`sizes`] reads sizes as people write them,
+//! [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 
 pub mod address;
 pub mod aggregate;

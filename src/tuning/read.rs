@@ -150,8 +150,13 @@ pub fn read_rows<R: Read>(
     reading
 }
 
-/// How many rows to make room for. Doubling, as vectors do, would hold a large sweep three times for a moment.
+/// How many rows to make room for. Doubling, as vectors do, would hold a large sweep three times for a moment; the
+/// share that was read, with what is read ahead in it, tells the rest only once there are many rows.
 fn room(rows: u64, share: f64) -> usize {
-    let rest = if share > 0.0 { rows as f64 * (1.0 - share) / share * 1.02 } else { 0.0 };
-    (rest.min(MAX_ROWS as f64) as usize).max(rows as usize / 8).max(1024)
+    const MANY: u64 = 1 << 15;
+    if rows < MANY || share <= 0.0 {
+        return rows.max(1024) as usize;
+    }
+    let rest = rows as f64 * (1.0 - share) / share * 1.02;
+    (rest.min(MAX_ROWS as f64) as usize).max(rows as usize / 8)
 }

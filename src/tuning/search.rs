@@ -246,3 +246,106 @@ fn better(best: Option<Best>, next: Option<Best>) -> Option<Best> {
         (best, next) => next.or(best),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tuning::read::Marks;
+
+    const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+    fn workload(size_bytes: u64) -> Workload {
+        Workload { collective: Collective::AllGather, scale: SCALE, size_bytes }
+    }
+
+    fn point(size_bytes: u64, algorithm: Algorithm, channels: u32, wrapped_channels: bool) -> Point {
+        Point {
+            workload: workload(size_bytes),
+            configuration: Configuration { algorithm, protocol: Protocol::Simple, channels },
+            busbw_gbps: 1.0,
+            repeats: 1,
+            spread_pct: None,
+            marks: Marks { wrapped_channels, ..Marks::default() },
+        }
+    }
+
+    /// As RCCL does: Direct up to 4 MiB whatever is asked, RING from 8 MiB.
+    fn sweep() -> Sweep {
+        let small = (12..=22).flat_map(|e| [1, 8, 48].map(|c| point(1 << e, Algorithm::Direct, c, false)));
+        let large = (23..=29).flat_map(|e| [1, 8, 48].map(|c| point(1 << e, Algorithm::Ring, c, false)));
+        Sweep { points: small.chain(large).collect(), defaults: Vec::new() }
+    }
+
+    /// Two humps: one channel beats everything, then the curve falls, then it rises again to a lower top at 37.
+    fn humps(asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+        let busbw = |channels: u32| if channels == 1 { 10.0 } else { 9.0 - f64::from(channels.abs_diff(37)) / 10.0 };
+        Ok(asks.iter().map(|(_, c)| Some(busbw(c.channels))).collect())
+    }
+
+    fn best(space: &SearchSpace, size_bytes: u64) -> Option<Best> {
+        space.coarse_to_fine(&workload(size_bytes), &mut humps).ok().flatten()
+    }
+
+    #[test]
+    fn both_humps_are_found_and_the_exhaustive_search_agrees() {
+        let space = SearchSpace::new(&sweep(), &SearchLimits::default());
+        let found = best(&space, 1 << 24);
+        assert_eq!(found.map(|(c, _)| c.channels), Some(1));
+        assert_eq!(space.exhaustive(&workload(1 << 24), &mut humps).ok().flatten(), found);
+        let mut second = |asks: &[Ask]| {
+            Ok(asks.iter().map(|(_, c)| Some(9.0 - f64::from(c.channels.abs_diff(37)) / 10.0)).collect())
+        };
+        let second = space.coarse_to_fine(&workload(1 << 24), &mut second).ok().flatten();
+        assert_eq!(second.map(|(c, _)| c.channels), Some(37));
+    }
+
+    #[test]
+    fn only_what_the_library_ran_near_that_size_is_chosen() {
+        let space = SearchSpace::new(&sweep(), &SearchLimits::default());
+        let algorithm = |size| best(&space, size).map(|(c, _)| c.algorithm);
+        assert_eq!(algorithm(1 << 10), Some(Algorithm::Direct));
+        assert_eq!(algorithm(1 << 22), Some(Algorithm::Direct));
+        assert_eq!(algorithm(5 << 20), Some(Algorithm::Direct));
+        assert_eq!(algorithm(6 << 20), Some(Algorithm::Ring));
+        assert_eq!(algorithm(1 << 33), Some(Algorithm::Ring));
+    }
+
+    #[test]
+    fn limits_restrict_and_extend_but_never_to_what_cannot_run() {
+        let ring = SearchLimits { algorithms: vec![Algorithm::Ring], ..SearchLimits::default() };
+        assert_eq!(best(&SearchSpace::new(&sweep(), &ring), 1 << 12), None);
+        let tree = SearchLimits { algorithms: vec![Algorithm::Tree], ..SearchLimits::default() };
+        assert_eq!(best(&SearchSpace::new(&sweep(), &tree), 1 << 24), None);
+        let ll = SearchLimits { protocols: vec![Protocol::Ll], ..SearchLimits::default() };
+        let found = best(&SearchSpace::new(&sweep(), &ll), 1 << 24).map(|(c, _)| (c.algorithm, c.protocol));
+        assert_eq!(found, Some((Algorithm::Ring, Protocol::Ll)));
+        let few = SearchLimits { max_channels: Some(4), ..SearchLimits::default() };
+        let space = SearchSpace::new(&sweep(), &few);
+        assert_eq!(space.max_channels(&workload(1 << 24)), 4);
+    }
+
+    #[test]
+    fn counts_read_from_negative_bytes_are_never_recommended_unasked() {
+        let mut sweep = sweep();
+        sweep.points.push(point(1 << 29, Algorithm::Ring, 168, true));
+        let rising = |asks: &[Ask]| Ok(asks.iter().map(|(_, c)| Some(f64::from(c.channels))).collect());
+        let top = |limits: &SearchLimits| {
+            let space = SearchSpace::new(&sweep, limits);
+            space.coarse_to_fine(&workload(1 << 29), &mut { rising }).ok().flatten().map(|(c, _)| c.channels)
+        };
+        assert_eq!(top(&SearchLimits::default()), Some(48));
+        assert_eq!(top(&SearchLimits { max_channels: Some(168), ..SearchLimits::default() }), Some(168));
+    }
+
+    #[test]
+    fn support_is_measured_between_or_beyond() {
+        let sweep = sweep();
+        let space = SearchSpace::new(&sweep, &SearchLimits::default());
+        let ring = |channels| Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels };
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(8)), Support::Measured);
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(9)), Support::Interpolated);
+        assert_eq!(space.support(&sweep, &workload(3 << 23), &ring(8)), Support::Interpolated);
+        assert_eq!(space.support(&sweep, &workload(1 << 31), &ring(8)), Support::Extrapolated);
+        assert_eq!(space.support(&sweep, &workload(1 << 24), &ring(64)), Support::Extrapolated);
+    }
+}

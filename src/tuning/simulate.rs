@@ -224,9 +224,9 @@ fn write_row(
          {in_place},{algorithm},{protocol},{channels},"
     )?;
     if asked {
-        write!(out, "{algorithm},{protocol},{channels}")?
+        write!(out, "{algorithm},{protocol},{channels}")?;
     } else {
-        write!(out, ",,")?
+        write!(out, ",,")?;
     }
     writeln!(out, ",0,{algorithm},simulated")
 }

@@ -147,3 +147,81 @@ fn range(points: &[Point], order: impl Fn(&Point) -> std::cmp::Ordering) -> &[Po
     let end = points.partition_point(|p| order(p).is_le());
     &points[begin..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Configuration, Protocol},
+        tuning::read::Marks,
+    };
+
+    fn point(nodes: u32, size_bytes: u64, algorithm: Algorithm, channels: u32, busbw_gbps: f64) -> Point {
+        let scale = Scale { nodes, ranks: nodes * 8 };
+        Point {
+            workload: Workload { collective: Collective::AllReduce, scale, size_bytes },
+            configuration: Configuration { algorithm, protocol: Protocol::Ll, channels },
+            busbw_gbps,
+            repeats: 3,
+            spread_pct: Some(1.0),
+            marks: Marks::default(),
+        }
+    }
+
+    fn sweep() -> Sweep {
+        use Algorithm::{Ring, Tree};
+        Sweep {
+            points: vec![
+                point(1, 4096, Tree, 4, 1.0),
+                point(1, 4096, Ring, 2, 1.0),
+                point(1, 4096, Ring, 4, 0.5),
+                point(1, 8192, Tree, 4, 2.0),
+                point(2, 4096, Tree, 4, 1.0),
+            ],
+            defaults: vec![point(1, 8192, Tree, 8, 1.5), point(4, 4096, Tree, 8, 1.5)],
+        }
+    }
+
+    #[test]
+    fn groups() {
+        let groups = sweep().groups();
+        let brief: Vec<_> = groups.iter().map(|g| (g.scale.nodes, g.points, g.default_sizes, g.sizes.len())).collect();
+        assert_eq!(brief, [(1, 4, 1, 2), (2, 1, 0, 1), (4, 0, 1, 1)]);
+        let pairs: Vec<_> = groups[0].pairs.iter().map(|p| (p.algorithm, p.channels.clone())).collect();
+        assert_eq!(pairs, [(Algorithm::Tree, vec![4]), (Algorithm::Ring, vec![2, 4])]);
+    }
+
+    #[test]
+    fn looking_up() {
+        let sweep = sweep();
+        let [small, large, two] = [0, 3, 4].map(|i| sweep.points[i].workload);
+        assert_eq!(sweep.points_at(&small).len(), 3);
+        assert_eq!(sweep.points_of(Collective::AllReduce, small.scale).len(), 4);
+        assert_eq!(sweep.workloads().collect::<Vec<_>>(), [small, large, two]);
+        assert_eq!(sweep.default_at(&large).map(|p| p.configuration.channels), Some(8));
+        assert!(sweep.default_at(&small).is_none());
+        // Equal bandwidth: the fewest channels.
+        assert_eq!(sweep.best_at(&small).map(|p| p.configuration.channels), Some(2));
+        let nowhere = Workload { size_bytes: 1, ..small };
+        assert!(sweep.best_at(&nowhere).is_none() && sweep.points_at(&nowhere).is_empty());
+    }
+
+    #[test]
+    fn equal_channels_go_to_the_lower_code() {
+        let points = [point(1, 1, Algorithm::Ring, 4, 1.0), point(1, 1, Algorithm::Direct, 4, 1.0)];
+        assert_eq!(best(&points).map(|p| p.configuration.algorithm), Some(Algorithm::Direct));
+    }
+
+    #[test]
+    fn what_must_be_known_of_the_whole() {
+        use Algorithm::{Ring, Tree};
+        let of = |points: Vec<Point>| Sweep { points, defaults: vec![] }.notes().join("\n");
+        let winners = vec![point(1, 1, Tree, 4, 1.0), point(1, 2, Ring, 4, 1.0), point(1, 3, Ring, 8, 1.0)];
+        assert!(of(winners).contains("only one configuration per size"));
+        let run = [1, 2, 3].map(|size| point(1, size, Tree, 4, 1.0)).to_vec();
+        assert!(of(run).contains("file of a single run"));
+        assert!(
+            sweep().notes().iter().any(|n| n.starts_with("all_reduce on 4 nodes, 32 ranks: only runs of the default"))
+        );
+    }
+}

@@ -24,6 +24,16 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
     }
 }
 
+/// What a recommendation comes down to, in a word or two.
+#[must_use]
+pub fn advice_word(recommendation: &Recommendation) -> &'static str {
+    match advice(recommendation) {
+        Advice::Deploy => "deploy",
+        Advice::KeepDefault => "keep default",
+        Advice::Unknown => "measure",
+    }
+}
+
 /// The answer in one sentence: what to deploy, what to expect of it, and what that is compared with.
 #[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
@@ -89,6 +99,18 @@ pub const fn source(source: Source) -> &'static str {
         Source::LogLinearInterpolation => "log-linear interpolation",
         Source::NearestSize => "nearest size",
         Source::BestSingleConfiguration => "best single configuration",
+    }
+}
+
+/// Who chose, where there is little room.
+#[must_use]
+pub const fn source_in_short(source: Source) -> &'static str {
+    match source {
+        Source::Measured => "measurement",
+        Source::Model => "model",
+        Source::LogLinearInterpolation => "interpolation",
+        Source::NearestSize => "nearest size",
+        Source::BestSingleConfiguration => "best single",
     }
 }
 
@@ -171,19 +193,27 @@ pub fn verdict(scores: &FoldScores) -> String {
     };
     let Some(best) = winner(scores) else { return "Too few points were measured to judge.".to_owned() };
     let Some(lost) = regret_of(best) else { return "Too few points were measured to judge.".to_owned() };
+    let others_are_judged = contestants(scores)[1..].iter().any(|(_, score)| score.regret_mean_pct.is_some());
     match (best, regret_of(Source::Model)) {
+        (Source::Model, _) if !others_are_judged => {
+            format!("The model's choices lose {lost:.1} % of the best on average.")
+        }
         (Source::Model, _) => format!("The model's choices lose the least: {lost:.1} % of the best on average."),
         (_, Some(model)) => format!(
             "{}'s choices lose the least: {lost:.1} % of the best on average, the model's {model:.1} %.",
             capitalised(source(best)),
         ),
-        _ => format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best))),
+        (_, None) => {
+            format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best)))
+        }
     }
 }
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters
+        .next()
+        .map_or_else(String::new, |first| std::iter::once(first.to_ascii_uppercase()).chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -248,6 +278,8 @@ mod tests {
     fn the_verdict_names_the_lowest_regret() {
         let score = |regret| Score { regret_mean_pct: regret, ..Score::default() };
         let mut scores = FoldScores { model: score(Some(1.41)), ..FoldScores::default() };
+        assert_eq!(verdict(&scores), "The model's choices lose 1.4 % of the best on average.");
+        scores.baselines.nearest_size = score(Some(5.3));
         assert_eq!(verdict(&scores), "The model's choices lose the least: 1.4 % of the best on average.");
         scores.baselines.log_linear_interpolation = score(Some(0.6));
         assert_eq!(winner(&scores), Some(Source::LogLinearInterpolation));

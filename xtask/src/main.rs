@@ -1,2 +1,190 @@
 //! The project's own commands.
-fn main() {}
+
+use std::{
+    env,
+    path::PathBuf,
+    process::{Command, ExitCode},
+    thread,
+    time::Instant,
+};
+
+use xtask::{
+    Result, layers, root,
+    server::Server,
+    shell::{cargo, command, run},
+    tools, weight,
+};
+
+const USAGE: &str = "\
+cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
+cargo xtask build               build the page into dist/
+cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
+                                weight, browser
+cargo xtask bench               weigh the page and time it in the browser
+
+Missing tools are installed first.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["serve"] => serve(0),
+        ["serve", "--port", port] => match port.parse() {
+            Ok(port) => serve(port),
+            Err(_) => Err(format!("{port} is not a port")),
+        },
+        ["build"] => build(),
+        ["test", options @ ..] => test(options),
+        ["bench"] => bench(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("error: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dist() -> PathBuf {
+    root().join("dist")
+}
+
+fn serve(port: u16) -> Result<()> {
+    build()?;
+    let server = Server::start(&dist(), "/", port).map_err(|error| format!("port {port}: {error}"))?;
+    println!("Collectune: {}", server.url());
+    loop {
+        thread::park();
+    }
+}
+
+fn build() -> Result<()> {
+    tools::for_build()?;
+    // trunk builds offline, so that nothing but the pinned tools can come in.
+    run(cargo().args(["fetch", "--target", "wasm32-unknown-unknown"]))?;
+    run(&mut trunk())
+}
+
+fn trunk() -> Command {
+    let mut trunk = command("trunk");
+    trunk.args(["build", "--release"]);
+    // trunk reads this variable as `true` or `false` only.
+    if env::var_os("NO_COLOR").is_some() {
+        trunk.env("NO_COLOR", "true");
+    }
+    trunk
+}
+
+/// One part of `test`.
+struct Part {
+    name: &'static str,
+    check: fn() -> Result<()>,
+    /// Works on the page that this other part builds.
+    needs: Option<&'static str>,
+}
+
+const PARTS: &[Part] = &[
+    Part { name: "layers", check: check_layers, needs: None },
+    Part { name: "format", check: check_format, needs: None },
+    Part { name: "lint", check: lint, needs: None },
+    Part { name: "lint-wasm", check: lint_wasm, needs: None },
+    Part { name: "unit", check: unit_tests, needs: None },
+    Part { name: "build", check: build, needs: None },
+    Part { name: "weight", check: check_weight, needs: Some("build") },
+    Part { name: "browser", check: browser_tests, needs: Some("build") },
+];
+
+fn test(options: &[&str]) -> Result<()> {
+    let mut chosen = Vec::new();
+    for pair in options.chunks(2) {
+        match pair {
+            ["--only", name] if PARTS.iter().any(|part| part.name == *name) => chosen.push(*name),
+            _ => return Err(format!("`{}` is not an option of test\n{USAGE}", pair.join(" "))),
+        }
+    }
+    let is_chosen = |part: &Part| {
+        let is_needed = || PARTS.iter().any(|other| other.needs == Some(part.name) && chosen.contains(&other.name));
+        chosen.is_empty() || chosen.contains(&part.name) || is_needed()
+    };
+
+    let mut failures = Vec::new();
+    let mut passed = 0;
+    for part in PARTS.iter().filter(|part| is_chosen(part)) {
+        println!("\n── {}", part.name);
+        let start = Instant::now();
+        let outcome = match part.needs {
+            Some(needed) if failures.contains(&needed) => Err(format!("not run: {needed} failed")),
+            _ => (part.check)(),
+        };
+        match outcome {
+            Ok(()) => passed += 1,
+            Err(sentence) => {
+                eprintln!("error: {sentence}");
+                failures.push(part.name);
+            }
+        }
+        println!("── {} took {:.1} s", part.name, start.elapsed().as_secs_f64());
+    }
+
+    println!("\n{passed} parts passed, {} failed", failures.len());
+    if failures.is_empty() { Ok(()) } else { Err(format!("failed: {}", failures.join(", "))) }
+}
+
+fn check_layers() -> Result<()> {
+    let (files, faults) = layers::check(&root().join("src")).map_err(|error| format!("src: {error}"))?;
+    for fault in &faults {
+        eprintln!("{fault}");
+    }
+    println!("{files} files, {} imports that point up or sideways", faults.len());
+    if faults.is_empty() { Ok(()) } else { Err("modules may only import from the floors below them".to_owned()) }
+}
+
+fn check_format() -> Result<()> {
+    tools::for_lints()?;
+    run(cargo().args(["fmt", "--all", "--check"]))
+}
+
+fn lint() -> Result<()> {
+    tools::for_lints()?;
+    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn lint_wasm() -> Result<()> {
+    tools::for_lints()?;
+    tools::for_build()?;
+    let target = ["--target", "wasm32-unknown-unknown"];
+    run(cargo().args(["clippy", "--lib", "--bins"]).args(target).args(["--", "-D", "warnings"]))
+}
+
+fn unit_tests() -> Result<()> {
+    run(cargo().args(["test", "--workspace"]))
+}
+
+fn check_weight() -> Result<()> {
+    weight::check(&weight::weigh(&dist()).map_err(|error| format!("dist: {error}"))?)
+}
+
+fn browser_tests() -> Result<()> {
+    run_browser_tests(&["--skip", "speed::", "--test-threads=2"])
+}
+
+fn bench() -> Result<()> {
+    build()?;
+    check_weight()?;
+    run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"])
+}
+
+fn run_browser_tests(options: &[&str]) -> Result<()> {
+    let browser = tools::for_browser_tests()?;
+    run(cargo()
+        .args(["test", "--test", "browser", "--", "--ignored"])
+        .args(options)
+        .env("COLLECTUNE_DIST", dist())
+        .env("CHROME", browser.chrome)
+        .env("CHROMEDRIVER", browser.driver))
+}

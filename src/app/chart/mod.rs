@@ -1,10 +1,28 @@
-//! The one chart of the page.
+//! The one chart of the page: two canvases, a legend of switches, a readout, the same data as a table, and exports.
+//!
+//! Hovering reads a value and a click pins it; the drawing takes the focus, arrows walk the points of a series and
+//! from series to series, Home and End go to its ends, Enter pins and Escape lets go.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use leptos::prelude::*;
 
-use crate::plot::{Chart, Pick, Theme};
+use crate::plot::{Chart, Pick, Style, Theme};
+
+mod canvas;
+mod data;
+mod export;
+mod legend;
+mod stage;
+mod state;
+
+use data::DataTable;
+use legend::Legend;
+use stage::{Stage, Values};
+use state::State;
 
 /// A chart with its legend, readout, data table and exports.
 #[component]
@@ -19,7 +37,62 @@ pub fn ChartView(
     #[prop(optional, into)]
     on_pick: Option<Callback<Option<Pick>>>,
 ) -> impl IntoView {
-    let _ = (theme, on_pick);
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let hint = format!("chart-hint-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let state = State::new(chart, theme, on_pick);
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
-    view! { <figure class="chart"><figcaption class="chart-title">{title}</figcaption></figure> }
+    view! {
+        <figure class="chart">
+            <figcaption class="chart-head">
+                <span class="chart-title">{title}</span>
+                <Exports state/>
+            </figcaption>
+            <Legend chart theme hidden=state.hidden/>
+            <Stage state described_by=hint.clone()/>
+            <Readout state hint/>
+            <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.said}</p>
+            <DataTable chart/>
+        </figure>
+    }
+}
+
+/// The pinned values, or how to get some.
+#[component]
+fn Readout(state: State, hint: String) -> impl IntoView {
+    let pinned = move || {
+        let pick = state.pinned.get()?;
+        let reading = state.reading(Some(pick))?;
+        Some(view! {
+            <Values state reading pick/>
+            <button type="button" on:click=move |_| state.unpin()>"Unpin"</button>
+        })
+    };
+    view! {
+        <div class="chart-readout">
+            {pinned}
+            <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
+                "Point at the chart or walk it with the arrow keys to read a value; click or Enter pins it."
+            </p>
+        </div>
+    }
+}
+
+/// Saves the chart as a file.
+#[component]
+fn Exports(state: State) -> impl IntoView {
+    let save = move |save: fn(&Chart, &Style) -> Result<(), wasm_bindgen::JsValue>| {
+        move |_| {
+            let (Some(chart), Some(style)) = (state.chart.get_untracked(), state.style_of_file()) else { return };
+            if save(&chart, &style).is_err() {
+                state.said.set("The browser did not take the file".to_owned());
+            }
+        }
+    };
+    let nothing = move || state.chart.with(Option::is_none);
+    view! {
+        <span class="chart-exports">
+            <button type="button" disabled=nothing on:click=save(export::save_png)>"PNG"</button>
+            <button type="button" disabled=nothing on:click=save(export::save_svg)>"SVG"</button>
+        </span>
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
@@ -24,8 +25,8 @@ pub struct OpenFile {
     pub id: u32,
     /// The browser's handle; its content stays on the disk.
     pub handle: web_sys::File,
-    /// How to read a table with unknown headers.
-    pub mapping: Option<Mapping>,
+    /// Of a table with unknown headers: what was asked, and the answer.
+    pub mapping: Option<(MappingRequest, Mapping)>,
     /// Comes with the page.
     pub is_example: bool,
 }
@@ -152,7 +153,7 @@ pub struct Crew {
     /// The last id given.
     pub last_id: u32,
     /// The last training's rows and the costs of its folds, until they are validated.
-    pub folds: Option<(Vec<u8>, Vec<f64>)>,
+    pub folds: Option<(ArrayBuffer, Vec<f64>)>,
     /// The view was asked for while another was under way.
     pub view_again: bool,
     /// A view is under way.

@@ -5,16 +5,17 @@
 use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
+use wasm_bindgen::JsValue;
 
 use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task};
 use crate::{
     app::{
-        client::{Client, Weight},
+        client::{Answer, Client, Weight},
         failure::Failure,
         pool::Pool,
     },
     collective::Workload,
-    intake::{Mapping, Outcome},
+    intake::{Mapping, MappingRequest, Outcome},
     progress::Step,
     tuning::{address::Address, parameters::SearchLimits, result::Recommendation, wording::count},
     worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
@@ -69,8 +70,8 @@ impl Bench {
     }
 
     /// Reads a file whose headers were unknown with the mapping of the dialog.
-    pub fn map(self, id: u32, mapping: Mapping) {
-        self.files.update(|files| {
+    pub fn map(self, id: u32, mapping: (MappingRequest, Mapping)) {
+        self.files.update(move |files| {
             if let Some(file) = files.iter_mut().find(|file| file.id == id) {
                 file.mapping = Some(mapping);
             }
@@ -181,7 +182,9 @@ impl Bench {
                 std::mem::take(&mut crew.view_again)
             });
             match answer {
-                Ok(Response::View(view)) if self.is_shown(&view.workload) => self.view.set(Some(Arc::new(view))),
+                Ok(Answer { response: Response::View(view), .. }) if self.is_shown(&view.workload) => {
+                    self.view.set(Some(Arc::new(view)));
+                }
                 Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
                 Ok(_) | Err(Failure::Cancelled) => {}
                 Err(failure) => self.on_idle_death(&failure),
@@ -283,20 +286,14 @@ impl Bench {
     }
 
     /// A job of the run: its progress is the task shown, and the worker's end is noted.
-    async fn work(
-        self,
-        run: u32,
-        name: &'static str,
-        request: Request,
-        files: &[web_sys::File],
-    ) -> Result<Response, Stop> {
+    async fn work(self, run: u32, name: &'static str, request: Request, beside: &[JsValue]) -> Result<Answer, Stop> {
         self.task.set(Some(Task { name, step: Step::default() }));
         let progress = move |step| {
             if self.still(run).is_ok() {
                 self.task.set(Some(Task { name, step }));
             }
         };
-        let answer = self.main().ask(Weight::Work, request, files, Box::new(progress)).await;
+        let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
         self.still(run)?;
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
@@ -311,7 +308,7 @@ impl Bench {
             self.note_death(failure);
             self.restore();
         }
-        answer
+        answer.map(|answer| answer.response)
     }
 
     /// A worker that died takes with it what it had in its memory.
@@ -325,8 +322,8 @@ impl Bench {
     async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
         let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
             let both = |file: &OpenFile| {
-                let name = file.handle.name();
-                (FileToLoad { id: file.id, name, mapping: file.mapping.clone() }, file.handle.clone())
+                let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
+                (FileToLoad { id: file.id, name: file.handle.name(), mapping }, JsValue::from(&file.handle))
             };
             files.iter().map(both).unzip()
         });
@@ -335,7 +332,7 @@ impl Bench {
             self.crew.update_value(|crew| crew.folds = None);
         }
         let request = Request::Load { files, target: self.target.get_untracked() };
-        let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await? else {
+        let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
             return Err(Failure::Garbled.into());
         };
         self.held.set(Held::Sweep);
@@ -352,10 +349,13 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
-        let Response::Trained(trained) = self.work(run, "Training", Request::Train { parameters }, &[]).await? else {
+        let request = Request::Train { parameters };
+        let Answer { response: Response::Trained(trained), training: Some(training) } =
+            self.work(run, "Training", request, &[]).await?
+        else {
             return Err(Failure::Garbled.into());
         };
-        let Trained { answer, training, folds, notes } = trained;
+        let Trained { answer, folds, notes, .. } = trained;
         self.held.set(Held::Model);
         self.answer.set(Arc::new(answer));
         self.stage.set(Stage::Trained);
@@ -387,7 +387,7 @@ impl Bench {
         self.still(run)?;
         let folds = folds?;
         let request = Request::Validate { folds };
-        let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await? else {
+        let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await?.response else {
             return Err(Failure::Garbled.into());
         };
         let Validated { evaluation, answer, notes } = validated;

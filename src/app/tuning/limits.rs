@@ -1,4 +1,4 @@
-//! Where to search: channels, and what may be recommended besides what was measured.
+//! Where to search: channels, algorithms, protocols.
 
 use leptos::prelude::*;
 
@@ -41,20 +41,20 @@ pub fn LimitFields(limits: RwSignal<SearchLimits>) -> impl IntoView {
             </Show>
         </label>
         <ManyField
-            label="Also allow algorithms"
+            label="Algorithms"
             choices=algorithms.map(|a| (*a, a.name())).collect()
             value=Signal::derive(move || limits.with(|l| l.algorithms.clone()))
             on_value=UnsyncCallback::new(move |chosen| limits.update(|l| l.algorithms = chosen))
         />
         <ManyField
-            label="Also allow protocols"
+            label="Protocols"
             choices=protocols.map(|p| (*p, p.name())).collect()
             value=Signal::derive(move || limits.with(|l| l.protocols.clone()))
             on_value=UnsyncCallback::new(move |chosen| limits.update(|l| l.protocols = chosen))
         />
         <p class="small">
-            "What was measured is always searched. What you allow besides is a prediction without any measurement "
-            "of it, and is left out where it cannot run."
+            "With nothing ticked, what was measured is searched. What was not measured is searched where it can run "
+            "and the model can predict it."
         </p>
     }
 }

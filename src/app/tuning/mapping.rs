@@ -3,7 +3,10 @@
 use leptos::{ev, html, prelude::*};
 
 use super::Bench;
-use crate::intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn};
+use crate::{
+    intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
+    tuning::columns::Columns,
+};
 
 /// The dialog; it opens by itself for the first file that needs it.
 #[component]
@@ -53,56 +56,53 @@ enum Choice {
 #[component]
 fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     let bench: Bench = expect_context();
-    let MappingRequest { problem, headers, sample, wanted } = request;
-    let name = bench.files.with_untracked(|files| files.iter().find(|file| file.id == id).map(|f| f.handle.name()));
-    let fields: Vec<(WantedColumn, RwSignal<Choice>)> = wanted
-        .into_iter()
-        .map(|column| {
-            let guess = column.guess.map_or(Choice::Nothing, Choice::Column);
-            (column, RwSignal::new(guess))
-        })
-        .collect();
-    let missing = {
-        let needed: Vec<_> = fields
-            .iter()
-            .filter(|(column, _)| column.needed)
-            .map(|(column, choice)| (column.name.clone(), *choice))
-            .collect();
-        Memo::new(move |_| {
-            let is_missing = |choice: &Choice| match choice {
-                Choice::Nothing => true,
-                Choice::Constant(text) => text.trim().is_empty(),
-                Choice::Column(_) => false,
-            };
-            let missing = needed.iter().filter(|(_, choice)| choice.with(is_missing)).map(|(name, _)| name.clone());
-            missing.collect::<Vec<_>>().join(", ")
-        })
+    let MappingRequest { problem, headers, sample, wanted } = request.clone();
+    let file = bench.files.with_untracked(|files| files.iter().find(|file| file.id == id).cloned());
+    let name = file.as_ref().map(|file| file.handle.name());
+    let answered = file.and_then(|file| file.mapping).map(|(_, mapping)| mapping.columns).unwrap_or_default();
+    let first_choice = |column: &WantedColumn| match answered.iter().find(|(name, _)| *name == column.name) {
+        Some((_, ColumnSource::Column(index))) => Choice::Column(*index),
+        Some((_, ColumnSource::Constant(text))) => Choice::Constant(text.clone()),
+        None => column.guess.map_or(Choice::Nothing, Choice::Column),
     };
-    let chosen: Vec<_> = fields.iter().map(|(column, choice)| (column.name.clone(), *choice)).collect();
-    let submit = move |event: ev::SubmitEvent| {
-        event.prevent_default();
+    let fields: Vec<_> = wanted.into_iter().map(|column| (RwSignal::new(first_choice(&column)), column)).collect();
+    let chosen: Vec<_> = fields.iter().map(|(choice, column)| (column.name.clone(), *choice)).collect();
+    let mapping = Memo::new(move |_| {
         let source = |(name, choice): &(String, RwSignal<Choice>)| {
-            let source = match choice.get_untracked() {
+            let source = match choice.get() {
                 Choice::Nothing => return None,
                 Choice::Column(index) => ColumnSource::Column(index),
                 Choice::Constant(text) => ColumnSource::Constant(text.trim().to_owned()),
             };
             Some((name.clone(), source))
         };
-        let columns = chosen.iter().filter_map(source).collect();
+        Mapping { columns: chosen.iter().filter_map(source).collect() }
+    });
+    let wrong = {
+        let headers = headers.clone();
+        Memo::new(move |_| mapping.with(|m| Columns::mapped(&headers, &m.columns).err().map(|error| error.to_string())))
+    };
+    let submit = move |event: ev::SubmitEvent| {
+        event.prevent_default();
         bench.asking.set(None);
-        bench.map(id, Mapping { columns });
+        bench.map(id, (request.clone(), mapping.get_untracked()));
     };
     let sample_rows = sample.into_iter().map(|row| {
         view! { <tr>{row.into_iter().map(|cell| view! { <td class="verbatim">{cell}</td> }).collect_view()}</tr> }
     });
     let sample_head = headers.clone().into_iter().map(|header| view! { <th scope="col">{header}</th> });
+    let (needed, further): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, column)| column.needed);
+    let field = |(choice, column): (RwSignal<Choice>, WantedColumn)| {
+        view! { <MappingField column choice headers=headers.clone() /> }
+    };
     view! {
         <form on:submit=submit>
             <h2 id="mapping-heading">"Which column is which?"</h2>
             <p>
                 <strong class="verbatim">{name}</strong>
-                " " {problem} ". Its first lines:"
+                ": "
+                {problem}
+                ". Its first lines:"
             </p>
             <div class="table-box" tabindex="0" role="region" aria-label="First lines of the file">
                 <table class="data">
@@ -112,20 +112,17 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                     <tbody>{sample_rows.collect_view()}</tbody>
                 </table>
             </div>
-            <div class="mapping-fields">
-                {fields
-                    .into_iter()
-                    .map(|(column, choice)| view! { <MappingField column choice headers=headers.clone() /> })
-                    .collect_view()}
-            </div>
+            <div class="mapping-fields">{needed.into_iter().map(field).collect_view()}</div>
+            <details>
+                <summary>"Further columns"</summary>
+                <div class="mapping-fields">{further.into_iter().map(field).collect_view()}</div>
+            </details>
             <div class="actions">
-                <button type="submit" class="primary" disabled=move || missing.with(|m| !m.is_empty())>
+                <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
                     "Read with these columns"
                 </button>
                 <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
-                <Show when=move || missing.with(|m| !m.is_empty())>
-                    <span class="small">"Still needed: " {move || missing.get()}</span>
-                </Show>
+                <span class="small" role="status">{move || wrong.get()}</span>
             </div>
         </form>
     }
@@ -133,7 +130,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
 
 #[component]
 fn MappingField(column: WantedColumn, choice: RwSignal<Choice>, headers: Vec<String>) -> impl IntoView {
-    let (guess, constant) = (column.guess, headers.len() + 1);
+    let constant = headers.len() + 1;
     let change = move |index: i32| {
         choice.set(match index as usize {
             0 => Choice::Nothing,
@@ -141,23 +138,31 @@ fn MappingField(column: WantedColumn, choice: RwSignal<Choice>, headers: Vec<Str
             index => Choice::Column(index - 1),
         });
     };
+    let first = choice.get_untracked();
+    let is_constant = matches!(first, Choice::Constant(_));
     let options = headers.into_iter().enumerate().map(|(index, header)| {
-        view! { <option selected=guess == Some(index)>{header}</option> }
+        view! { <option selected=first == Choice::Column(index)>{header}</option> }
     });
+    let text = move || match choice.get() {
+        Choice::Constant(text) => text,
+        _ => String::new(),
+    };
+    let label = format!("{} for all rows", column.name);
     view! {
         <div class="mapping-field">
             <label class="field">
-                <span>{column.name} {column.needed.then_some(" *")}</span>
+                <span>{column.name}</span>
                 <select on:change:target=move |event| change(event.target().selected_index())>
                     <option>"–"</option>
                     {options.collect_view()}
-                    <option>"the same for all rows …"</option>
+                    <option selected=is_constant>"the same for all rows …"</option>
                 </select>
             </label>
             <Show when=move || choice.with(|choice| matches!(choice, Choice::Constant(_)))>
                 <input
                     type="text"
-                    aria-label="The value for all rows"
+                    aria-label=label.clone()
+                    prop:value=text
                     on:input:target=move |event| choice.set(Choice::Constant(event.target().value()))
                 />
             </Show>

@@ -66,8 +66,8 @@ pub fn Welcome() -> impl IntoView {
                     </Show>
                 </div>
                 <p class="small">
-                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not. The example \
-                     is simulated."
+                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not, and the \
+                     models that this page saves. The example is simulated, not measured."
                 </p>
             </div>
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
@@ -94,15 +94,15 @@ pub fn Tuning() -> impl IntoView {
                     </p>
                 </Show>
                 <Show when=move || has_data.get()>
-                    <Controls />
                     <Show when=move || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                        <Controls />
                         <Answer />
                         <Charts />
+                        <OptimalConfigurations />
+                        <Accuracy />
+                        <Importances />
+                        <OwnWorkloads />
                     </Show>
-                    <OptimalConfigurations />
-                    <Accuracy />
-                    <Importances />
-                    <OwnWorkloads />
                 </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">

@@ -68,7 +68,9 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
             </tr>
         }
     };
-    let rows = contestants(&scores).map(row).collect_view();
+    // A baseline that can't predict what was held out has no figures.
+    let is_judged = |(_, score): &(Source, &Score)| **score != Score::default();
+    let rows = contestants(&scores).into_iter().filter(is_judged).map(row).collect_view();
     let coverage = scores.coverage_90_pct.map(|coverage| {
         view! { <p class="small">"The 90 % intervals held " {format!("{coverage:.1}")} " % of what was held out."</p> }
     });

@@ -7,7 +7,12 @@ use leptos::prelude::*;
 use super::{Bench, export::ExportMenu};
 use crate::{
     app::table::DataTable,
-    tuning::{address::Address, listing::Listing, result::Recommendation, wording::support},
+    tuning::{
+        address::Address,
+        listing::Listing,
+        result::Recommendation,
+        wording::{Advice, advice, support},
+    },
 };
 
 /// The table of answers, of the collective and scale shown or of all.
@@ -66,7 +71,11 @@ pub fn RecommendationTable(
         }
     });
     let row_class = UnsyncCallback::new(move |index: usize| {
-        rows.with_untracked(|rows| rows.get(index).map(|r| support(r.support))).unwrap_or_default()
+        rows.with_untracked(|rows| {
+            let r = rows.get(index)?;
+            Some(if advice(r) == Advice::Deploy { support(r.support) } else { "kept" })
+        })
+        .unwrap_or_default()
     });
     view! { <DataTable caption listing current row_class on_open filter /> }
 }

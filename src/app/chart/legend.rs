@@ -1,0 +1,56 @@
+//! The legend: one button per series, which shows or hides it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use leptos::prelude::*;
+
+use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg};
+
+/// The sign of a series, as the address of a picture that is drawn by the code that draws the chart.
+pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
+    let series = Series { name: String::new(), colour, mark, points: Vec::new() };
+    let encoded = js_sys::encode_uri_component(&key_svg(&series, theme));
+    format!("data:image/svg+xml,{}", String::from(encoded))
+}
+
+/// Buttons that show or hide the series.
+#[component]
+pub(super) fn Legend(
+    chart: Signal<Option<Arc<Chart>>>,
+    theme: Signal<Theme>,
+    hidden: RwSignal<BTreeSet<String>>,
+) -> impl IntoView {
+    let entries = move || {
+        let entry = |series: &Series| (series.name.clone(), series.colour, series.mark);
+        chart.with(|chart| chart.iter().flat_map(|chart| &chart.series).map(entry).collect::<Vec<_>>())
+    };
+    let button = move |(name, colour, mark): (String, Colour, Mark)| {
+        let shown = {
+            let name = name.clone();
+            move || hidden.with(|hidden| !hidden.contains(&name))
+        };
+        let toggle = {
+            let name = name.clone();
+            move |_| {
+                hidden.update(|hidden| {
+                    if !hidden.remove(&name) {
+                        hidden.insert(name.clone());
+                    }
+                });
+            }
+        };
+        view! {
+            <li>
+                <button type="button" aria-pressed=move || shown().to_string() on:click=toggle>
+                    <img src=move || key_address(colour, mark, theme.get()) alt="" width="28" height="16"/>
+                    <span>{name}</span>
+                </button>
+            </li>
+        }
+    };
+    view! {
+        <ul class="chart-legend" aria-label="Series">
+            <For each=entries key=|entry| format!("{entry:?}") children=button/>
+        </ul>
+    }
+}

@@ -1,0 +1,199 @@
+//! The two canvases: the chart, and over it what is pointed at and pinned.
+
+use std::sync::Arc;
+
+use leptos::{html, prelude::*};
+
+use super::{
+    canvas::{RatioWatch, Sheet, SizeWatch, paint},
+    legend::key_address,
+    state::State,
+};
+use crate::plot::{Layout, Pick, Reading, beside, draw, draw_highlights};
+
+/// The drawing itself. It takes the focus; keys walk its points.
+#[component]
+pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
+    let stage = NodeRef::<html::Div>::new();
+    let under = NodeRef::<html::Canvas>::new();
+    let over = NodeRef::<html::Canvas>::new();
+    follow_size(stage, state);
+    draw_in_frames(under, state);
+    draw_marking(over, state);
+
+    let text = move |part: fn(&crate::plot::Chart) -> &String| {
+        move || state.chart.with(|chart| chart.as_deref().map(|chart| part(chart).clone()))
+    };
+    let side = |length: fn(&Sheet) -> f64| move || state.sheet.get().map(|sheet| format!("{}px", length(&sheet)));
+    let on_key = move |event: web_sys::KeyboardEvent| {
+        let plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
+        if plain && state.key(&event.key()) {
+            event.prevent_default();
+            event.stop_propagation();
+        }
+    };
+    let point = move |event: &web_sys::MouseEvent| {
+        state.point_at(f64::from(event.offset_x()), f64::from(event.offset_y()));
+    };
+    let click = move |event: web_sys::MouseEvent| {
+        point(&event);
+        state.pin();
+    };
+    view! {
+        <div
+            node_ref=stage
+            class="chart-stage"
+            tabindex="0"
+            role="application"
+            aria-roledescription="chart"
+            aria-label=text(|chart| &chart.title)
+            aria-describedby=described_by
+            on:keydown=on_key
+            on:blur=move |_| state.point_at_nothing()
+        >
+            <canvas
+                node_ref=under
+                role="img"
+                aria-label=text(|chart| &chart.summary)
+                style:width=side(Sheet::width)
+                style:height=side(Sheet::height)
+            ></canvas>
+            <canvas
+                node_ref=over
+                class="chart-over"
+                aria-hidden="true"
+                style:width=side(Sheet::width)
+                style:height=side(Sheet::height)
+                on:pointermove=move |event| point(&event)
+                on:pointerleave=move |_| state.point_at_nothing()
+                on:click=click
+            ></canvas>
+            <Tip state/>
+            <Show when=move || state.chart.with(Option::is_none)>
+                <p class="chart-waiting">"Nothing to draw yet"</p>
+            </Show>
+        </div>
+    }
+}
+
+/// Keeps the sheet as large as the element, at the screen's pixel ratio.
+fn follow_size(stage: NodeRef<html::Div>, state: State) {
+    let measure = move || {
+        let Some(element) = stage.try_get_untracked().flatten() else { return };
+        let sheet = Sheet::of(&element);
+        if state.sheet.try_get_untracked().is_some_and(|before| before != sheet) {
+            state.sheet.try_set(sheet);
+        }
+    };
+    let size_watch = StoredValue::new_local(None);
+    Effect::new(move |_| {
+        if let Some(element) = stage.get() {
+            measure();
+            size_watch.set_value(SizeWatch::new(&element, measure));
+        }
+    });
+    let pixel_ratio = Memo::new(move |_| state.sheet.get().map(|sheet| sheet.pixel_ratio));
+    let ratio_watch = StoredValue::new_local(None);
+    Effect::new(move |_| {
+        let ratio = pixel_ratio.get();
+        ratio_watch.set_value(ratio.and_then(|ratio| RatioWatch::new(ratio, measure)));
+    });
+}
+
+/// Draws the chart before the next frame whenever something that it shows has changed.
+fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
+    let waiting: StoredValue<Option<AnimationFrameRequestHandle>> = StoredValue::new(None);
+    Effect::new(move |_| {
+        state.chart.track();
+        state.theme.track();
+        state.hidden.track();
+        state.sheet.track();
+        canvas.track();
+        let frame = request_animation_frame_with_handle(move || {
+            let Some(Some(canvas)) = canvas.try_get_untracked() else { return };
+            let Some(style) = untrack(|| state.style()) else { return };
+            let chart = state.chart.try_get_untracked().flatten();
+            let layout = match chart {
+                Some(chart) => paint(&canvas, &style, |backend| draw(&chart, &style, backend)),
+                None => paint(&canvas, &style, |_| Ok(Layout::default())),
+            };
+            state.layout.try_set(Arc::new(layout.unwrap_or_default()));
+        });
+        if let Some(Some(earlier)) = waiting.try_update_value(|handle| std::mem::replace(handle, frame.ok())) {
+            earlier.cancel();
+        }
+    });
+}
+
+/// Draws what is pointed at and what is pinned, over the chart.
+fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
+    Effect::new(move |_| {
+        let (layout, pointed, pinned) = (state.layout.get(), state.pointed.get(), state.pinned.get());
+        let (Some(canvas), Some(style)) = (canvas.get(), untrack(|| state.style())) else { return };
+        let Some(chart) = state.chart.get_untracked() else { return };
+        let picks: Vec<Pick> = pinned.into_iter().chain(pointed.filter(|_| pointed != pinned)).collect();
+        paint(&canvas, &style, |backend| draw_highlights(&chart, &style, &layout, &picks, backend));
+    });
+}
+
+/// More series than this are not listed beside a point.
+const MOST_BESIDE: usize = 8;
+
+/// The values of the point that is pointed at, beside it, and those of the other series at the same x.
+#[component]
+fn Tip(state: State) -> impl IntoView {
+    let place = Memo::new(move |_| state.layout.with(|layout| layout.place(state.pointed.get()?)));
+    let half = move |length: fn(&Sheet) -> f64| state.sheet.get().map_or(f64::INFINITY, |sheet| length(&sheet) / 2.0);
+    let pixels = |length: f64| format!("{length:.1}px");
+    let others = move |pick: Pick| {
+        let layout = state.layout.get();
+        let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
+        let readings =
+            picks.unwrap_or_default().into_iter().take(MOST_BESIDE).filter_map(|pick| state.reading(Some(pick)));
+        let row = |reading: Reading| view! { <dt>{reading.series}</dt><dd>{reading.y.1}</dd> };
+        let rows: Vec<_> = readings.map(row).collect();
+        (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
+    };
+    let content = move || {
+        let pick = place.get()?.pick;
+        let reading = state.reading(Some(pick))?;
+        Some(view! {
+            <Values state reading pick/>
+            {others(pick)}
+        })
+    };
+    view! {
+        <div
+            class="chart-tip"
+            class:to-left=move || place.get().is_some_and(|place| place.x > half(Sheet::width))
+            class:to-top=move || place.get().is_some_and(|place| place.y > half(Sheet::height))
+            aria-hidden="true"
+            hidden=move || place.get().is_none()
+            style:left=move || place.get().map(|place| pixels(place.x))
+            style:top=move || place.get().map(|place| pixels(place.y))
+        >
+            {content}
+        </div>
+    }
+}
+
+/// A reading as a small table of labels and values.
+#[component]
+pub(super) fn Values(state: State, reading: Reading, pick: Pick) -> impl IntoView {
+    let key = move || {
+        let chart = state.chart.get()?;
+        let series = chart.series.get(pick.series)?;
+        Some(key_address(series.colour, series.mark, state.theme.get()))
+    };
+    let Reading { series, x, y, interval, note } = reading;
+    let row = |label: String, value: String| view! { <dt>{label}</dt><dd>{value}</dd> };
+    view! {
+        <p class="chart-values-series"><img src=key alt="" width="28" height="16"/>{series}</p>
+        <dl class="chart-values">
+            {row(x.0, x.1)}
+            {row(y.0, y.1)}
+            {(!interval.is_empty()).then(|| row("between".to_owned(), interval))}
+        </dl>
+        {(!note.is_empty()).then(|| view! { <p class="chart-values-note">{note}</p> })}
+    }
+}

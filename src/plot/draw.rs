@@ -1,0 +1,250 @@
+//! The one drawing of a chart.
+
+use plotters::style::text_anchor::HPos;
+use plotters_backend::DrawingBackend;
+
+use super::{
+    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Place, Rect, Series, Spacing, Style,
+    legend::Legend,
+    marks::{self, Scales},
+    measure::{Lettering, shortened},
+    palette::{Inks, inks},
+    paper::{DrawError, Letters, Paper},
+    scale::Scale,
+    table::axis_title,
+    ticks::{Room, Ticks, ticks},
+};
+
+const SMALL: f64 = 11.5;
+const NORMAL: f64 = 12.0;
+const TITLE: f64 = 15.0;
+/// Between a tick label and its axis.
+const LABEL_GAP: f64 = 8.0;
+/// Above the plot: the title of the y axis.
+const ABOVE: f64 = 22.0;
+/// Below the plot: tick labels and the title of the x axis.
+const BELOW: f64 = 40.0;
+
+/// The free margin around everything: a picture that stands alone needs more than one set in a page.
+fn margin(style: &Style) -> f64 {
+    if style.captions { 14.0 } else { 3.0 }
+}
+
+/// Draws a chart and says where everything is.
+///
+/// The backend must have [`Style::size_in_units`] units (a canvas scales by one over the fineness) and set text by
+/// itself, as the canvas and SVG backends do.
+///
+/// # Errors
+///
+/// Only those of the backend; no chart is an error. One that can't be drawn gets a sentence in its place.
+pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError<B>> {
+    let paper = Paper::new(backend, style, Lettering::CANVAS);
+    let layout = draw_on(&paper, chart, style)?;
+    paper.present()?;
+    Ok(layout)
+}
+
+/// Draws only the marking of points of a chart that was drawn with the same style: a ring, and lines to the axes.
+///
+/// # Errors
+///
+/// Only those of the backend. A point that isn't drawn leaves nothing.
+pub fn draw_highlights<B: DrawingBackend>(
+    chart: &Chart,
+    style: &Style,
+    layout: &Layout,
+    picks: &[Pick],
+    backend: B,
+) -> Result<(), DrawError<B>> {
+    let paper = Paper::new(backend, style, Lettering::CANVAS);
+    picks.iter().try_for_each(|&pick| highlight(&paper, chart, style, layout, pick))?;
+    paper.present()
+}
+
+pub(super) fn draw_on<B: DrawingBackend>(
+    paper: &Paper<B>,
+    chart: &Chart,
+    style: &Style,
+) -> Result<Layout, DrawError<B>> {
+    let inks = inks(style.theme);
+    let (width, height) = style.size();
+    let visible: Vec<(usize, &Series)> =
+        chart.series.iter().enumerate().filter(|(_, series)| !style.hidden.contains(&series.name)).collect();
+    let margin = margin(style);
+    let mut sheet = Rect { left: margin, top: margin, right: width - margin, bottom: height - margin };
+    if style.captions {
+        paper.fill(&inks.paper)?;
+        sheet.top = captions(paper, chart, &visible, &sheet, inks)?;
+    }
+    let Some(frame) = Frame::new(chart, &visible, &sheet) else {
+        let sentence = match (chart.series.is_empty(), visible.is_empty()) {
+            (true, _) => "Nothing to draw yet",
+            (false, true) => "Every series is switched off in the legend",
+            (false, false) => "No point of this chart can be drawn",
+        };
+        let letters = Letters::new(13.0, &inks.muted).anchored(HPos::Center);
+        paper.text(
+            &shortened(sentence, 13.0, width),
+            (width / 2.0, f64::midpoint(sheet.top, sheet.bottom)),
+            letters,
+        )?;
+        return Ok(Layout::default());
+    };
+    frame.draw(paper, chart, &sheet, inks)?;
+    for (_, series) in &visible {
+        marks::series(paper, series, &frame.scales, inks)?;
+    }
+    let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame.scales) };
+    if let Some(pick) = style.highlight {
+        highlight(paper, chart, style, &layout, pick)?;
+    }
+    Ok(layout)
+}
+
+/// Title and legend; gives the height at which they end.
+fn captions<B: DrawingBackend>(
+    paper: &Paper<B>,
+    chart: &Chart,
+    visible: &[(usize, &Series)],
+    sheet: &Rect,
+    inks: &Inks,
+) -> Result<f64, DrawError<B>> {
+    let letters = Letters::new(TITLE, &inks.ink).bold();
+    let mut top = sheet.top;
+    if !chart.title.is_empty() {
+        let title = shortened(&chart.title, TITLE * 1.1, sheet.width());
+        paper.text(&title, (sheet.left, top + 7.0), letters)?;
+        top += 25.0;
+    }
+    let series: Vec<&Series> = visible.iter().map(|(_, series)| *series).collect();
+    let legend = Legend::new(&series, sheet.width(), Letters::new(NORMAL, &inks.ink));
+    legend.draw(paper, (sheet.left, top), inks)?;
+    Ok(top + legend.height() + 8.0)
+}
+
+/// The rectangle of the plot and everything that follows from the data's extent.
+struct Frame {
+    plot: Rect,
+    scales: Scales,
+    x_ticks: Ticks,
+    y_ticks: Ticks,
+}
+
+impl Frame {
+    /// `None` if no point can be drawn, or there is no room for one.
+    fn new(chart: &Chart, visible: &[(usize, &Series)], sheet: &Rect) -> Option<Self> {
+        let letters = Letters::new(SMALL, &plotters::style::BLACK);
+        let (top, bottom) = (sheet.top + ABOVE, sheet.bottom - BELOW);
+        let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), bottom, top)?;
+        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0 };
+        let ys: Vec<f64> = points(visible).map(|point| point.y).collect();
+        let y_ticks = ticks(&chart.y, &y, &ys, &room);
+        let widest = y_ticks.labelled.iter().map(|(_, label)| letters.width(label)).fold(0.0, f64::max);
+        // The last label on the x axis may stand half its width beyond the plot.
+        let (left, right) = (sheet.left + widest + LABEL_GAP, sheet.right - 16.0);
+        if right - left < 24.0 || bottom - top < 24.0 {
+            return None;
+        }
+        let xs: Vec<f64> = points(visible).map(|point| point.x).collect();
+        let x = Scale::new(&chart.x, xs.iter().copied(), left, right)?;
+        let room = Room { extent: &|label| letters.width(label), gap: 10.0, least: 34.0 };
+        let x_ticks = ticks(&chart.x, &x, &xs, &room);
+        Some(Self { plot: Rect { left, top, right, bottom }, scales: Scales { x, y }, x_ticks, y_ticks })
+    }
+
+    /// Gridlines, axes, labels and titles.
+    fn draw<B: DrawingBackend>(
+        &self,
+        paper: &Paper<B>,
+        chart: &Chart,
+        sheet: &Rect,
+        inks: &Inks,
+    ) -> Result<(), DrawError<B>> {
+        let Rect { left, top, right, bottom } = self.plot;
+        let vertical = |x: f64, colour| paper.hairline((x, top), (x, bottom), colour);
+        let horizontal = |y: f64, colour| paper.hairline((left, y), (right, y), colour);
+        self.x_ticks.fine.iter().try_for_each(|&x| vertical(x, &inks.fine_grid))?;
+        self.y_ticks.fine.iter().try_for_each(|&y| horizontal(y, &inks.fine_grid))?;
+        self.x_ticks.labelled.iter().try_for_each(|&(x, _)| vertical(x, &inks.grid))?;
+        self.y_ticks.labelled.iter().try_for_each(|&(y, _)| horizontal(y, &inks.grid))?;
+        horizontal(bottom, &inks.axis)?;
+        if let Some(zero) = self.scales.y.place(0.0).filter(|zero| (top..bottom).contains(zero)) {
+            horizontal(zero, &inks.axis)?;
+        }
+        let letters = Letters::new(SMALL, &inks.muted);
+        for (x, label) in &self.x_ticks.labelled {
+            paper.hairline((*x, bottom), (*x, bottom + 4.0), &inks.axis)?;
+            paper.text(label, (*x, bottom + 14.0), letters.anchored(HPos::Center))?;
+        }
+        for (y, label) in &self.y_ticks.labelled {
+            paper.text(label, (left - LABEL_GAP, *y), letters.anchored(HPos::Right))?;
+        }
+        let letters = Letters::new(NORMAL, &inks.muted);
+        let title = |axis| shortened(&axis_title(axis), NORMAL, right - sheet.left);
+        paper.text(&title(&chart.y), (sheet.left, top - 14.0), letters)?;
+        paper.text(&title(&chart.x), (right, bottom + 32.0), letters.anchored(HPos::Right))
+    }
+}
+
+fn points<'a>(visible: &'a [(usize, &'a Series)]) -> impl Iterator<Item = &'a super::Point> {
+    visible.iter().flat_map(|(_, series)| &series.points)
+}
+
+/// The values that the y axis shows: all points, and of their intervals as much as leaves the points room.
+fn y_values(axis: &Axis, visible: &[(usize, &Series)]) -> Vec<f64> {
+    let mut values: Vec<f64> = points(visible).map(|point| point.y).collect();
+    let usable = |value: &&f64| value.is_finite() && (axis.spacing == Spacing::Linear || **value > 0.0);
+    let (least, most) =
+        values.iter().filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
+    let span = most - least.min(0.0);
+    let (lowest, highest) = match axis.spacing {
+        Spacing::Linear => (least.min(0.0) - 0.5 * span, most + 0.5 * span),
+        Spacing::Logarithmic => (least / 4.0, most * 4.0),
+    };
+    let marked = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Band | Mark::Whiskers));
+    let ends = marked.flat_map(|(_, series)| &series.points).flat_map(|point| [point.low, point.high]).flatten();
+    let within = ends.filter(|end| usable(&end)).map(|end| end.clamp(lowest.min(highest), highest.max(lowest)));
+    let within: Vec<f64> = if least <= most { within.collect() } else { Vec::new() };
+    values.extend(within);
+    values
+}
+
+fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
+    let all_bands = visible.iter().all(|(_, series)| series.mark == Mark::Band);
+    let pointed = visible.iter().filter(|(_, series)| all_bands || series.mark != Mark::Band);
+    let mut drawn = Vec::new();
+    for &(index, series) in pointed {
+        let places = series.points.iter().enumerate().filter_map(|(point, value)| {
+            let (x, y) = scales.place(value)?;
+            Some(Place { pick: Pick { series: index, point }, x, y })
+        });
+        let mut places: Vec<Place> = places.collect();
+        places.sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
+        if !places.is_empty() {
+            drawn.push(DrawnSeries { index, places });
+        }
+    }
+    drawn
+}
+
+fn highlight<B: DrawingBackend>(
+    paper: &Paper<B>,
+    chart: &Chart,
+    style: &Style,
+    layout: &Layout,
+    pick: Pick,
+) -> Result<(), DrawError<B>> {
+    let (Some(place), Some(series)) = (layout.place(pick), chart.series.get(pick.series)) else { return Ok(()) };
+    let inks = inks(style.theme);
+    let (x, y) = (place.x, place.y);
+    let Rect { left, bottom, .. } = layout.plot;
+    for (from, to) in [((left, y), (x - 8.0, y)), ((x, y + 8.0), (x, bottom))] {
+        if from.0 <= to.0 && from.1 <= to.1 {
+            paper.hairline(from, to, &inks.axis)?;
+        }
+    }
+    paper.ring((x, y), 7.0, &inks.paper, 4.5)?;
+    paper.disc((x, y), 3.5, &inks.colour(series.colour))?;
+    paper.ring((x, y), 7.0, &inks.ink, 1.75)
+}

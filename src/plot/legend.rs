@@ -1,0 +1,78 @@
+//! The legend above the plot, for pictures that stand alone.
+
+use plotters_backend::DrawingBackend;
+
+use super::{
+    Series,
+    marks::{self, KEY_WIDTH},
+    measure::shortened,
+    palette::Inks,
+    paper::{DrawError, Letters, Paper},
+};
+
+const ROW: f64 = 20.0;
+const KEY_GAP: f64 = 7.0;
+const ENTRY_GAP: f64 = 20.0;
+const MOST_ROWS: usize = 5;
+
+struct Entry<'a> {
+    series: &'a Series,
+    name: String,
+    left: f64,
+    row: usize,
+}
+
+/// Where each entry goes.
+pub(super) struct Legend<'a> {
+    entries: Vec<Entry<'a>>,
+    left_out: usize,
+    letters: Letters,
+}
+
+impl<'a> Legend<'a> {
+    /// Arranges the series in rows within `width` CSS pixels; what has no room in the last row is counted.
+    pub fn new(series: &[&'a Series], width: f64, letters: Letters) -> Self {
+        let mut entries: Vec<Entry<'a>> = Vec::new();
+        let (mut left, mut row) = (0.0, 0);
+        for series in series {
+            let room = width - KEY_WIDTH - KEY_GAP;
+            let name = shortened(&series.name, letters.size, room.min(320.0));
+            let needed = KEY_WIDTH + KEY_GAP + letters.width(&name);
+            if left > 0.0 && left + needed > width {
+                (left, row) = (0.0, row + 1);
+            }
+            if row == MOST_ROWS {
+                break;
+            }
+            entries.push(Entry { series, name, left, row });
+            left += needed + ENTRY_GAP;
+        }
+        let left_out = series.len() - entries.len();
+        Self { entries, left_out, letters }
+    }
+
+    /// The height of all rows in CSS pixels.
+    pub fn height(&self) -> f64 {
+        let rows = self.entries.last().map_or(0, |entry| entry.row + 1) + usize::from(self.left_out > 0);
+        rows as f64 * ROW
+    }
+
+    /// Draws it from an upper left corner.
+    pub fn draw<B: DrawingBackend>(
+        &self,
+        paper: &Paper<B>,
+        (left, top): (f64, f64),
+        inks: &Inks,
+    ) -> Result<(), DrawError<B>> {
+        let middle = |row: usize| top + (row as f64 + 0.5) * ROW;
+        for entry in &self.entries {
+            let place = (left + entry.left, middle(entry.row));
+            marks::key(paper, entry.series, place, inks)?;
+            paper.text(&entry.name, (place.0 + KEY_WIDTH + KEY_GAP, place.1), self.letters)?;
+        }
+        if self.left_out > 0 {
+            paper.text(&format!("and {} more", self.left_out), (left, middle(MOST_ROWS)), self.letters)?;
+        }
+        Ok(())
+    }
+}

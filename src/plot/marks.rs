@@ -1,0 +1,196 @@
+//! One series as marks on the paper.
+
+use plotters::style::{Color, RGBAColor, RGBColor};
+use plotters_backend::DrawingBackend;
+
+use super::{
+    Colour, Mark, Point, Series,
+    palette::{DASHED, Inks, Shape, dashes},
+    paper::{DrawError, Paper},
+    scale::Scale,
+};
+
+/// The two scales of a chart.
+#[derive(Clone, Copy)]
+pub(super) struct Scales {
+    pub x: Scale,
+    pub y: Scale,
+}
+
+impl Scales {
+    /// The place of a point; `None` if one of its coordinates can't be drawn.
+    pub fn place(&self, point: &Point) -> Option<(f64, f64)> {
+        Some((self.x.place(point.x)?, self.y.place(point.y)?))
+    }
+
+    /// The place of an interval's ends: x, lower end, upper end.
+    fn interval(&self, point: &Point) -> Option<(f64, f64, f64)> {
+        let x = self.x.place(point.x)?;
+        Some((x, self.y.place_of_end(point.low?)?, self.y.place_of_end(point.high?)?))
+    }
+}
+
+/// The longest stretches of points that can be drawn: a gap in the data stays a gap in the line.
+fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
+    let mut runs = vec![Vec::new()];
+    for place in places {
+        match (place, runs.last_mut()) {
+            (Some(place), Some(run)) => run.push(place),
+            _ => runs.push(Vec::new()),
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs
+}
+
+fn line_width(colour: Colour) -> f64 {
+    match colour {
+        Colour::Answer => 2.5,
+        Colour::Muted => 1.25,
+        Colour::Palette(_) | Colour::Default => 1.75,
+    }
+}
+
+/// Radius and cover of dots: many are drawn smaller, and so that their density shows.
+fn dot_size(count: usize) -> (f64, f64) {
+    match count {
+        0..=80 => (3.25, 1.0),
+        81..=400 => (2.6, 1.0),
+        401..=2000 => (2.0, 0.6),
+        _ => (1.75, 0.35),
+    }
+}
+
+/// A dot, set apart from what lies under it by a rim of paper.
+pub(super) fn dot<B: DrawingBackend>(
+    paper: &Paper<B>,
+    centre: (f64, f64),
+    shape: Shape,
+    radius: f64,
+    colour: RGBAColor,
+    rim: Option<RGBColor>,
+) -> Result<(), DrawError<B>> {
+    let layers = rim.map(|rim| (radius + 1.1, rim.to_rgba())).into_iter().chain([(radius, colour)]);
+    for (radius, colour) in layers {
+        if shape == Shape::Circle {
+            paper.disc(centre, radius, &colour)?;
+        } else {
+            let corners = shape.corners(radius);
+            paper.polygon(&corners.iter().map(|(x, y)| (centre.0 + x, centre.1 + y)).collect::<Vec<_>>(), &colour)?;
+        }
+    }
+    Ok(())
+}
+
+fn whisker<B: DrawingBackend>(
+    paper: &Paper<B>,
+    (x, low, high): (f64, f64, f64),
+    cap: f64,
+    colour: RGBColor,
+) -> Result<(), DrawError<B>> {
+    paper.line(&[(x, low), (x, high)], &colour, 1.25, &[])?;
+    for end in [low, high] {
+        paper.line(&[(x - cap, end), (x + cap, end)], &colour, 1.25, &[])?;
+    }
+    Ok(())
+}
+
+fn band<B: DrawingBackend>(
+    paper: &Paper<B>,
+    run: &[(f64, f64, f64)],
+    colour: RGBColor,
+    cover: f64,
+) -> Result<(), DrawError<B>> {
+    let lower: Vec<_> = run.iter().map(|&(x, low, _)| (x, low)).collect();
+    let upper: Vec<_> = run.iter().map(|&(x, _, high)| (x, high)).collect();
+    if let [single] = run {
+        return whisker(paper, *single, 3.0, colour);
+    }
+    let outline: Vec<_> = lower.iter().chain(upper.iter().rev()).copied().collect();
+    paper.polygon(&outline, &colour.mix(cover))?;
+    for edge in [lower, upper] {
+        paper.line(&edge, &colour.mix(0.55), 0.75, &[])?;
+    }
+    Ok(())
+}
+
+/// Draws one series.
+pub(super) fn series<B: DrawingBackend>(
+    paper: &Paper<B>,
+    series: &Series,
+    scales: &Scales,
+    inks: &Inks,
+) -> Result<(), DrawError<B>> {
+    let colour = inks.colour(series.colour);
+    if series.mark == Mark::Band {
+        for run in runs(series.points.iter().map(|point| scales.interval(point))) {
+            band(paper, &run, colour, inks.band)?;
+        }
+        return Ok(());
+    }
+    let places = || series.points.iter().map(|point| scales.place(point));
+    if matches!(series.mark, Mark::Line | Mark::Dashed | Mark::LineAndDots) {
+        let pattern = match series.mark {
+            Mark::Dashed => DASHED,
+            Mark::Line => dashes(series.colour),
+            _ => &[],
+        };
+        for run in runs(places()) {
+            paper.line(&run, &colour, line_width(series.colour), pattern)?;
+            if let ([single], false) = (run.as_slice(), series.mark == Mark::LineAndDots) {
+                paper.disc(*single, line_width(series.colour), &colour)?;
+            }
+        }
+    }
+    let (radius, cover) = dot_size(series.points.len());
+    if series.mark == Mark::Whiskers {
+        for interval in series.points.iter().filter_map(|point| scales.interval(point)) {
+            whisker(paper, interval, radius.min(3.0), colour)?;
+        }
+    }
+    if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
+        let rim = (cover >= 1.0).then_some(inks.paper);
+        for place in places().flatten() {
+            dot(paper, place, Shape::of(series.colour), radius, colour.mix(cover), rim)?;
+        }
+    }
+    Ok(())
+}
+
+/// The width of a legend key in CSS pixels.
+pub(super) const KEY_WIDTH: f64 = 26.0;
+
+/// A series' sign in the legend, `KEY_WIDTH` wide, from a place at half its height.
+pub(super) fn key<B: DrawingBackend>(
+    paper: &Paper<B>,
+    series: &Series,
+    (left, middle): (f64, f64),
+    inks: &Inks,
+) -> Result<(), DrawError<B>> {
+    let colour = inks.colour(series.colour);
+    let (right, centre) = (left + KEY_WIDTH, left + KEY_WIDTH / 2.0);
+    match series.mark {
+        Mark::Band => {
+            return band(
+                paper,
+                &[(left, middle + 5.0, middle - 5.0), (right, middle + 5.0, middle - 5.0)],
+                colour,
+                inks.band,
+            );
+        }
+        Mark::Whiskers => whisker(paper, (centre, middle + 6.0, middle - 6.0), 3.0, colour)?,
+        Mark::Dots => {}
+        Mark::Line | Mark::Dashed | Mark::LineAndDots => {
+            let pattern = match series.mark {
+                Mark::Dashed => DASHED,
+                Mark::Line => dashes(series.colour),
+                _ => &[],
+            };
+            paper.line(&[(left, middle), (right, middle)], &colour, line_width(series.colour), pattern)?;
+        }
+    }
+    if matches!(series.mark, Mark::Dots | Mark::LineAndDots | Mark::Whiskers) {
+        dot(paper, (centre, middle), Shape::of(series.colour), 3.25, colour.to_rgba(), Some(inks.paper))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! A sheet in CSS pixels over plotters' drawing area in backend units.
+
+use plotters::{
+    coord::Shift,
+    drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
+    element::{Circle, PathElement, Polygon},
+    style::{
+        Color, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle,
+        text_anchor::{HPos, Pos, VPos},
+    },
+};
+use plotters_backend::DrawingBackend;
+
+use super::{
+    Style,
+    measure::{Lettering, Measured, text_width},
+};
+
+/// What can fail in a drawing: only the backend.
+pub type DrawError<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
+
+/// The interface font of the reader's system.
+pub(super) const FONTS: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+
+/// How a text is set.
+#[derive(Clone, Copy)]
+pub(super) struct Letters {
+    pub size: f64,
+    pub bold: bool,
+    pub colour: RGBAColor,
+    /// Which end of the text lies at its place; it is always centred vertically.
+    pub anchor: HPos,
+}
+
+impl Letters {
+    pub fn new(size: f64, colour: &impl Color) -> Self {
+        Self { size, bold: false, colour: colour.to_rgba(), anchor: HPos::Left }
+    }
+
+    pub fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    pub fn anchored(self, anchor: HPos) -> Self {
+        Self { anchor, ..self }
+    }
+
+    /// The width of a text in CSS pixels.
+    pub fn width(&self, text: &str) -> f64 {
+        text_width(text, self.size) * if self.bold { 1.1 } else { 1.0 }
+    }
+}
+
+/// A sheet to draw on; all lengths and places are CSS pixels.
+pub(super) struct Paper<B: DrawingBackend> {
+    area: DrawingArea<Measured<B>, Shift>,
+    units: f64,
+    /// Backend units per device pixel.
+    device: f64,
+}
+
+impl<B: DrawingBackend> Paper<B> {
+    pub fn new(backend: B, style: &Style, lettering: Lettering) -> Self {
+        let area = Measured::new(backend, style.size_in_units(), lettering).into_drawing_area();
+        Self { area, units: style.units_per_pixel(), device: f64::from(style.fineness.clamp(1, 16)) }
+    }
+
+    fn point(&self, (x, y): (f64, f64)) -> (i32, i32) {
+        ((x * self.units).round() as i32, (y * self.units).round() as i32)
+    }
+
+    fn points(&self, points: &[(f64, f64)]) -> Vec<(i32, i32)> {
+        points.iter().map(|&point| self.point(point)).collect()
+    }
+
+    fn stroke(&self, colour: &impl Color, width: f64) -> ShapeStyle {
+        let stroke_width = (width * self.units).round().max(1.0) as u32;
+        ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width }
+    }
+
+    /// Covers the whole sheet.
+    pub fn fill(&self, colour: &impl Color) -> Result<(), DrawError<B>> {
+        self.area.fill(colour)
+    }
+
+    /// A crisp horizontal or vertical line about one CSS pixel wide, moved to whole device pixels.
+    pub fn hairline(&self, from: (f64, f64), to: (f64, f64), colour: &impl Color) -> Result<(), DrawError<B>> {
+        let pixels = (self.units / self.device + 0.25).floor().max(1.0);
+        let centre = if pixels % 2.0 == 1.0 { 0.5 } else { 0.0 };
+        let snap = |length: f64| ((length * self.units / self.device).floor() + centre) * self.device;
+        let snapped = |(x, y): (f64, f64)| (snap(x).round() as i32, snap(y).round() as i32);
+        let width = (pixels * self.device).round() as u32;
+        let style = ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width: width };
+        self.area.draw(&PathElement::new(vec![snapped(from), snapped(to)], style))
+    }
+
+    /// A line through points; with a pattern of dash, gap, dash, gap … lengths it is broken.
+    pub fn line(
+        &self,
+        points: &[(f64, f64)],
+        colour: &impl Color,
+        width: f64,
+        pattern: &[f64],
+    ) -> Result<(), DrawError<B>> {
+        let style = self.stroke(colour, width);
+        for dash in dashed(points, pattern) {
+            if dash.len() > 1 {
+                self.area.draw(&PathElement::new(self.points(&dash), style))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A filled polygon.
+    pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError<B>> {
+        self.area.draw(&Polygon::new(self.points(corners), colour.to_rgba()))
+    }
+
+    /// A filled disc.
+    pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError<B>> {
+        let radius = (radius * self.units).round() as i32;
+        self.area.draw(&Circle::new(self.point(centre), radius, colour.to_rgba().filled()))
+    }
+
+    /// A circle.
+    pub fn ring(&self, centre: (f64, f64), radius: f64, colour: &impl Color, width: f64) -> Result<(), DrawError<B>> {
+        let radius = (radius * self.units).round() as i32;
+        self.area.draw(&Circle::new(self.point(centre), radius, self.stroke(colour, width)))
+    }
+
+    /// One line of text.
+    pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError<B>> {
+        let weight = if letters.bold { FontStyle::Bold } else { FontStyle::Normal };
+        let font = (FontFamily::Name(FONTS), letters.size * self.units, weight);
+        let style = TextStyle::from(font).color(&letters.colour).pos(Pos::new(letters.anchor, VPos::Center));
+        self.area.draw_text(text, &style, self.point(place))
+    }
+
+    /// Hands the drawing to the backend.
+    pub fn present(&self) -> Result<(), DrawError<B>> {
+        self.area.present()
+    }
+}
+
+/// A path with more dashes than this is drawn solid: the eye sees no difference, the backend does.
+const MOST_DASHES: f64 = 4000.0;
+
+fn distance((x, y): (f64, f64), (to_x, to_y): (f64, f64)) -> f64 {
+    ((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y)).sqrt()
+}
+
+/// Cuts a path into its dashes; the path itself for an empty pattern.
+fn dashed(points: &[(f64, f64)], pattern: &[f64]) -> Vec<Vec<(f64, f64)>> {
+    let whole: f64 = points.windows(2).map(|pair| distance(pair[0], pair[1])).sum();
+    let period: f64 = pattern.iter().sum();
+    let solid = pattern.is_empty() || whole > period * MOST_DASHES;
+    let (Some(&first), false) = (points.first(), solid) else { return vec![points.to_vec()] };
+    let mut dashes = Vec::new();
+    let mut dash = vec![first];
+    let (mut step, mut left) = (0, pattern[0]);
+    for pair in points.windows(2) {
+        let ((x, y), (next_x, next_y)) = (pair[0], pair[1]);
+        let length = distance(pair[0], pair[1]);
+        let mut walked = 0.0;
+        while length - walked > left {
+            walked += left;
+            let place = (x + (next_x - x) * walked / length, y + (next_y - y) * walked / length);
+            dash.push(place);
+            if step % 2 == 0 {
+                dashes.push(std::mem::take(&mut dash));
+            }
+            dash = vec![place];
+            step += 1;
+            left = pattern[step % pattern.len()];
+        }
+        left -= length - walked;
+        dash.push((next_x, next_y));
+    }
+    if step % 2 == 0 {
+        dashes.push(dash);
+    }
+    dashes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashes_follow_the_path() {
+        let path = [(0.0, 0.0), (6.0, 0.0), (6.0, 7.0)];
+        assert_eq!(dashed(&path, &[]), [path.to_vec()]);
+        assert_eq!(dashed(&path, &[4.0, 3.0]), [vec![(0.0, 0.0), (4.0, 0.0)], vec![(6.0, 1.0), (6.0, 5.0)]]);
+        assert_eq!(
+            dashed(&path, &[8.0, 3.0]),
+            [vec![(0.0, 0.0), (6.0, 0.0), (6.0, 2.0)], vec![(6.0, 5.0), (6.0, 7.0)]]
+        );
+        assert_eq!(dashed(&[], &[4.0, 3.0]), [Vec::new()]);
+    }
+}

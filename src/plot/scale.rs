@@ -1,0 +1,167 @@
+//! From values to places along an axis.
+
+use super::{Axis, Quantity, Spacing};
+use crate::math::{exp2, log2, pow};
+
+/// Values beyond this in magnitude, or closer to zero on a logarithmic axis, are not drawn: they would leave no room
+/// for anything else, and sums of them overflow.
+const LARGEST: f64 = 1e100;
+
+/// One axis' map from values to CSS pixels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    spacing: Spacing,
+    /// The ends of the axis, as logarithms to base two where it is logarithmic.
+    low: f64,
+    high: f64,
+    /// Where the ends lie.
+    from: f64,
+    to: f64,
+}
+
+/// A value's coordinate before it is stretched to pixels: the value or its logarithm; `None` if it can't be drawn.
+fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
+    match spacing {
+        Spacing::Linear => (value.abs() <= LARGEST).then_some(value),
+        Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value).then(|| log2(value)),
+    }
+}
+
+/// The largest of 1, 2, 5 times a power of ten that is not above a positive value.
+pub(super) fn round_down(value: f64) -> f64 {
+    let decade = pow(10.0, (log2(value) / std::f64::consts::LOG2_10).floor());
+    [5.0, 2.0].iter().map(|step| step * decade).find(|step| *step <= value * (1.0 + 1e-9)).unwrap_or(decade)
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is not below a positive value.
+pub(super) fn round_up(value: f64) -> f64 {
+    let decade = pow(10.0, (log2(value) / std::f64::consts::LOG2_10).floor());
+    [1.0, 2.0, 5.0].iter().map(|step| step * decade).find(|step| *step >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
+}
+
+impl Scale {
+    /// The scale that shows all values of an axis that can be shown, with a little air; `None` if there are none.
+    /// `from` and `to` are the places of its ends in CSS pixels.
+    pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+        let drawable = values.filter_map(|value| coordinate(value, axis.spacing));
+        let (least, most) =
+            drawable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), c| (least.min(c), most.max(c)));
+        if least > most {
+            return None;
+        }
+        let positions = matches!(axis.quantity, Quantity::Count | Quantity::Bytes);
+        let (low, high) = match axis.spacing {
+            Spacing::Linear if positions => {
+                let air = if most > least { (most - least) * 0.03 } else { (most.abs() * 0.5).max(1.0) };
+                (least - air, most + air)
+            }
+            Spacing::Linear => {
+                let (low, high) = (least.min(0.0), most.max(0.0));
+                let air = (high - low) * 0.05;
+                match (low < 0.0, high > 0.0) {
+                    (false, false) => (0.0, 1.0),
+                    (below, above) => (low - if below { air } else { 0.0 }, high + if above { air } else { 0.0 }),
+                }
+            }
+            Spacing::Logarithmic => {
+                let binary = axis.quantity == Quantity::Bytes;
+                let (mut low, mut high) = (least, most);
+                if high - low < 2.0 {
+                    // Too little for two ticks: out to the next ones.
+                    (low, high) = if binary {
+                        ((low - 0.25).floor(), (high + 0.25).ceil())
+                    } else {
+                        (log2(round_down(exp2(low) * 0.9)), log2(round_up(exp2(high) * 1.1)))
+                    };
+                }
+                let air = (high - low) * if binary { 0.025 } else { 0.04 };
+                (low - air, high + air)
+            }
+        };
+        // Numbers so large that their differences vanish, or so small that they are none.
+        let (low, high) = if high - low > high.abs().max(low.abs()) * 1e-12 && high - low > 1e-200 {
+            (low, high)
+        } else {
+            (low.min(0.0), high.max(0.0).max(low.abs()).max(1e-100))
+        };
+        Some(Self { spacing: axis.spacing, low, high, from, to })
+    }
+
+    /// The place of a value in CSS pixels, inside the axis or outside; `None` if it can't be drawn.
+    pub fn place(&self, value: f64) -> Option<f64> {
+        let share = (coordinate(value, self.spacing)? - self.low) / (self.high - self.low);
+        Some(self.from + share * (self.to - self.from))
+    }
+
+    /// The place of one end of an interval, cut to the axis: an end that can't be drawn lies at the axis' end.
+    pub fn place_of_end(&self, value: f64) -> Option<f64> {
+        if value.is_nan() {
+            return None;
+        }
+        let (first, last) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        let beyond = if value > 1.0 { self.to } else { self.from };
+        let negative = self.spacing == Spacing::Linear && value < 0.0;
+        Some(self.place(value).unwrap_or(if negative { self.from } else { beyond }).clamp(first, last))
+    }
+
+    /// The values at the two ends.
+    pub fn ends(&self) -> (f64, f64) {
+        match self.spacing {
+            Spacing::Linear => (self.low, self.high),
+            Spacing::Logarithmic => (exp2(self.low), exp2(self.high)),
+        }
+    }
+
+    /// How values become places.
+    pub fn spacing(&self) -> Spacing {
+        self.spacing
+    }
+
+    /// The length of the axis in CSS pixels.
+    pub fn length(&self) -> f64 {
+        (self.to - self.from).abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(quantity: Quantity, spacing: Spacing) -> Axis {
+        Axis { label: String::new(), quantity, spacing }
+    }
+
+    #[test]
+    fn steps_round_to_one_two_five() {
+        for (value, down, up) in [(1.0, 1.0, 1.0), (3.0, 2.0, 5.0), (0.07, 0.05, 0.1), (999.0, 500.0, 1000.0)] {
+            assert!((round_down(value) / down - 1.0).abs() < 1e-9, "{value}");
+            assert!((round_up(value) / up - 1.0).abs() < 1e-9, "{value}");
+        }
+    }
+
+    #[test]
+    fn bandwidth_starts_at_zero_and_sizes_do_not() {
+        let scale = |quantity, spacing, values: &[f64]| {
+            Scale::new(&axis(quantity, spacing), values.iter().copied(), 0.0, 100.0).map(|scale| scale.ends())
+        };
+        let (low, high) = scale(Quantity::BusbwGbps, Spacing::Linear, &[100.0, 200.0]).expect("a scale");
+        assert!(low == 0.0 && high > 200.0);
+        let (low, high) = scale(Quantity::Bytes, Spacing::Logarithmic, &[4096.0, 1048576.0]).expect("a scale");
+        assert!(low > 2048.0 && low < 4096.0 && high > 1048576.0 && high < 2097152.0);
+        let (low, high) = scale(Quantity::BusbwGbps, Spacing::Logarithmic, &[300.0]).expect("a scale");
+        assert!(low <= 200.0 && high >= 500.0);
+        assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[0.0]), Some((0.0, 1.0)));
+        assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[f64::NAN, f64::INFINITY]), None);
+        assert_eq!(scale(Quantity::BusbwGbps, Spacing::Logarithmic, &[0.0, -3.0]), None);
+    }
+
+    #[test]
+    fn ends_of_intervals_stay_on_the_axis() {
+        let values = [1.0, 100.0].into_iter();
+        let scale = Scale::new(&axis(Quantity::BusbwGbps, Spacing::Logarithmic), values, 100.0, 0.0).expect("a scale");
+        assert_eq!(scale.place_of_end(-5.0), Some(100.0));
+        assert_eq!(scale.place_of_end(1e6), Some(0.0));
+        assert_eq!(scale.place_of_end(f64::INFINITY), Some(0.0));
+        assert_eq!(scale.place_of_end(f64::NAN), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! From files to the answer, and what can be done with it.
+
+use std::fs;
+
+use crate::{
+    page::{Page, key},
+    sweep::{example, real_sweeps, sweep},
+};
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_example_opens_with_one_click() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.wait_for_text("This is the example: a simulated sweep, not a measurement.");
+    let rows = String::from_utf8(example()).unwrap().lines().count() - 1;
+    page.wait_for_text(&format!("{} rows", grouped(rows)));
+    assert!(page.text_in("region", "Answer").contains("GB/s"), "{}", page.text());
+    assert!(page.rows("Optimal configurations") > 3);
+    assert!(page.rows("Unseen sizes") >= 4, "the model stands beside three baselines");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_dropped_sweep_becomes_the_answer() {
+    let page = Page::open();
+    let text = sweep(12, 8);
+    page.drop_files(&[("sweep.csv", text.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("384 rows");
+    page.wait_for_text("all_reduce");
+    assert!(!page.text().contains("simulated"), "a dropped sweep is no example");
+    assert_eq!(page.rows("Optimal configurations"), 12);
+    page.choose("Size", "4 KiB");
+    page.wait_for_text("all_reduce of 4 KiB");
+    assert!(page.text_in("region", "Answer").to_uppercase().contains("TREE"));
+    page.choose("Size", "8 MiB");
+    page.wait_for_text("all_reduce of 8 MiB");
+    assert!(page.text_in("region", "Answer").to_uppercase().contains("RING"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn real_sweeps_open() {
+    let Some(folder) = real_sweeps() else { return };
+    let page = Page::open();
+    for name in ["all_reduce_1n.csv", "all_gather_2n.csv", "broadcast_2n.csv"] {
+        let content = fs::read(folder.join(name)).unwrap();
+        let rows = content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count() - 1;
+        page.drop_files(&[(name, &content)]);
+        page.wait_until_idle();
+        page.wait_for_text(&format!("{} rows", grouped(rows)));
+        assert!(page.text_in("region", "Answer").contains("GB/s"));
+        page.click("button", &format!("Close {name}"));
+        page.wait_until_idle();
+    }
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn another_workload_is_another_answer_and_address() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.choose("Size", "64 KiB");
+    page.wait_for_text("all_reduce of 64 KiB");
+    assert_eq!(page.fragment(), "#v=1&w=tuning&c=all_reduce&n=2&r=16&s=65536");
+    page.click("button", "Larger size");
+    page.wait_for_text("all_reduce of 128 KiB");
+    assert!(page.fragment().ends_with("&s=131072"), "{}", page.fragment());
+    page.run("history.back()", &[]);
+    page.wait_for_text("all_reduce of 64 KiB");
+
+    page.fill("Sizes", "96K, 3M");
+    page.click("button", "Answer");
+    page.wait_until_idle();
+    page.wait_for_text("96 KiB");
+    assert_eq!(page.rows("Answers for sizes of your own"), 2);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn an_address_brings_the_example_back() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.choose("Size", "1 MiB");
+    page.wait_for_text("of 1 MiB");
+    let fragment = page.fragment();
+    assert!(fragment.contains("s=1048576") && fragment.contains("x=1"), "{fragment}");
+    page.reload();
+    page.wait_for_text("of 1 MiB");
+    assert_eq!(page.fragment(), fragment);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn an_address_without_its_data_names_what_to_drop() {
+    let page = Page::open_at("#v=1&w=tuning&c=all_reduce&n=2&r=16&s=65536");
+    page.wait_for_text("Drop the sweep that was measured there.");
+    page.wait_for_text("all_reduce");
+    assert!(!page.text().contains("GB/s"), "nothing stands in for the data:\n{}", page.text());
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("all_reduce of 64 KiB");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_table_is_saved_as_csv() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.choose("Format", "CSV");
+    let saved = page.download(|| page.click("button", "Save"));
+    let text = String::from_utf8(saved).unwrap();
+    assert_eq!(text.lines().count(), 13, "{text}");
+    assert!(text.lines().next().unwrap().contains("collective"), "{text}");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_saved_model_opens_again() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    let answer = page.text_in("region", "Answer");
+    let model = page.download(|| page.click("button", "Save model"));
+    page.click("button", "Close sweep.csv");
+    page.drop_files(&[("model.json", &model)]);
+    page.wait_until_idle();
+    assert_eq!(page.text_in("region", "Answer"), answer);
+    assert!(!page.text().contains("differ"), "the same model gives the same predictions:\n{}", page.text());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn everything_works_from_the_keyboard() {
+    let page = Page::open();
+    page.tab_to("button", "Open the example");
+    page.press(key::ENTER);
+    page.wait_until_idle();
+    page.wait_for_text("GB/s");
+    page.tab_to("combobox", "Size");
+    let before = page.fragment();
+    page.press(key::DOWN);
+    page.wait_until(|| page.fragment() != before, "the key chooses another size");
+    page.tab_to("button", "Larger size");
+    let before = page.fragment();
+    page.press(key::ENTER);
+    page.wait_until(|| page.fragment() != before, "the button chooses another size");
+    let before = page.fragment();
+    page.press("[");
+    page.wait_until(|| page.fragment() != before, "the shortcut chooses another size");
+    page.tab_to("button", "Train");
+    page.press(key::ENTER);
+    page.wait_until_idle();
+    page.assert_clean();
+}
+
+/// `12345` as `12,345`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let (head, tail) = digits.split_at(digits.len() % 3);
+    let mut groups: Vec<&str> = tail.as_bytes().chunks(3).map(|group| std::str::from_utf8(group).unwrap()).collect();
+    if !head.is_empty() {
+        groups.insert(0, head);
+    }
+    groups.join(",")
+}

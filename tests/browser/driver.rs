@@ -1,0 +1,219 @@
+//! One Chromium with an empty profile, spoken to through chromedriver (W3C WebDriver, and Chrome's own commands).
+
+use std::{
+    env,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A browser session. It ends when it is dropped.
+pub struct Driver {
+    agent: ureq::Agent,
+    session: String,
+    process: Child,
+    /// chromedriver stops when nobody can hear it any more.
+    _output: BufReader<ChildStdout>,
+    scratch: TempDir,
+}
+
+/// An element of the page.
+#[derive(Clone, Debug)]
+pub struct Element(Value);
+
+impl Element {
+    fn id(&self) -> &str {
+        // The key by which the standard marks the references of elements.
+        self.0["element-6066-11e4-a52e-4f735466cecf"].as_str().unwrap()
+    }
+}
+
+impl From<Element> for Value {
+    fn from(element: Element) -> Self {
+        element.0
+    }
+}
+
+impl Driver {
+    /// Starts a browser whose requests beyond loopback go through the proxy at `proxy` (`host:port`).
+    pub fn start(proxy: &str) -> Self {
+        let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
+        let mut process = Command::new(&program)
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let server = format!("http://127.0.0.1:{}/session", port(&mut output));
+
+        let scratch = tempfile::tempdir().unwrap();
+        let mut options = json!({ "args": [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--force-color-profile=srgb",
+            "--hide-scrollbars",
+            format!("--proxy-server={proxy}"),
+            format!("--user-data-dir={}", scratch.path().join("profile").display()),
+        ] });
+        if let Some(chrome) = env::var_os("CHROME") {
+            options["binary"] = chrome.to_str().unwrap().into();
+        }
+        let capabilities = json!({
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": { "browser": "ALL" },
+            "timeouts": { "script": 120_000 },
+        });
+        let mut driver = Self { agent: agent(), session: server, process, _output: output, scratch };
+        let session = driver.post("", json!({ "capabilities": { "alwaysMatch": capabilities } }));
+        driver.session = format!("{}/{}", driver.session, session["sessionId"].as_str().unwrap());
+        driver
+    }
+
+    /// Opens an address, or goes to another fragment of the open one.
+    pub fn go(&self, url: &str) {
+        self.post("/url", json!({ "url": url }));
+    }
+
+    /// Loads the page again.
+    pub fn reload(&self) {
+        self.post("/refresh", json!({}));
+    }
+
+    /// The body of a JavaScript function of `arguments`; answers what it returns, after its promise.
+    pub fn run(&self, body: &str, arguments: &[Value]) -> Value {
+        let script = format!(
+            "const done = arguments[arguments.length - 1];
+             (async (...arguments) => {{ {body} }})(...arguments)
+               .then((value) => done({{ value }}), (error) => done({{ error: String(error) }}));"
+        );
+        let mut answer = self.post("/execute/async", json!({ "script": script, "args": arguments }));
+        assert!(answer["error"].is_null(), "the script failed: {}\n{body}", answer["error"]);
+        answer["value"].take()
+    }
+
+    /// A command of the Chrome DevTools Protocol.
+    #[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
+    pub fn devtools(&self, command: &str, parameters: Value) -> Value {
+        self.post("/goog/cdp/execute", json!({ "cmd": command, "params": parameters }))
+    }
+
+    /// The console's messages since the last call.
+    pub fn console(&self) -> Vec<Value> {
+        match self.post("/se/log", json!({ "type": "browser" })) {
+            Value::Array(messages) => messages,
+            other => panic!("the log is {other}"),
+        }
+    }
+
+    /// The elements that a CSS selector finds, in the order of the document.
+    pub fn select(&self, css: &str) -> Vec<Element> {
+        let found = self.post("/elements", json!({ "using": "css selector", "value": css }));
+        found.as_array().unwrap().iter().cloned().map(Element).collect()
+    }
+
+    /// The name by which assistive technology knows an element; none for one that has left the page.
+    pub fn accessible_name(&self, element: &Element) -> Option<String> {
+        let answer = self.agent.get(format!("{}/element/{}/computedlabel", self.session, element.id())).call();
+        answer_value(answer).ok()?.as_str().map(str::to_owned)
+    }
+
+    /// Whether a person can see an element.
+    pub fn is_shown(&self, element: &Element) -> bool {
+        let answer = self.agent.get(format!("{}/element/{}/displayed", self.session, element.id())).call();
+        answer_value(answer).is_ok_and(|shown| shown == true)
+    }
+
+    /// Clicks where an element is.
+    pub fn click(&self, element: &Element) {
+        self.post(&format!("/element/{}/click", element.id()), json!({}));
+    }
+
+    /// Types into an element.
+    pub fn type_into(&self, element: &Element, text: &str) {
+        self.post(&format!("/element/{}/value", element.id()), json!({ "text": text }));
+    }
+
+    /// Presses and releases one key after another, wherever the focus is. Special keys have the code points that
+    /// WebDriver gives them (see [`crate::page::key`]).
+    pub fn press(&self, keys: &str) {
+        let strokes: Vec<Value> = keys
+            .chars()
+            .flat_map(|key| [json!({ "type": "keyDown", "value": key }), json!({ "type": "keyUp", "value": key })])
+            .collect();
+        self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }));
+    }
+
+    /// What the window shows, as PNG.
+    pub fn screenshot(&self) -> Vec<u8> {
+        let answer = self.agent.get(format!("{}/screenshot", self.session)).call();
+        let encoded = answer_value(answer).unwrap();
+        BASE64_STANDARD.decode(encoded.as_str().unwrap()).unwrap()
+    }
+
+    /// A folder that is gone when the session ends.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "callers write it in place")]
+    fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.agent.post(format!("{}{path}", self.session)).send_json(&body);
+        answer_value(answer).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Where the browser is gone already, there is nothing left to close.
+        let _ = self.agent.delete(&self.session).call();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn agent() -> ureq::Agent {
+    let configuration = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .proxy(None)
+        .timeout_global(Some(Duration::from_secs(180)))
+        .build();
+    configuration.new_agent()
+}
+
+/// chromedriver says which port it took.
+fn port(output: &mut impl BufRead) -> u16 {
+    let mut said = String::new();
+    for line in output.lines() {
+        let line = line.unwrap();
+        if let Some((_, port)) = line.split_once("started successfully on port ") {
+            return port.trim_end_matches('.').parse().unwrap();
+        }
+        said.push_str(&line);
+    }
+    panic!("chromedriver did not start: {said}");
+}
+
+/// The value of an answer, or the message of an error.
+fn answer_value(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Value, String> {
+    let mut answer = answer.map_err(|error| error.to_string())?;
+    let body = answer.body_mut().with_config().limit(u64::MAX).read_json::<Value>();
+    let mut value = body.map_err(|error| error.to_string())?["value"].take();
+    match value["error"].as_str() {
+        Some(error) if !answer.status().is_success() => Err(format!("{error}: {}", value["message"])),
+        _ => Ok(value.take()),
+    }
+}

@@ -1,0 +1,142 @@
+//! Narrow windows, light and dark, and the picture in the README.
+
+use std::{env, fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::page::Page;
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_narrow_window_needs_no_scrolling_sideways() {
+    let page = Page::open();
+    page.resize(360, 740);
+    assert_fits(&page);
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    assert_fits(&page);
+    page.assert_clean();
+}
+
+fn assert_fits(page: &Page) {
+    let overflow = page.run(
+        "const width = document.documentElement.clientWidth;
+         const isClipped = (element) => {
+             for (let box = element.parentElement; box; box = box.parentElement) {
+                 if (getComputedStyle(box).overflowX !== 'visible' && box !== document.body) return true;
+             }
+             return false;
+         };
+         return [...document.body.querySelectorAll('*')]
+             .filter((element) => element.getBoundingClientRect().right > width + 1 && !isClipped(element))
+             .map((element) => `${element.tagName}.${element.className}`)
+             .concat(document.documentElement.scrollWidth > width ? ['the page scrolls'] : []);",
+        &[],
+    );
+    assert_eq!(overflow, json!([]), "wider than the window");
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn text_is_readable_in_light_and_dark() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    let mut grounds = Vec::new();
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        let measured = page.run(CONTRASTS, &[]);
+        assert_eq!(measured["faint"], json!([]), "contrast below 4.5 in {scheme}");
+        grounds.push(measured["ground"].as_f64().unwrap());
+    }
+    assert!(grounds[0] > 0.7 && grounds[1] < 0.1, "the grounds have luminances {grounds:?}");
+    page.assert_clean();
+}
+
+/// The contrast of all visible text with its ground, as WCAG 2 computes it; what is disabled is exempt.
+const CONTRASTS: &str = "
+    const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+    const rgba = (colour) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+        return [r, g, b, a / 255];
+    };
+    const over = (top, below) => [0, 1, 2].map((i) => top[i] * top[3] + below[i] * (1 - top[3])).concat(1);
+    const luminance = (colour) => {
+        const [r, g, b] = colour.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const groundOf = (element) => {
+        const own = rgba(getComputedStyle(element).backgroundColor);
+        if (own[3] === 1) return own;
+        const below = element.parentElement ? groundOf(element.parentElement) : [255, 255, 255, 1];
+        return over(own, below);
+    };
+    const faint = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        const text = walker.currentNode.textContent.trim();
+        if (!text || element.closest(':disabled, [aria-disabled=true]') || !element.checkVisibility()) continue;
+        const ground = groundOf(element);
+        const [a, b] = [luminance(over(rgba(getComputedStyle(element).color), ground)), luminance(ground)];
+        const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (contrast < 4.5) faint.push(`${contrast.toFixed(2)}: ${text.slice(0, 40)}`);
+    }
+    return { faint, ground: luminance(groundOf(document.body)) };
+";
+
+/// How much of the picture may differ: fonts and the times of day do.
+const TOLERANCE: f64 = 0.06;
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_picture_in_the_readme_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/screenshot.png");
+    let page = Page::open();
+    page.prefer_color_scheme("light");
+    page.resize(1280, 900);
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.choose("Size", "1 MiB");
+    page.wait_for_text("of 1 MiB");
+    page.wait_until_idle();
+    let current = page.screenshot();
+    page.assert_clean();
+    if env::var_os("COLLECTUNE_TAKE_SCREENSHOT").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &current).unwrap();
+        return;
+    }
+    let kept = fs::read(&path).unwrap_or_default();
+    let share = difference(&page, &kept, &current);
+    assert!(
+        share <= TOLERANCE,
+        "docs/screenshot.png shows another page ({:.1} % of its points differ); take it anew:\n\
+         COLLECTUNE_TAKE_SCREENSHOT=1 cargo xtask test --only browser",
+        share * 100.0
+    );
+}
+
+/// The share of points whose colours differ visibly; 1 where the sizes do.
+fn difference(page: &Page, one: &[u8], other: &[u8]) -> f64 {
+    let share = page.run(
+        "const points = async (bytes) => {
+             const image = await createImageBitmap(new Blob([new Uint8Array(bytes)], { type: 'image/png' }));
+             const canvas = new OffscreenCanvas(image.width, image.height).getContext('2d');
+             canvas.drawImage(image, 0, 0);
+             return [image.width, canvas.getImageData(0, 0, image.width, image.height).data];
+         };
+         const [[width, a], [otherWidth, b]] = [await points(arguments[0]), await points(arguments[1])];
+         if (width !== otherWidth || a.length !== b.length) return 1;
+         let differing = 0;
+         for (let i = 0; i < a.length; i += 4) {
+             if (Math.max(Math.abs(a[i] - b[i]), Math.abs(a[i + 1] - b[i + 1]), Math.abs(a[i + 2] - b[i + 2])) > 40) differing += 1;
+         }
+         return differing / (a.length / 4);",
+        &[Value::from(one), Value::from(other)],
+    );
+    share.as_f64().unwrap()
+}

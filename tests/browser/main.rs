@@ -1,0 +1,17 @@
+//! The page in a real Chromium: the release build, served as a static host serves it.
+//!
+//! `cargo xtask test --only browser` builds the page and runs these; a plain `cargo test` leaves them out.
+//! [`page::Page`] is the person at the browser: it finds things by role and name, as one does who reads or hears the
+//! page, and at the end of each test it makes sure that nothing went wrong behind the scenes.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod answer;
+mod driver;
+mod loading;
+mod look;
+mod page;
+mod privacy;
+mod speed;
+mod sweep;
+mod trouble;

@@ -1,0 +1,348 @@
+//! The person at the browser.
+
+use std::{
+    env, fs,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use xtask::server::Server;
+
+use crate::driver::{Driver, Element};
+
+/// Where the page lies on its host: a folder of its own.
+const PREFIX: &str = "/tools/collectune/";
+/// How long something may take to appear.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long training and validation may take, on a busy machine.
+const LONG_PATIENCE: Duration = Duration::from_secs(180);
+
+/// Chromium asks these for updates, accounts and its start page, whatever the page does.
+const BROWSERS_OWN_HOSTS: [&str; 5] = ["google.com", "googleapis.com", "gstatic.com", "gvt1.com", "duckduckgo.com"];
+
+/// Keys that have no character, as WebDriver names them.
+pub mod key {
+    /// Goes to the next control.
+    pub const TAB: &str = "\u{e004}";
+    /// Activates a control.
+    pub const ENTER: &str = "\u{e007}";
+    /// Downwards, in a list.
+    pub const DOWN: &str = "\u{e015}";
+}
+
+/// Watches what a test asks about later. It runs before anything of the page does.
+const WATCH: &str = "
+    window.watched = { violations: [], workers: [] };
+    addEventListener('securitypolicyviolation', (event) => {
+        watched.violations.push(`${event.effectiveDirective}: ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+    });
+    window.Worker = class extends Worker {
+        constructor(...options) {
+            super(...options);
+            watched.workers.push(this);
+        }
+    };
+";
+
+/// The open page.
+pub struct Page {
+    server: Server,
+    driver: Driver,
+}
+
+impl Page {
+    /// A browser beside the served page, which is not open yet.
+    pub fn closed() -> Self {
+        let dist = env::var_os("COLLECTUNE_DIST").map(PathBuf::from);
+        let dist =
+            dist.expect("COLLECTUNE_DIST is not set; `cargo xtask test --only browser` builds the page and sets it");
+        Self::of(&dist)
+    }
+
+    /// As [`Page::closed`], for another folder than the built page's.
+    pub fn of(dist: &std::path::Path) -> Self {
+        let server = Server::start(dist, PREFIX, 0).unwrap();
+        let driver = Driver::start(&server.address().to_string());
+        let page = Self { server, driver };
+        page.before_loading(WATCH);
+        page.resize(1280, 800);
+        page
+    }
+
+    /// Runs a script whenever a document opens, before anything of its own.
+    pub fn before_loading(&self, script: &str) {
+        self.driver.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
+    }
+
+    /// Opens the page and waits until it is idle.
+    pub fn open() -> Self {
+        Self::open_at("")
+    }
+
+    /// Opens the page with a fragment (`#…`) and waits until it is idle.
+    pub fn open_at(fragment: &str) -> Self {
+        let page = Self::closed();
+        page.visit(fragment);
+        page.wait_until_idle();
+        page
+    }
+
+    /// Goes to a fragment, without waiting for anything.
+    pub fn visit(&self, fragment: &str) {
+        self.driver.go(&format!("{}{fragment}", self.server.url()));
+    }
+
+    /// Loads the page again and waits until it is idle.
+    pub fn reload(&self) {
+        self.driver.reload();
+        self.wait_until_idle();
+    }
+
+    /// `loading`, `failed` (both said by boot.js), `busy` or `idle`.
+    pub fn state(&self) -> String {
+        self.text_of("return document.documentElement.dataset.state")
+    }
+
+    /// Waits until files are read, the model is trained and validation is filled in.
+    pub fn wait_until_idle(&self) {
+        self.wait_for_state("idle");
+    }
+
+    /// Waits for a [`Page::state`].
+    pub fn wait_for_state(&self, expected: &str) {
+        let mut state = String::new();
+        let reached = wait(LONG_PATIENCE, || {
+            state = self.state();
+            (state == expected || state == "failed").then_some(())
+        });
+        assert!(
+            reached.is_some() && state == expected,
+            "the page is {state}, not {expected}; it says:\n{}",
+            self.text()
+        );
+    }
+
+    /// All text that the page shows.
+    pub fn text(&self) -> String {
+        self.text_of("return document.body.innerText")
+    }
+
+    /// Waits until the page shows a text somewhere.
+    pub fn wait_for_text(&self, text: &str) {
+        let found = wait(PATIENCE, || self.text().contains(text).then_some(()));
+        assert!(found.is_some(), "\"{text}\" is not on the page:\n{}", self.text());
+    }
+
+    /// Waits until something is so; `what` says what.
+    pub fn wait_until(&self, is_so: impl Fn() -> bool, what: &str) {
+        assert!(
+            wait(PATIENCE, || is_so().then_some(())).is_some(),
+            "{what}: it didn't; the page says:\n{}",
+            self.text()
+        );
+    }
+
+    /// The text of what [`Page::find`] finds.
+    pub fn text_in(&self, role: &str, name: &str) -> String {
+        let element = self.find(role, name);
+        self.driver.run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
+    }
+
+    /// How many rows the table of that name has, its head left out.
+    pub fn rows(&self, table: &str) -> u64 {
+        let region = self.find("region", table);
+        self.driver.run("return arguments[0].querySelectorAll('tbody tr').length", &[region.into()]).as_u64().unwrap()
+    }
+
+    /// The part of the address from its `#`.
+    pub fn fragment(&self) -> String {
+        self.text_of("return location.hash")
+    }
+
+    /// Waits for a visible element of a role whose accessible name contains `name`.
+    pub fn find(&self, role: &str, name: &str) -> Element {
+        wait(PATIENCE, || self.look_for(role, name))
+            .unwrap_or_else(|| panic!("no {role} \"{name}\" on the page; it says:\n{}", self.text()))
+    }
+
+    /// As [`Page::find`], without waiting.
+    pub fn look_for(&self, role: &str, name: &str) -> Option<Element> {
+        self.driver.select(selector(role)).into_iter().find(|element| {
+            self.driver.accessible_name(element).is_some_and(|found| found.contains(name))
+                && self.driver.is_shown(element)
+        })
+    }
+
+    /// Clicks what [`Page::find`] finds.
+    pub fn click(&self, role: &str, name: &str) {
+        self.driver.click(&self.find(role, name));
+    }
+
+    /// Replaces the text of a field and leaves it.
+    pub fn fill(&self, name: &str, text: &str) {
+        let field = self.find("textbox", name);
+        self.driver.run("arguments[0].select()", &[field.clone().into()]);
+        self.driver.type_into(&field, text);
+        self.press(key::TAB);
+    }
+
+    /// Chooses an option, by its text, from a list.
+    pub fn choose(&self, list: &str, option: &str) {
+        let list = self.find("combobox", list);
+        let chosen = self.driver.run(
+            "const [list, text] = arguments;
+             const option = [...list.options].find((option) => option.text.includes(text));
+             if (!option) return [...list.options].map((option) => option.text).join();
+             list.value = option.value;
+             list.dispatchEvent(new Event('input', { bubbles: true }));
+             list.dispatchEvent(new Event('change', { bubbles: true }));
+             return null;",
+            &[list.into(), option.into()],
+        );
+        assert!(chosen.is_null(), "the list has no \"{option}\", only {chosen}");
+    }
+
+    /// Presses keys, one after the other, wherever the focus is.
+    pub fn press(&self, keys: &str) {
+        self.driver.press(keys);
+    }
+
+    /// Presses Tab until the focus is on what [`Page::find`] finds.
+    pub fn tab_to(&self, role: &str, name: &str) {
+        let element = self.find(role, name);
+        for _ in 0..200 {
+            if self.driver.run("return document.activeElement === arguments[0]", &[element.clone().into()]) == true {
+                return;
+            }
+            self.press(key::TAB);
+        }
+        panic!("Tab doesn't reach the {role} \"{name}\"");
+    }
+
+    /// The content of the file that the page saves when `save` asks for it.
+    pub fn download(&self, save: impl Fn()) -> Vec<u8> {
+        let folder = self.driver.scratch().join("downloads");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
+        self.driver.devtools("Browser.setDownloadBehavior", behaviour);
+        save();
+        let saved = wait(PATIENCE, || {
+            let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+            files.into_iter().find(|file| file.extension().is_none_or(|extension| extension != "crdownload"))
+        });
+        fs::read(saved.expect("the page saves a file")).unwrap()
+    }
+
+    /// Drags files from the desktop over the window and drops them.
+    pub fn drop_files(&self, files: &[(&str, &[u8])]) {
+        let folder = self.driver.scratch().join("files");
+        fs::create_dir_all(&folder).unwrap();
+        let paths: Vec<PathBuf> = files
+            .iter()
+            .map(|(name, content)| {
+                fs::write(folder.join(name), content).unwrap();
+                folder.join(name)
+            })
+            .collect();
+        for event in ["dragEnter", "dragOver", "drop"] {
+            let data = json!({ "items": [], "files": paths, "dragOperationsMask": 1 });
+            let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
+            self.driver.devtools("Input.dispatchDragEvent", drag);
+        }
+    }
+
+    /// Sets the size of the window's content in CSS pixels.
+    pub fn resize(&self, width: u32, height: u32) {
+        let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.driver.devtools("Emulation.setDeviceMetricsOverride", metrics);
+    }
+
+    /// Makes the system prefer `light` or `dark`.
+    pub fn prefer_color_scheme(&self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.driver.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// The body of a JavaScript function of `arguments`.
+    pub fn run(&self, body: &str, arguments: &[Value]) -> Value {
+        self.driver.run(body, arguments)
+    }
+
+    /// What [`Page::run`] answers, as text.
+    pub fn text_of(&self, body: &str) -> String {
+        self.run(body, &[]).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Ends a worker of the page, as the system does when memory runs out; the page isn't told.
+    pub fn kill_workers(&self) -> u64 {
+        self.run("watched.workers.forEach((worker) => worker.terminate()); return watched.workers.length", &[])
+            .as_u64()
+            .unwrap()
+    }
+
+    /// What the window shows, as PNG.
+    pub fn screenshot(&self) -> Vec<u8> {
+        self.driver.screenshot()
+    }
+
+    /// The targets of all requests so far: paths of the page's own host, and whatever went to another one.
+    pub fn requests(&self) -> Vec<String> {
+        let is_browsers = |target: &String| BROWSERS_OWN_HOSTS.iter().any(|host| host_of(target).ends_with(host));
+        self.server.requests().into_iter().filter(|target| !is_browsers(target)).collect()
+    }
+
+    /// Makes sure that nothing went wrong behind the scenes: no error in the console, nothing that the content
+    /// security policy had to stop, no request to another host.
+    pub fn assert_clean(&self) {
+        let violations = self.run("return watched.violations", &[]);
+        assert_eq!(violations, json!([]), "the content security policy had to stop something");
+        assert_eq!(self.console_errors(), Vec::<String>::new(), "the console shows errors");
+        let requests = self.requests();
+        let foreign: Vec<&String> = requests.iter().filter(|target| !target.starts_with(PREFIX)).collect();
+        assert_eq!(foreign, Vec::<&String>::new(), "requests left the page's folder");
+    }
+
+    /// Warnings and errors in the console since the last call.
+    pub fn console_errors(&self) -> Vec<String> {
+        let is_fault = |message: &Value| message["level"] == "SEVERE" || message["level"] == "WARNING";
+        self.driver.console().iter().filter(|message| is_fault(message)).map(|m| m["message"].to_string()).collect()
+    }
+}
+
+/// The host of a proxied request, `host:port` or `http://host/…`; nothing for a path of the page's own host.
+fn host_of(target: &str) -> &str {
+    target.strip_prefix("http://").unwrap_or(target).split(['/', ':']).next().unwrap_or_default()
+}
+
+/// Asks until there is an answer, or patience is at its end.
+fn wait<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + patience;
+    loop {
+        let answer = ask();
+        if answer.is_some() || Instant::now() > end {
+            return answer;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The elements that can have a role.
+fn selector(role: &str) -> &str {
+    match role {
+        "button" => "button, summary, input[type=button], input[type=submit], [role=button]",
+        "checkbox" => "input[type=checkbox], [role=checkbox], [role=switch]",
+        "combobox" => "select, [role=combobox]",
+        "dialog" => "dialog[open], [role=dialog], [role=alertdialog]",
+        "heading" => "h1, h2, h3, h4, [role=heading]",
+        "img" => "img, canvas, svg, [role=img]",
+        "link" => "a[href], [role=link]",
+        "radio" => "input[type=radio], [role=radio]",
+        "region" => "section, [role=region]",
+        "table" => "table, [role=table], [role=grid]",
+        "textbox" => "input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit]), textarea",
+        _ => panic!("where elements of the role {role} are found is not written down yet"),
+    }
+}

@@ -1,0 +1,99 @@
+//! Nothing leaves the tab, and nothing that a file says becomes part of the page.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{page::Page, sweep::sweep};
+
+/// What a hostile file says.
+const MARKUP: &str = "<img src=x onerror=document.body.remove()>";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn once_idle_the_page_asks_for_nothing() {
+    let page = Page::open();
+    let before = page.requests();
+    page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
+    page.wait_until_idle();
+    page.fill("Trees", "2000");
+    page.click("button", "Train");
+    page.click("button", "Cancel");
+    page.wait_until_idle();
+    page.choose("Preset", "boosting");
+    page.fill("Stages", "20");
+    page.click("button", "Train");
+    page.wait_until_idle();
+    page.choose("Size", "16 KiB");
+    page.download(|| page.click("button", "Save"));
+    page.click("button", "Close sweep.csv");
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    assert_eq!(page.requests()[before.len()..], [] as [String; 0]);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_a_file_says_is_text() {
+    let page = Page::open();
+    let unknown = format!("{MARKUP},b\n{MARKUP},2\n3,4\n");
+    let name = format!("{MARKUP}.csv").replace('/', "");
+    page.drop_files(&[(&name, unknown.as_bytes())]);
+    page.wait_until_idle();
+    page.find("dialog", "Which column is which?");
+    page.wait_for_text(MARKUP);
+    page.click("button", "Not now");
+
+    let text = sweep(10, 6).replacen(",RING,", &format!(",{MARKUP},"), 3);
+    page.drop_files(&[("sweep.csv", text.as_bytes())]);
+    page.wait_until_idle();
+    page.click("button", "left out");
+    page.wait_for_text(MARKUP);
+    page.visit(&format!("#v=1&w=tuning&c={MARKUP}"));
+    page.wait_for_text("The link can't be read");
+    assert_eq!(page.run("return document.querySelectorAll('img, script:not([src])').length", &[]), 0);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_worker_can_send_nothing_to_another_host() {
+    let page = Page::open();
+    let answers = page.run(
+        "const attempts = ['http://example.com/', 'https://example.com/'].map((url) => `fetch('${url}')`);
+         const script = `Promise.allSettled([${attempts}]).then((all) => postMessage(all.map((one) => one.status)))`;
+         const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })));
+         return new Promise((resolve) => { worker.onmessage = (event) => resolve(event.data); });",
+        &[],
+    );
+    assert_eq!(answers, json!(["rejected", "rejected"]));
+    assert!(page.console_errors().iter().any(|message| message.contains("connect-src")), "the policy didn't speak");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_worker_that_would_escape_the_policy_cannot_start() {
+    let page = Page::open();
+    let outcome = page.run(
+        "const worker = new Worker('worker.js');
+         return new Promise((resolve) => {
+             worker.onerror = () => resolve('refused');
+             worker.onmessage = () => resolve('started');
+         });",
+        &[],
+    );
+    assert_eq!(outcome, "refused");
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_tests_would_see_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("index.html"), "<html data-state=idle><img src=http://example.com/secret>").unwrap();
+    let page = Page::of(folder.path());
+    page.visit("");
+    page.wait_until_idle();
+    assert!(page.requests().contains(&"http://example.com/secret".to_owned()), "{:?}", page.requests());
+}

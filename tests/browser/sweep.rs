@@ -1,0 +1,50 @@
+//! Sweeps to drop: made by the tests, or real ones where they are at hand.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The algorithms and protocols of [`sweep`], with their latency in µs and their bandwidth per channel in GB/s.
+const PATHS: [(&str, &str, f64, f64); 4] = [
+    ("RING", "LL", 18.0, 0.9),
+    ("RING", "SIMPLE", 46.0, 2.4),
+    ("TREE", "LL", 11.0, 0.6),
+    ("TREE", "SIMPLE", 31.0, 1.7),
+];
+
+/// A sweep of `all_reduce` on 2 nodes with 16 ranks: `sizes` sizes from 4 KiB, four configurations on each of
+/// `channels` channel counts. Small messages are quickest on TREE with LL, large ones on RING with SIMPLE.
+pub fn sweep(sizes: u32, channels: u32) -> String {
+    let mut text =
+        String::from("collective,num_nodes,num_gpus,size_bytes,time_ip_us,busbw_ip,errors_ip,algo,proto,nchannels\n");
+    for size in (0..sizes).map(|step| 4096_u64 << step) {
+        for (algorithm, protocol, latency_us, gbps) in PATHS {
+            for channels in (1..=channels).map(|step| step * 4) {
+                let gbps = gbps * f64::from(channels);
+                let time_us = latency_us + f64::from(channels) / 4.0 + size as f64 / (gbps * 1000.0);
+                let busbw = size as f64 / time_us / 1000.0 * 2.0 * 15.0 / 16.0;
+                text +=
+                    &format!("all_reduce,2,16,{size},{time_us:.2},{busbw:.3},0,{algorithm},{protocol},{channels}\n");
+            }
+        }
+    }
+    text
+}
+
+/// The folder of real sweeps; says so and answers nothing where it is absent.
+pub fn real_sweeps() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let folder = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("tuning");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln!("skipped: no real sweeps in {}; COLLECTUNE_DATA names another folder", folder.display());
+    None
+}
+
+/// The example that comes with the page.
+pub fn example() -> Vec<u8> {
+    let dist = PathBuf::from(env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set"));
+    fs::read(dist.join("examples/simulated_sweep.csv")).unwrap()
+}

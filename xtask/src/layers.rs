@@ -1,0 +1,301 @@
+//! The check that the house stands: a module imports from floors below its own, never from a neighbour nor from
+//! above, and what belongs to the browser stays in the page.
+//!
+//! It reads the tokens of every file under `src`: each path that begins with `crate::`, `collectune::` or enough
+//! `super::` to leave the room, in code, in macros and in tests.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// The rooms under `src`, from the ground up.
+const FLOORS: [&[&str]; 9] = [
+    &["units", "math", "progress"],
+    &["collective"],
+    &["learn", "plot", "text"],
+    &["tuning", "policy", "training_time", "topology", "overlap"],
+    &["report"],
+    &["intake"],
+    &["worker"],
+    &["app", "cli"],
+    &[DOORS],
+];
+/// `main.rs` and `bin/*.rs`.
+const DOORS: &str = "doors";
+/// `lib.rs`, which names every room and imports none.
+const MAP: &str = "lib";
+
+/// Crates that work in a browser only.
+const BROWSER_CRATES: [&str; 6] =
+    ["js_sys", "leptos", "plotters_canvas", "wasm_bindgen", "wasm_bindgen_futures", "web_sys"];
+/// What shows text as markup.
+const RAW_HTML: [&str; 4] = ["inner_html", "set_inner_html", "set_outer_html", "insert_adjacent_html"];
+
+/// An import, or a name, where it must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, relative to `src`.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, for people.
+    pub what: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "src/{}:{}: {}", self.file.display(), self.line, self.what)
+    }
+}
+
+/// Checks every Rust file under `src`. Answers how many there are, and what is wrong.
+///
+/// # Errors
+/// When a file can't be read.
+pub fn check(src: &Path) -> io::Result<(usize, Vec<Fault>)> {
+    let mut files = Vec::new();
+    rust_files(src, &mut files)?;
+    files.sort();
+    let mut faults = Vec::new();
+    for file in &files {
+        let text = fs::read_to_string(file)?;
+        faults.extend(check_file(file.strip_prefix(src).unwrap_or(file), &text));
+    }
+    Ok((files.len(), faults))
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            rust_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Checks one file, given by its path relative to `src` and its text.
+#[must_use]
+pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
+    let module = module_path(file);
+    let room = match module.first().map(String::as_str) {
+        None => DOORS,
+        Some(MAP) => return Vec::new(),
+        Some(room) => room,
+    };
+    let mut walk = Walk { file, room, faults: Vec::new() };
+    if floor(room).is_none() {
+        walk.fault(1, format!("`{room}` has no floor; give it one in xtask/src/layers.rs"));
+    }
+    match text.parse::<TokenStream>() {
+        Ok(tokens) => walk.tokens(tokens, &module),
+        Err(error) => walk.fault(error.span().start().line, format!("not Rust: {error}")),
+    }
+    walk.faults
+}
+
+/// `tuning/read.rs` is the module `tuning::read`; the doors are their own crates' roots.
+fn module_path(file: &Path) -> Vec<String> {
+    let mut path: Vec<String> =
+        file.with_extension("").components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    if path.last().is_some_and(|name| name == "mod") {
+        path.pop();
+    }
+    if path == ["main"] || path.first().is_some_and(|folder| folder == "bin") {
+        path.clear();
+    }
+    path
+}
+
+fn floor(room: &str) -> Option<usize> {
+    FLOORS.iter().position(|rooms| rooms.contains(&room))
+}
+
+struct Walk<'a> {
+    file: &'a Path,
+    room: &'a str,
+    faults: Vec<Fault>,
+}
+
+impl Walk<'_> {
+    fn fault(&mut self, line: usize, what: String) {
+        self.faults.push(Fault { file: self.file.to_owned(), line, what });
+    }
+
+    /// Walks the tokens of a module, or of anything inside it.
+    fn tokens(&mut self, tokens: TokenStream, module: &[String]) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut at = 0;
+        while let Some(token) = tokens.get(at) {
+            match token {
+                TokenTree::Group(group) => self.tokens(group.stream(), &inner_module(&tokens[..at], module)),
+                TokenTree::Ident(ident) => {
+                    let name = ident.to_string();
+                    self.name(ident.span().start().line, &name);
+                    if !follows_a_path(&tokens[..at]) {
+                        at += self.path(&name, &tokens[at + 1..], module);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    /// Follows a path that starts with `first`; answers how many tokens of `rest` it took.
+    fn path(&mut self, first: &str, rest: &[TokenTree], module: &[String]) -> usize {
+        let mut taken = 0;
+        let at_root = match first {
+            "crate" | "collectune" => true,
+            "super" => {
+                let mut up = 1;
+                while is_separator(&rest[taken..]) && is_ident(rest.get(taken + 2), "super") {
+                    taken += 3;
+                    up += 1;
+                }
+                !module.is_empty() && up == module.len()
+            }
+            _ => false,
+        };
+        if at_root && is_separator(&rest[taken..]) {
+            match rest.get(taken + 2) {
+                Some(TokenTree::Ident(room)) => self.import(room.span().start().line, &room.to_string()),
+                Some(TokenTree::Group(group)) => self.imports(group.stream()),
+                _ => {}
+            }
+        }
+        taken
+    }
+
+    /// The rooms of `{units, tuning::{read, result}}`.
+    fn imports(&mut self, group: TokenStream) {
+        let mut first = true;
+        for token in group {
+            match token {
+                TokenTree::Ident(room) if first => {
+                    self.import(room.span().start().line, &room.to_string());
+                    first = false;
+                }
+                TokenTree::Punct(comma) if comma.as_char() == ',' => first = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn import(&mut self, line: usize, room: &str) {
+        if room == self.room || room == "self" {
+            return;
+        }
+        match (floor(self.room), floor(room)) {
+            (_, None) => self.fault(line, format!("`{room}` is not a room; name the module that it lives in")),
+            (Some(own), Some(other)) if other >= own => {
+                let way = if other == own { "a neighbour of" } else { "above" };
+                self.fault(line, format!("{} imports {room}, which is {way} it", self.room));
+            }
+            _ => {}
+        }
+    }
+
+    fn name(&mut self, line: usize, name: &str) {
+        let of_the_page = self.room == "app" || self.room == DOORS;
+        if !of_the_page && (BROWSER_CRATES.contains(&name) || name.starts_with("gloo_")) {
+            self.fault(line, format!("{} uses {name}; the browser stays in app", self.room));
+        }
+        if RAW_HTML.contains(&name) {
+            self.fault(line, format!("{name} would show text as markup"));
+        }
+    }
+}
+
+/// The module of a group: `module`, or one deeper if `mod name` stands before the group's brace.
+fn inner_module(before: &[TokenTree], module: &[String]) -> Vec<String> {
+    let mut inner = module.to_vec();
+    if let [.., word, TokenTree::Ident(name)] = before
+        && is_ident(Some(word), "mod")
+    {
+        inner.push(name.to_string());
+    }
+    inner
+}
+
+fn is_ident(token: Option<&TokenTree>, name: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(ident)) if ident == name)
+}
+
+/// Whether `::` comes next.
+fn is_separator(tokens: &[TokenTree]) -> bool {
+    matches!(tokens, [TokenTree::Punct(a), TokenTree::Punct(b), ..] if a.as_char() == ':' && b.as_char() == ':')
+}
+
+/// Whether the tokens end in `name::`, so that what follows is no start of a path.
+fn follows_a_path(before: &[TokenTree]) -> bool {
+    match before {
+        [.., TokenTree::Ident(_), a, b] => is_separator(&[a.clone(), b.clone()]),
+        [.., TokenTree::Group(group)] => group.delimiter() == Delimiter::None,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(file: &str, text: &str) -> Vec<String> {
+        check_file(Path::new(file), text).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_project_stands() {
+        let (files, faults) = check(&crate::root().join("src")).unwrap();
+        assert!(files > 0);
+        assert_eq!(faults, []);
+    }
+
+    #[test]
+    fn down_is_allowed() {
+        let text = "use crate::{collective::Scale, learn::{forest, table}, units::Size};
+            use super::result; // crate::app
+            fn f() -> crate::text::Problem { view! { <p>{crate::plot::draw()}</p> } }
+            mod tests { use super::*; use super::super::read; const TEXT: &str = \"crate::app\"; }";
+        assert_eq!(faults("tuning/search.rs", text), Vec::<String>::new());
+        assert_eq!(faults("main.rs", "fn main() { collectune::app::open(); leptos::mount(); }"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn up_is_a_fault() {
+        let expected = "src/text/table.rs:2: text imports tuning, which is above it";
+        assert_eq!(faults("text/table.rs", "use std::fmt;\nuse crate::tuning::read;"), [expected]);
+        assert_eq!(faults("text/table.rs", "\nuse crate::{units::Size, tuning::{read}};"), [expected]);
+        assert_eq!(faults("text/table.rs", "fn f() {}\nfn g() { g!(x, super::super::tuning::read()) }"), [expected]);
+        assert_eq!(faults("text/table.rs", "mod tests {\nuse super::super::super::{tuning}; }"), [expected]);
+    }
+
+    #[test]
+    fn sideways_is_a_fault() {
+        let expected = "src/plot/mod.rs:1: plot imports learn, which is a neighbour of it";
+        assert_eq!(faults("plot/mod.rs", "use super::learn;"), [expected]);
+        assert_eq!(faults("plot/mod.rs", "use crate::learn as model;"), [expected]);
+    }
+
+    #[test]
+    fn every_room_has_a_floor() {
+        assert_eq!(
+            faults("attic.rs", ""),
+            ["src/attic.rs:1: `attic` has no floor; give it one in xtask/src/layers.rs"]
+        );
+        assert_eq!(faults("cli/mod.rs", "use crate::Anything;").len(), 1);
+    }
+
+    #[test]
+    fn the_browser_stays_in_the_page() {
+        let text = "use wasm_bindgen::JsValue;";
+        assert_eq!(faults("app/mod.rs", text), Vec::<String>::new());
+        assert_eq!(faults("worker/mod.rs", text).len(), 1);
+        assert_eq!(faults("app/mod.rs", "view! { <p inner_html=text></p> }").len(), 1);
+    }
+}

@@ -1,0 +1,219 @@
+//! The tools of the build: which, which version, how to install one that is missing.
+//!
+//! The pinned versions live in `Trunk.toml`, where trunk itself holds to them. A tool of the right version is taken
+//! wherever it lies on the path; a missing one goes to a folder of our own ([`home`]), so that nothing else on the
+//! machine changes and every clone finds it again.
+
+use std::{env, fs, path::PathBuf, process::Command};
+
+use crate::{
+    Result, root,
+    shell::{cargo, command, find, first_line, run},
+};
+
+/// The folder that missing tools are installed into: `$XDG_CACHE_HOME/collectune` or `~/.cache/collectune`, and
+/// `target/tools` where there is no home.
+#[must_use]
+pub fn home() -> PathBuf {
+    let cache = env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
+    cache
+        .filter(|folder| folder.is_absolute())
+        .map_or_else(|| root().join("target/tools"), |folder| folder.join("collectune"))
+}
+
+/// The folders of [`home`] that hold programs.
+#[must_use]
+pub fn folders() -> [PathBuf; 2] {
+    [home().join("bin"), home().join("node_modules/.bin")]
+}
+
+/// Makes sure of everything that building the page needs.
+///
+/// # Errors
+/// One sentence that says what to do about a tool that is missing and could not be installed.
+pub fn for_build() -> Result<()> {
+    let pins = Pins::read()?;
+    rust_target("wasm32-unknown-unknown")?;
+    cargo_tool("wasm-bindgen-cli", "wasm-bindgen", &pins.wasm_bindgen, &[])?;
+    cargo_tool("trunk", "trunk", &pins.trunk, &["--locked"])?;
+    wasm_opt(&pins.binaryen)
+}
+
+/// Makes sure of everything that `cargo xtask test` needs beyond [`for_build`]'s: rustfmt and clippy.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_lints() -> Result<()> {
+    for (component, program) in [("rustfmt", "cargo-fmt"), ("clippy", "cargo-clippy")] {
+        let version = || first_line(command(program).arg("--version"));
+        if version().is_none() {
+            let install = ["component", "add", component];
+            install_by(command("rustup").args(install), component, &format!("rustup {}", install.join(" ")))?;
+        }
+    }
+    Ok(())
+}
+
+/// A browser and the program that drives it.
+#[derive(Clone, Debug)]
+pub struct Browser {
+    /// Chromium, or a Chrome.
+    pub chrome: PathBuf,
+    /// The chromedriver of the same version.
+    pub driver: PathBuf,
+}
+
+/// Makes sure of a browser for the tests. `CHROME` and `CHROMEDRIVER` name others than those on the path.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_browser_tests() -> Result<Browser> {
+    let look = || {
+        let named = |variable, names: &[&str]| {
+            env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
+        };
+        let chrome = named("CHROME", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?;
+        Some(Browser { chrome, driver: named("CHROMEDRIVER", &["chromedriver"])? })
+    };
+    if let Some(browser) = look() {
+        return Ok(browser);
+    }
+    let advice = "apt-get install chromium chromium-driver (or set CHROME and CHROMEDRIVER)";
+    let packages = ["install", "-y", "--no-install-recommends", "chromium", "chromium-driver", "fonts-dejavu-core"];
+    install_by(as_root("apt-get").arg("update"), "Chromium", advice)?;
+    install_by(as_root("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(packages), "Chromium", advice)?;
+    look().ok_or_else(|| missing("Chromium or its chromedriver", advice))
+}
+
+/// The versions that `Trunk.toml` pins.
+#[derive(Debug, PartialEq)]
+struct Pins {
+    trunk: String,
+    wasm_bindgen: String,
+    binaryen: String,
+}
+
+impl Pins {
+    fn read() -> Result<Self> {
+        let read = |name| fs::read_to_string(root().join(name)).map_err(|error| format!("{name}: {error}"));
+        Self::parse(&read("Trunk.toml")?, &read("Cargo.lock")?)
+    }
+
+    fn parse(trunk_toml: &str, cargo_lock: &str) -> Result<Self> {
+        let value = |key: &str, prefix: &str| {
+            trunk_toml
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .find(|(name, _)| name.trim() == key)
+                .and_then(|(_, value)| value.trim().trim_matches('"').strip_prefix(prefix))
+                .map(str::to_owned)
+                .ok_or_else(|| format!("Trunk.toml has no `{key} = \"{prefix}…\"`"))
+        };
+        let pins = Self {
+            trunk: value("trunk-version", "=")?,
+            wasm_bindgen: value("wasm_bindgen", "")?,
+            binaryen: value("wasm_opt", "version_")?,
+        };
+        let library =
+            cargo_lock.split("name = \"wasm-bindgen\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next());
+        if library == Some(&pins.wasm_bindgen) {
+            Ok(pins)
+        } else {
+            Err(format!(
+                "the library wasm-bindgen in Cargo.lock ({}) and the tool in Trunk.toml ({}) must have the same version",
+                library.unwrap_or("none"),
+                pins.wasm_bindgen
+            ))
+        }
+    }
+}
+
+fn rust_target(target: &str) -> Result<()> {
+    let libraries = first_line(command("rustc").args(["--print", "target-libdir", "--target", target]));
+    if libraries.is_some_and(|folder| PathBuf::from(folder).is_dir()) {
+        return Ok(());
+    }
+    let install = ["target", "add", target];
+    install_by(
+        command("rustup").args(install),
+        &format!("Rust's {target} target"),
+        &format!("rustup {}", install.join(" ")),
+    )
+}
+
+fn cargo_tool(package: &str, program: &str, version: &str, options: &[&str]) -> Result<()> {
+    if has_version(program, version) {
+        return Ok(());
+    }
+    let arguments = [&["install", package, "--version", version], options].concat();
+    install_by(
+        cargo().args(&arguments).arg("--force").arg("--root").arg(home()),
+        &format!("{program} {version}"),
+        &format!("cargo {}", arguments.join(" ")),
+    )
+}
+
+fn wasm_opt(version: &str) -> Result<()> {
+    if has_version("wasm-opt", version) {
+        return Ok(());
+    }
+    let package = format!("binaryen@{version}");
+    fs::create_dir_all(home()).map_err(|error| format!("{}: {error}", home().display()))?;
+    install_by(
+        command("npm").args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(home()).arg(&package),
+        &format!("wasm-opt {version}"),
+        &format!("install Node.js, then: npm install --global {package}"),
+    )
+}
+
+/// Every one of our tools prints its version as a word of its own.
+fn has_version(program: &str, version: &str) -> bool {
+    first_line(command(program).arg("--version"))
+        .is_some_and(|line| line.split_whitespace().any(|word| word == version))
+}
+
+fn install_by(installer: &mut Command, what: &str, advice: &str) -> Result<()> {
+    eprintln!("Installing {what} …");
+    run(installer).map_err(|error| format!("{error}. {}", missing(what, advice)))
+}
+
+fn missing(what: &str, advice: &str) -> String {
+    format!("{what} is missing and could not be installed; by hand: {advice}")
+}
+
+fn as_root(program: &str) -> Command {
+    let is_root = first_line(command("id").arg("-u")).is_some_and(|id| id == "0");
+    if is_root || find("sudo").is_none() {
+        return command(program);
+    }
+    let mut sudo = command("sudo");
+    sudo.arg("-n").arg(program);
+    sudo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUNK: &str = "trunk-version = \"=0.1.2\"\n[tools]\nwasm_bindgen = \"0.2.3\"\nwasm_opt = \"version_9\"\n";
+
+    #[test]
+    fn pins_are_read_from_trunk_toml() {
+        let pins = Pins::parse(TRUNK, "name = \"wasm-bindgen\"\nversion = \"0.2.3\"\n");
+        let expected = Pins { trunk: "0.1.2".into(), wasm_bindgen: "0.2.3".into(), binaryen: "9".into() };
+        assert_eq!(pins, Ok(expected));
+    }
+
+    #[test]
+    fn library_and_tool_must_agree() {
+        let error = Pins::parse(TRUNK, "name = \"wasm-bindgen\"\nversion = \"0.2.4\"\n").unwrap_err();
+        assert!(error.contains("0.2.4") && error.contains("0.2.3"), "{error}");
+    }
+
+    #[test]
+    fn the_projects_own_pins_agree() {
+        Pins::read().unwrap();
+    }
+}

@@ -7,7 +7,8 @@
 //       workerGlue: Promise<string>,                // its JavaScript; defines the global `wasm_bindgen`
 //     }
 //
-// Both settle before the page's state can become "idle", so that starting a worker later needs no request. A worker is
+// Both are there by then: without its worker the page would be of no use, and starting one later needs no request.
+// A worker is
 //
 //     new Worker(URL.createObjectURL(new Blob([workerGlue, BOOTSTRAP], { type: "text/javascript" })))
 //
@@ -82,15 +83,12 @@
   const workerModule = part(compile("worker_bg.wasm", fresh));
   globalThis.collectune = { workerModule, workerGlue };
 
-  Promise.all(parts)
-    .catch((error) => {
-      fail("The page's code could not be loaded. Check the connection and reload the page.", error);
-    });
-
-  Promise.all([pageGlue, pageModule])
-    .then(([glue, module]) => glue.default({ module_or_path: module }))
-    .then(() => boot.remove())
-    .catch((error) => {
-      if (document.documentElement.dataset.state !== "failed") fail("The page could not start. Reload it; if that doesn't help, the browser may be too old.", error);
-    });
+  const start = ([glue, module]) =>
+    glue
+      .default({ module_or_path: module })
+      .then(() => boot.remove())
+      .catch((error) => fail("The page could not start. Reload it; if that doesn't help, the browser may be too old.", error));
+  Promise.all([pageGlue, pageModule, workerGlue, workerModule]).then(start, (error) =>
+    fail("The page's code could not be loaded. Check the connection and reload the page.", error),
+  );
 })();

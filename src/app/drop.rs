@@ -53,7 +53,9 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         let entered = entered.clone();
         move |event: DragEvent| {
             let left = event.target();
-            entered.borrow_mut().retain(|target| Some(target) != left.as_ref());
+            // Nothing follows where the pointer leaves the window; an element that is gone by then was never left.
+            let left_window = event.related_target().is_none();
+            entered.borrow_mut().retain(|target| !left_window && Some(target) != left.as_ref());
             if entered.borrow().is_empty() {
                 is_over.set(false);
             }

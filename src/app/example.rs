@@ -14,18 +14,23 @@ const ADDRESS: &str = "examples/simulated_sweep.csv";
 pub struct Example {
     file: RwSignal<Option<File>, LocalStorage>,
     settled: RwSignal<bool>,
+    stuck: RwSignal<bool>,
 }
 
 impl Example {
     /// Fetches it, and waits for everything else that the page fetches. Opens it where the address asks for it.
     pub fn fetch(bench: Bench) -> Self {
-        let example = Self { file: RwSignal::new_local(None), settled: RwSignal::new(false) };
+        let example =
+            Self { file: RwSignal::new_local(None), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
         spawn_local(async move {
             if let Some(text) = fetched().await {
                 example.file.set(text_as_file("simulated_sweep.csv", &text));
             }
             // Where the parts are missing, `boot.js` has said so.
-            let _ = parts::load().await;
+            if parts::load().await.is_err() {
+                example.stuck.set(true);
+                return;
+            }
             example.open_if_asked(bench);
             example.settled.set(true);
         });
@@ -35,6 +40,11 @@ impl Example {
     /// Whether nothing will be fetched any more.
     pub fn is_settled(self) -> bool {
         self.settled.get()
+    }
+
+    /// Whether something that the page can't do without did not arrive.
+    pub fn is_stuck(self) -> bool {
+        self.stuck.get()
     }
 
     /// Whether there is an example to open.

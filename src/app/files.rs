@@ -6,7 +6,7 @@ use super::tuning::Bench;
 use crate::{
     intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
-    tuning::wording::{count, file_size, group},
+    tuning::wording::{count, file_size, group, grouped},
 };
 
 /// Problems listed at once; more than anybody reads.
@@ -41,6 +41,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
         bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
     let close = format!("Close {name}");
+    let is_unread = move || report.with(Option::is_none) && bench.task.with(Option::is_none);
     let mapped = move || {
         report.track();
         bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
@@ -56,6 +57,9 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 </button>
             </div>
             {move || report.get().map(|report| view! { <ReportView report /> })}
+            <Show when=is_unread>
+                <p class="small">"Not read."</p>
+            </Show>
             {move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> })}
         </li>
     }
@@ -67,7 +71,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
             let default = if default_rows > 0 {
-                format!(", {} of them of the default", count(default_rows, "run"))
+                format!(", {} of them default runs", grouped(default_rows))
             } else {
                 String::new()
             };

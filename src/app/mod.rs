@@ -13,6 +13,7 @@ mod failure;
 mod fields;
 mod files;
 mod last_words;
+mod pace;
 mod parts;
 mod pool;
 mod status;
@@ -96,16 +97,23 @@ fn follow_location(bench: Bench, example: Example) {
     Effect::new(move || {
         let fragment = bench.address.get().fragment();
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
-        let bare = bench.address.get() == Address::default();
-        if bare || location_fragment() == fragment {
+        // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
+        let is_bare = bench.address.get() == Address::default();
+        let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
+        document().set_title(&title);
+        let here = location_fragment();
+        if here == fragment || (is_bare && here.is_empty()) {
             return;
         }
+        let url = if is_bare { window().location().pathname().unwrap_or_default() } else { fragment };
         if let Ok(history) = window().history() {
             let nothing = wasm_bindgen::JsValue::NULL;
-            // The first view replaces the address that it was chosen for; Back leaves the page from there.
-            let _ = match is_first {
-                Some(true) => history.replace_state_with_url(&nothing, "", Some(&fragment)),
-                _ => history.push_state_with_url(&nothing, "", Some(&fragment)),
+            // A view takes the place of the address that left its choice open, or Back would only choose it again.
+            let was_open = Address::parse(&here).is_ok_and(|address| address == Address::default());
+            let _ = if is_first == Some(true) || was_open {
+                history.replace_state_with_url(&nothing, "", Some(&url))
+            } else {
+                history.push_state_with_url(&nothing, "", Some(&url))
             };
         }
     });
@@ -132,10 +140,12 @@ fn keep_the_pulse(bench: Bench) {
     }
 }
 
-/// `<html data-state>`: `loading`, `busy` or `idle`, for style sheets and tests.
+/// `<html data-state>`: `loading`, `busy`, `idle` or `failed`, for style sheets and tests.
 fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
     let state = Memo::new(move |_| {
-        if !example.is_settled() {
+        if example.is_stuck() {
+            "failed"
+        } else if !example.is_settled() {
             "loading"
         } else if collecting.get() || bench.is_busy() {
             "busy"

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::listing::Listing;
+use super::pace::count_up;
+use crate::tuning::listing::{Column, Listing};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
-const FIRST_ROWS: usize = 250;
+const FIRST_ROWS: usize = 240;
+
+/// Rows made in one task of the browser.
+const ROWS_PER_TASK: usize = 8;
 
 /// A sorted and filtered table whose rows can be opened.
 #[component]
@@ -30,7 +34,9 @@ pub fn DataTable(
     filter: Signal<String>,
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
-    let limit = RwSignal::new(FIRST_ROWS);
+    let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
+    let wants_all = RwSignal::new(false);
+    let limit = move || if wants_all.get() { usize::MAX } else { (drawn.get() + 1) * ROWS_PER_TASK };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.order(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
@@ -49,7 +55,7 @@ pub fn DataTable(
     };
     let headers = move || {
         let columns = listing.with(|listing| listing.columns.clone());
-        let header = |(index, column): (usize, crate::tuning::listing::Column)| {
+        let header = |(index, column): (usize, Column)| {
             view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
@@ -60,31 +66,35 @@ pub fn DataTable(
         };
         columns.into_iter().enumerate().map(header).collect_view()
     };
+    // A row is made once; what its cells say follows the content, so that the focus survives a new answer.
     let row = move |index: usize| {
-        let cells = listing.with_untracked(|listing| {
-            let columns = listing.columns.clone();
-            listing.rows.get(index).cloned().unwrap_or_default().into_iter().zip(columns).collect::<Vec<_>>()
-        });
-        let mut cells = cells.into_iter();
-        let head = cells.next().map(|(cell, column)| {
-            view! {
-                <th scope="row" class:numeric=column.is_numeric>
-                    <button type="button" class="row-button">
-                        {cell.text}
-                    </button>
-                </th>
-            }
-        });
-        let rest = cells.map(|(cell, column)| view! { <td class:numeric=column.is_numeric>{cell.text}</td> });
+        let columns = listing.with_untracked(|listing| listing.columns.clone());
+        let text =
+            move |column: usize| move || listing.with(|l| l.rows.get(index)?.get(column).map(|cell| cell.text.clone()));
+        let head = view! {
+            <th scope="row" class:numeric=columns.first().is_some_and(|column| column.is_numeric)>
+                <button type="button" class="row-button">
+                    {text(0)}
+                </button>
+            </th>
+        };
+        let cell = |(place, column): (usize, &Column)| {
+            view! { <td class:numeric=column.is_numeric>{text(place)}</td> }
+        };
+        let rest = columns.iter().enumerate().skip(1).map(cell).collect_view();
+        let is_current = Memo::new(move |_| current.get() == Some(index));
+        let class = move || {
+            listing.track();
+            format!("{} {}", row_class.run(index), if is_current.get() { "is-current" } else { "" })
+        };
         view! {
             <tr
-                class=row_class.run(index)
-                class:is-current=move || current.get() == Some(index)
-                aria-current=move || (current.get() == Some(index)).then_some("true")
+                class=class
+                aria-current=move || is_current.get().then_some("true")
                 on:click=move |_| on_open.run(index)
             >
                 {head}
-                {rest.collect_view()}
+                {rest}
             </tr>
         }
     };
@@ -107,13 +117,14 @@ pub fn DataTable(
             let _ = button.focus();
         }
     };
+    // Another table has other columns, and so other rows.
+    let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     let rows = move || {
-        // The rows are made anew with the content; their order alone moves them.
-        listing.track();
-        order.get().into_iter().take(limit.get()).map(row).collect_view()
+        let width = width.get();
+        order.get().into_iter().take(limit()).map(move |index| (width, index)).collect::<Vec<_>>()
     };
-    let hidden = move || order.with(Vec::len).saturating_sub(limit.get());
-    let is_cut = move || hidden() > 0;
+    let hidden = move || order.with(Vec::len).saturating_sub(FIRST_ROWS);
+    let is_cut = move || hidden() > 0 && !wants_all.get();
     view! {
         <div class="table-box" tabindex="0" role="region" aria-label=caption>
             <table class="data">
@@ -121,10 +132,12 @@ pub fn DataTable(
                 <thead>
                     <tr>{headers}</tr>
                 </thead>
-                <tbody node_ref=body on:keydown=walk>{rows}</tbody>
+                <tbody node_ref=body on:keydown=walk>
+                    <For each=rows key=|row| *row children=move |(_, index)| row(index) />
+                </tbody>
             </table>
             <Show when=is_cut>
-                <button type="button" on:click=move |_| limit.set(usize::MAX)>
+                <button type="button" on:click=move |_| wants_all.set(true)>
                     "Show "
                     {hidden}
                     " further rows"

@@ -1,8 +1,9 @@
-//! A kriged surface over two coordinates: a Gaussian process on the residual of a quadratic trend.
+//! A kriged surface over two coordinates: a Gaussian process on the residual of a [`Trend`].
 //!
-//! The covariance is σ²·(k(Δx/ℓx)·k(Δy/ℓy) + η·[same point]) with the Matérn 3/2 function
-//! k(d) = (1 + √3·d)·exp(−√3·d) (Rasmussen and Williams 2006, 4.2 and 5.4). Lengths and nugget are the most
-//! likely ones of a fixed grid, with σ² at its most likely value for each: no starting point, no local optimum.
+//! The covariance is σ²·(k₃(Δx/ℓx)·k₅(Δy/ℓy) + η·[same point]) with the Matérn functions (Rasmussen and Williams
+//! 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d), along y:
+//! the first coordinate may bend sharply, the second bends gently. Lengths and nugget are the most likely ones of a
+//! fixed grid, with σ² at its most likely value for each (5.4): no starting point, no local optimum.
 //!
 //! On a complete grid of x × y the covariance is a Kronecker product, and two small eigendecompositions give the
 //! likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
@@ -10,6 +11,7 @@
 
 use super::{
     LearnError,
+    hockney::Hockney,
     linear::{Cholesky, Eigen, Square, dot},
     polynomial::Polynomial,
 };
@@ -30,10 +32,30 @@ const LENGTHS: [f64; 13] = [0.3, 0.42, 0.6, 0.84, 1.2, 1.7, 2.4, 3.4, 4.8, 6.8, 
 /// Nuggets tried, as a share of σ².
 const NUGGETS: [f64; 10] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0];
 
+/// What the surface follows where no measured point is near.
+#[derive(Clone, Debug)]
+pub enum Trend {
+    /// A polynomial of both coordinates.
+    Polynomial(Polynomial),
+    /// Latency and bandwidth.
+    Hockney(Hockney),
+}
+
+impl Trend {
+    /// The height of the trend.
+    #[must_use]
+    pub fn predict(&self, place: [f64; 2]) -> f64 {
+        match self {
+            Self::Polynomial(polynomial) => polynomial.predict(place),
+            Self::Hockney(hockney) => hockney.predict(place),
+        }
+    }
+}
+
 /// A fitted surface.
 #[derive(Clone, Debug)]
 pub struct Kriging {
-    trend: Polynomial,
+    trend: Trend,
     lengths: [f64; 2],
     solution: Solution,
 }
@@ -53,21 +75,34 @@ enum Solution {
 }
 
 impl Kriging {
-    /// Fits the surface through `target` at `places`; no two places may be the same.
+    /// Fits a surface through `target` at `places` around each of the trends, which were fitted to them; no two
+    /// places may be the same. The surfaces share the decompositions of the grid.
     ///
     /// # Errors
-    /// No rows, or numbers that are not finite.
-    pub fn fit(places: &[[f64; 2]], target: &[f64]) -> Result<Self, LearnError> {
+    /// Numbers that are not finite.
+    pub fn fit<const N: usize>(
+        places: &[[f64; 2]],
+        target: &[f64],
+        trends: [Trend; N],
+    ) -> Result<[Self; N], LearnError> {
         if let Some(row) = places.iter().flatten().chain(target).position(|v| !v.is_finite()) {
             return Err(LearnError::NotFinite { row: row / 2, feature: "a coordinate or the target".to_owned() });
         }
-        let trend = Polynomial::fit(places, target, 2, 0.1)?;
-        let residual: Vec<f64> = places.iter().zip(target).map(|(place, z)| z - trend.predict(*place)).collect();
-        let (lengths, solution) = match Grid::new(places, &residual) {
-            Some(grid) => grid.solve(),
-            None => solve_points(places, &residual),
-        };
-        Ok(Self { trend, lengths, solution })
+        let grid = Grid::new(places);
+        Ok(trends.map(|trend| {
+            let residual: Vec<f64> = places.iter().zip(target).map(|(place, z)| z - trend.predict(*place)).collect();
+            let (lengths, solution) = match &grid {
+                Some(grid) => grid.solve(&residual),
+                None => solve_points(places, &residual),
+            };
+            Self { trend, lengths, solution }
+        }))
+    }
+
+    /// The trend that the surface was fitted around.
+    #[must_use]
+    pub fn trend(&self) -> &Trend {
+        &self.trend
     }
 
     /// The height of the surface.
@@ -77,10 +112,10 @@ impl Kriging {
         let [length_x, length_y] = self.lengths;
         let residual = match &self.solution {
             Solution::Grid { xs, ys, weights } => {
-                let along_y: Vec<f64> = ys.iter().map(|v| matern((v - y) / length_y)).collect();
+                let to_ys: Vec<f64> = ys.iter().map(|v| along_y((v - y) / length_y)).collect();
                 xs.iter()
                     .zip(weights.chunks_exact(ys.len()))
-                    .map(|(v, line)| matern((v - x) / length_x) * dot(line, &along_y))
+                    .map(|(v, line)| along_x((v - x) / length_x) * dot(line, &to_ys))
                     .sum()
             }
             Solution::Points { places, weights } => {
@@ -91,13 +126,20 @@ impl Kriging {
     }
 }
 
-fn matern(distance: f64) -> f64 {
+/// The correlation along x: Matérn 3/2.
+fn along_x(distance: f64) -> f64 {
     let scaled = 3.0_f64.sqrt() * distance.abs();
     (1.0 + scaled) * exp(-scaled)
 }
 
+/// The correlation along y: Matérn 5/2.
+fn along_y(distance: f64) -> f64 {
+    let scaled = 5.0_f64.sqrt() * distance.abs();
+    (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
+}
+
 fn covariance(a: [f64; 2], b: [f64; 2], lengths: [f64; 2]) -> f64 {
-    matern((a[0] - b[0]) / lengths[0]) * matern((a[1] - b[1]) / lengths[1])
+    along_x((a[0] - b[0]) / lengths[0]) * along_y((a[1] - b[1]) / lengths[1])
 }
 
 /// Minus twice the log likelihood at the most likely σ², up to a constant.
@@ -106,16 +148,18 @@ fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
-/// A complete grid: every x with every y, once.
+/// A complete grid: every x with every y, once; and the eigendecompositions of its axes for each of [`LENGTHS`].
 struct Grid {
     xs: Vec<f64>,
     ys: Vec<f64>,
-    /// `xs.len() × ys.len()`.
-    heights: Vec<f64>,
+    eigen_xs: Vec<Eigen>,
+    eigen_ys: Vec<Eigen>,
+    /// Where each place stands in `xs.len() × ys.len()` heights.
+    cells: Vec<usize>,
 }
 
 impl Grid {
-    fn new(places: &[[f64; 2]], heights: &[f64]) -> Option<Self> {
+    fn new(places: &[[f64; 2]]) -> Option<Self> {
         let axis = |index: usize| {
             let mut values: Vec<f64> = places.iter().map(|place| place[index]).collect();
             values.sort_unstable_by(f64::total_cmp);
@@ -126,22 +170,29 @@ impl Grid {
         if xs.len() * ys.len() != places.len() || xs.len().max(ys.len()) > MOST_AXIS {
             return None;
         }
-        let mut grid = vec![None; places.len()];
-        for (place, height) in places.iter().zip(heights) {
-            let find = |values: &[f64], value: f64| values.binary_search_by(|v| v.total_cmp(&value)).ok();
-            grid[find(&xs, place[0])? * ys.len() + find(&ys, place[1])?] = Some(*height);
+        let find = |values: &[f64], value: f64| values.binary_search_by(|v| v.total_cmp(&value)).ok();
+        let cells: Vec<usize> =
+            places.iter().map(|[x, y]| Some(find(&xs, *x)? * ys.len() + find(&ys, *y)?)).collect::<Option<_>>()?;
+        let mut taken = vec![false; cells.len()];
+        if cells.iter().any(|cell| std::mem::replace(&mut taken[*cell], true)) {
+            return None;
         }
-        Some(Self { heights: grid.into_iter().collect::<Option<_>>()?, xs, ys })
+        let (eigen_xs, eigen_ys) = (decompose(&xs, along_x), decompose(&ys, along_y));
+        Some(Self { xs, ys, eigen_xs, eigen_ys, cells })
     }
 
-    fn solve(self) -> ([f64; 2], Solution) {
-        let along_x = decompose(&self.xs);
-        let along_y = decompose(&self.ys);
+    /// The most likely lengths and the solution for heights in the order of the places.
+    fn solve(&self, in_order: &[f64]) -> ([f64; 2], Solution) {
+        let (eigen_xs, eigen_ys) = (&self.eigen_xs, &self.eigen_ys);
         let (rows, columns) = (self.xs.len(), self.ys.len());
+        let mut heights = vec![0.0; in_order.len()];
+        for (cell, height) in self.cells.iter().zip(in_order) {
+            heights[*cell] = *height;
+        }
         let mut best = (f64::INFINITY, 0, 0, NUGGETS[0]);
-        for (i, eigen_x) in along_x.iter().enumerate() {
-            let half = product(&eigen_x.vectors.values, &self.heights, rows, rows, columns);
-            for (j, eigen_y) in along_y.iter().enumerate() {
+        for (i, eigen_x) in eigen_xs.iter().enumerate() {
+            let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
+            for (j, eigen_y) in eigen_ys.iter().enumerate() {
                 let turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
                 for nugget in NUGGETS {
                     let (quadratic, log_determinant) = spectrum(eigen_x, eigen_y, &turned, nugget);
@@ -153,8 +204,8 @@ impl Grid {
             }
         }
         let (_, i, j, nugget) = best;
-        let (eigen_x, eigen_y) = (&along_x[i], &along_y[j]);
-        let half = product(&eigen_x.vectors.values, &self.heights, rows, rows, columns);
+        let (eigen_x, eigen_y) = (&eigen_xs[i], &eigen_ys[j]);
+        let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
         let mut turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
         for (line, x) in turned.chunks_exact_mut(columns).zip(&eigen_x.values) {
             for (value, y) in line.iter_mut().zip(&eigen_y.values) {
@@ -163,14 +214,14 @@ impl Grid {
         }
         let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, columns);
         let weights = product_transposed(&back, &turn(&eigen_y.vectors), rows, columns);
-        ([LENGTHS[i], LENGTHS[j]], Solution::Grid { xs: self.xs, ys: self.ys, weights })
+        ([LENGTHS[i], LENGTHS[j]], Solution::Grid { xs: self.xs.clone(), ys: self.ys.clone(), weights })
     }
 }
 
-fn decompose(axis: &[f64]) -> Vec<Eigen> {
+fn decompose(axis: &[f64], correlation: fn(f64) -> f64) -> Vec<Eigen> {
     LENGTHS
         .iter()
-        .map(|length| Eigen::new(Square::from_fn(axis.len(), |i, j| matern((axis[i] - axis[j]) / length))))
+        .map(|length| Eigen::new(Square::from_fn(axis.len(), |i, j| correlation((axis[i] - axis[j]) / length))))
         .collect()
 }
 
@@ -296,6 +347,11 @@ mod tests {
         0.3 * x - 0.1 * y + sin(x * 1.3) * 0.4 + sin(y) * 0.2
     }
 
+    fn fit(places: &[[f64; 2]], target: &[f64]) -> Result<Kriging, LearnError> {
+        let trend = Trend::Polynomial(Polynomial::fit(places, target, 2, 0.1)?);
+        Kriging::fit(places, target, [trend]).map(|[surface]| surface)
+    }
+
     fn grid() -> Vec<[f64; 2]> {
         (0..72).map(|i| [f64::from(i % 12), f64::from(i / 12)]).collect()
     }
@@ -304,7 +360,7 @@ mod tests {
     fn goes_through_smooth_data_on_a_grid() -> Result<(), LearnError> {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let surface = Kriging::fit(&places, &target)?;
+        let surface = fit(&places, &target)?;
         assert!(matches!(surface.solution, Solution::Grid { .. }));
         for (place, z) in places.iter().zip(&target) {
             assert!((surface.predict(*place) - z).abs() < 0.01);
@@ -317,7 +373,7 @@ mod tests {
     fn the_general_form_agrees_with_the_grid() {
         let places = grid();
         let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let solution = Grid::new(&places, &target).map(Grid::solve);
+        let solution = Grid::new(&places).map(|grid| grid.solve(&target));
         let Some((lengths, Solution::Grid { xs, ys, weights })) = solution else { panic!("a grid") };
         let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, lengths, *n)).map(|c| c.solve(&target));
         let by_grid = |place: usize| weights[place % xs.len() * ys.len() + place / xs.len()];
@@ -330,9 +386,20 @@ mod tests {
         let places: Vec<[f64; 2]> =
             grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, p)| p).collect();
         let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let surface = Kriging::fit(&places, &target)?;
+        let surface = fit(&places, &target)?;
         assert!(matches!(surface.solution, Solution::Points { .. }));
         assert!((surface.predict([7.0, 0.0]) - bumpy([7.0, 0.0])).abs() < 0.1);
+        Ok(())
+    }
+
+    #[test]
+    fn far_from_the_points_the_trend_remains() -> Result<(), LearnError> {
+        let places = grid();
+        let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
+        let [surface] = Kriging::fit(&places, &target, [Trend::Hockney(Hockney::fit(&places, &target)?)])?;
+        assert!(places.iter().zip(&target).all(|(p, z)| (surface.predict(*p) - z).abs() < 0.02));
+        let far = [500.0, 2.0];
+        assert!((surface.predict(far) - surface.trend().predict(far)).abs() < 1e-6);
         Ok(())
     }
 
@@ -341,7 +408,7 @@ mod tests {
         for count in 1..5 {
             let places: Vec<[f64; 2]> = (0..count).map(|i| [f64::from(i), 0.0]).collect();
             let target: Vec<f64> = places.iter().map(|p| p[0]).collect();
-            assert!(Kriging::fit(&places, &target)?.predict([1.0, 0.0]).is_finite());
+            assert!(fit(&places, &target)?.predict([1.0, 0.0]).is_finite());
         }
         Ok(())
     }

@@ -9,6 +9,9 @@ use crate::{
     math::{ln, log2},
 };
 
+/// Intervals hold this share of new measurements.
+pub const LEVEL: f64 = 0.9;
+
 /// Errors of sizes within this many doublings belong together…
 const NEAR_DOUBLINGS: f64 = 1.5;
 
@@ -52,24 +55,34 @@ impl HeldOutErrors {
         local_width(errors.iter(), log2(size_bytes as f64), level)
     }
 
-    /// Share of held-out points inside the interval, in per cent; the widths for a fold come from the other folds.
-    #[must_use]
-    pub fn coverage_pct(&self, level: f64) -> Option<f64> {
-        let (mut inside, mut all) = (0_usize, 0_usize);
-        for errors in self.groups.values() {
-            let mut widths: BTreeMap<(usize, u64), Option<f64>> = BTreeMap::new();
-            for held_out in errors {
-                let width = *widths.entry((held_out.fold, held_out.log2_size.to_bits())).or_insert_with(|| {
-                    local_width(errors.iter().filter(|e| e.fold != held_out.fold), held_out.log2_size, level)
-                });
-                if let Some(width) = width {
-                    all += 1;
-                    inside += usize::from(held_out.error.abs() <= width);
-                }
+    /// The errors of one fold's points, and of the others'.
+    fn split(&self, group: &(Collective, Scale), fold: usize) -> (Vec<&HeldOut>, Vec<&HeldOut>) {
+        self.groups.get(group).into_iter().flatten().partition(|error| error.fold == fold)
+    }
+}
+
+/// Share of held-out points inside the interval, in per cent. For each (collective, scale) and fold, `errors_of`
+/// names the predictor that the other folds would choose; its widths come from its errors in the other folds.
+pub fn nested_coverage_pct<'a>(
+    folds: impl Iterator<Item = ((Collective, Scale), usize)>,
+    level: f64,
+    errors_of: impl Fn(&(Collective, Scale), usize) -> &'a HeldOutErrors,
+) -> Option<f64> {
+    let (mut inside, mut all) = (0_usize, 0_usize);
+    for (group, fold) in folds {
+        let (held_out, others) = errors_of(&group, fold).split(&group, fold);
+        let mut widths: BTreeMap<u64, Option<f64>> = BTreeMap::new();
+        for error in held_out {
+            let width = *widths
+                .entry(error.log2_size.to_bits())
+                .or_insert_with(|| local_width(others.iter().copied(), error.log2_size, level));
+            if let Some(width) = width {
+                all += 1;
+                inside += usize::from(error.error.abs() <= width);
             }
         }
-        (all > 0).then(|| inside as f64 / all as f64 * 100.0)
     }
+    (all > 0).then(|| inside as f64 / all as f64 * 100.0)
 }
 
 fn local_width<'a>(errors: impl Iterator<Item = &'a HeldOut>, log2_size: f64, level: f64) -> Option<f64> {
@@ -106,7 +119,8 @@ mod tests {
             }
         }
         let errors = HeldOutErrors::new(&points, &predicted, &folds);
-        let coverage = errors.coverage_pct(0.9).unwrap_or_default();
+        let folds = (0..5).map(|fold| ((Collective::Broadcast, scale), fold));
+        let coverage = nested_coverage_pct(folds, 0.9, |_, _| &errors).unwrap_or_default();
         assert!((85.0..95.0).contains(&coverage), "{coverage}");
         let width = |size| errors.width(Collective::Broadcast, scale, size, 0.9).unwrap_or_default();
         assert!(width(1 << 13) > 5.0 * width(1 << 26));

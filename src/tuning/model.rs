@@ -1,8 +1,11 @@
 //! Learns busbw from a sweep.
 //!
-//! The default predicts the geometric mean of two models of ln busbw: extra trees on the residual of a cubic
-//! surface, and a kriged surface. Both surfaces are fitted for each (collective, scale, algorithm, protocol) by
-//! itself over (log2 size, log2 channels): scales are never pooled.
+//! The default predicts a weighted geometric mean of three models of busbw. Two are kriged surfaces of ln busbw over
+//! (log2 size, log2 channels), fitted for each (collective, scale, algorithm, protocol) by itself: scales are never
+//! pooled. One is kriged around Hockney's law (latency, then bandwidth), which knows how a curve bends between the
+//! measured sizes and flattens beyond them; the other around a plane, which believes in no law and so errs elsewhere.
+//! The third are extra trees on what Hockney's law leaves: they may jump where a smooth surface can't, but are
+//! stepped between sizes, and so have a small share.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +17,13 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::{
-        LearnError, boosting::Boosting, forest, forest::Forest, importance::Shuffle, kriging::Kriging,
+        LearnError,
+        boosting::Boosting,
+        forest,
+        forest::Forest,
+        hockney::Hockney,
+        importance::Shuffle,
+        kriging::{Kriging, Trend},
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
@@ -107,7 +116,7 @@ impl BusbwModel {
     }
 
     /// Impurity importance of each feature of the trees, summing to 1. Of the default's trees, which see only
-    /// what the cubic surface leaves.
+    /// what Hockney's law leaves.
     ///
     /// # Errors
     /// What the trees say.
@@ -128,11 +137,43 @@ fn key(workload: &Workload, configuration: &Configuration) -> Key {
 }
 
 struct Surfaces {
-    groups: BTreeMap<Key, (Polynomial, Kriging)>,
+    groups: BTreeMap<Key, Group>,
     trees: Forest,
 }
 
-const CUBIC_RIDGE: f64 = 0.01;
+/// The share of the trees in the default's prediction; the two kriged surfaces have half of the rest each. On six
+/// sweeps anything up to a tenth lowers the mean error and leaves the choices alone; beyond, the steps of the trees
+/// begin to decide between neighbouring channel counts.
+const TREES_SHARE: f64 = 0.05;
+
+/// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
+const PLANE_RIDGE: f64 = 0.1;
+
+/// The kriged surfaces of one group, over [`features::place`].
+struct Group {
+    around_hockney: Kriging,
+    around_plane: Kriging,
+}
+
+impl Group {
+    fn fit(places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
+        let hockney = Trend::Hockney(Hockney::fit(places, heights)?);
+        let plane = Trend::Polynomial(Polynomial::fit(places, heights, 1, PLANE_RIDGE)?);
+        let [around_hockney, around_plane] = Kriging::fit(places, heights, [hockney, plane])?;
+        Ok(Self { around_hockney, around_plane })
+    }
+
+    /// What the trees start from.
+    fn law(&self, place: [f64; 2]) -> f64 {
+        self.around_hockney.trend().predict(place)
+    }
+
+    /// ln busbw, given what the trees expect above the law.
+    fn height(&self, place: [f64; 2], residual: f64) -> f64 {
+        let kriged = f64::midpoint(self.around_hockney.predict(place), self.around_plane.predict(place));
+        kriged * (1.0 - TREES_SHARE) + (self.law(place) + residual) * TREES_SHARE
+    }
+}
 
 impl Surfaces {
     fn fit(
@@ -152,15 +193,14 @@ impl Surfaces {
         let total = members.len() as u64;
         for (key, (places, heights)) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
-            let surfaces = (Polynomial::fit(&places, &heights, 3, CUBIC_RIDGE)?, Kriging::fit(&places, &heights)?);
-            groups.insert(key, surfaces);
+            groups.insert(key, Group::fit(&places, &heights)?);
         }
         let residual: Vec<f64> = asks
             .iter()
             .zip(target)
             .map(|((workload, configuration), height)| {
                 let place = features::place(workload.size_bytes, configuration.channels);
-                groups.get(&key(workload, configuration)).map_or(0.0, |(cubic, _)| height - cubic.predict(place))
+                groups.get(&key(workload, configuration)).map_or(0.0, |group| height - group.law(place))
             })
             .collect();
         let parameters =
@@ -183,9 +223,8 @@ impl Surfaces {
         for (((workload, configuration), residual), (index, share)) in at_known_scales.iter().zip(residual).zip(shares)
         {
             let place = features::place(workload.size_bytes, configuration.channels);
-            if let Some((cubic, kriged)) = self.groups.get(&key(workload, configuration)) {
-                let height = f64::midpoint(cubic.predict(place) + residual, kriged.predict(place));
-                *sums[index].get_or_insert(0.0) += share * height;
+            if let Some(group) = self.groups.get(&key(workload, configuration)) {
+                *sums[index].get_or_insert(0.0) += share * group.height(place, residual);
             }
         }
         Ok(sums.into_iter().map(|sum| sum.map(exp).filter(|b| b.is_finite())).collect())

@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// The geometric mean of a cubic surface with extra trees and of a kriged surface.
+    /// A weighted geometric mean of two kriged surfaces, around Hockney's law and around a plane, and of extra trees.
     #[default]
     Default,
     /// The seed's gradient boosting on its ten features.

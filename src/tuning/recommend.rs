@@ -4,11 +4,12 @@ use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
     features::Ask,
+    intervals::LEVEL,
     model::BusbwModel,
     result::{Interval, Measured, Recommendation, Source, Support},
     search::{Best, SearchSpace},
     sweep::Sweep,
-    validate::Validation,
+    validate::{self, Validation},
 };
 use crate::{
     collective::{Collective, Scale, Workload},
@@ -30,25 +31,16 @@ pub struct Advisor<'a> {
     pub validation: Option<&'a Validation>,
 }
 
-/// Intervals hold this share of new measurements.
-pub const LEVEL: f64 = 0.9;
-
 impl Advisor<'_> {
     /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes;
     /// the measurements while there is no model.
     #[must_use]
     pub fn source(&self, collective: Collective, scale: Scale) -> Source {
-        let regret = self.validation.and_then(|validation| validation.regret.get(&(collective, scale)));
-        let model = regret.and_then(|of| of.get(&Source::Model));
-        match (self.model, regret, model) {
-            (None, ..) => Source::Measured,
-            (Some(_), Some(regret), Some(model)) => regret
-                .iter()
-                .filter(|(_, lost)| *lost < model)
-                .min_by(|a, b| a.1.total_cmp(b.1))
-                .map_or(Source::Model, |(source, _)| *source),
-            _ => Source::Model,
+        if self.model.is_none() {
+            return Source::Measured;
         }
+        let regret = self.validation.and_then(|validation| validation.regret.get(&(collective, scale)));
+        regret.map_or(Source::Model, validate::least_regret)
     }
 
     /// The answer for a workload. `check` runs the exhaustive search beside the coarse one.

@@ -5,7 +5,7 @@
 //! configuration*: five folds, the rank of (algorithm, protocol, channels) modulo five. Ranks count within each
 //! (collective, scale). Points are medians over repeats, so repeats never straddle a fold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
     features::Ask,
-    intervals::HeldOutErrors,
+    intervals::{HeldOutErrors, LEVEL, nested_coverage_pct},
     model::BusbwModel,
     parameters::Parameters,
     result::{Baselines, Evaluation, FoldScores, Score, Source},
@@ -153,24 +153,38 @@ pub fn evaluate(points: &[Point], predictions: &[FoldPredictions]) -> Validation
 
     let model_choices = choices(points, &by_size);
     let workloads = best_of_each(points);
-    let mut regret: BTreeMap<(Collective, Scale), BTreeMap<Source, f64>> = BTreeMap::new();
     let sources = [
         (Source::Model, model_choices.clone()),
         (Source::LogLinearInterpolation, choices(points, &interpolation)),
         (Source::NearestSize, baselines.nearest),
         (Source::BestSingleConfiguration, baselines.single),
     ];
-    for (source, chosen) in &sources {
-        let mut of_group: BTreeMap<(Collective, Scale), Vec<f64>> = BTreeMap::new();
-        for (workload, lost) in regrets(&workloads, chosen) {
-            of_group.entry((workload.collective, workload.scale)).or_default().push(lost);
+    let fold_of: BTreeMap<Workload, usize> =
+        points.iter().zip(&sizes).map(|(point, fold)| (point.workload, *fold)).collect();
+    let lost: Vec<Lost> = sources
+        .iter()
+        .flat_map(|(source, chosen)| {
+            let fold_of = &fold_of;
+            regrets(&workloads, chosen).map(move |(workload, lost_pct)| Lost {
+                source: *source,
+                group: (workload.collective, workload.scale),
+                fold: fold_of.get(&workload).copied().unwrap_or_default(),
+                lost_pct,
+            })
+        })
+        .collect();
+    let regret = mean_regret(lost.iter());
+    let groups: BTreeSet<(Collective, Scale)> = lost.iter().map(|lost| lost.group).collect();
+    let nested: Vec<_> = (0..Scheme::Size.folds()).map(|f| mean_regret(lost.iter().filter(|l| l.fold != f))).collect();
+    let folds_of = |scheme: Scheme| groups.iter().flat_map(move |g| (0..scheme.folds()).map(move |fold| (*g, fold)));
+    let coverage_by_size = nested_coverage_pct(folds_of(Scheme::Size), LEVEL, |group, fold| {
+        match nested[fold].get(group).map_or(Source::Model, least_regret) {
+            Source::Model => &size_errors,
+            _ => &interpolation_errors,
         }
-        for (group, lost) in of_group {
-            if let Some(mean) = metrics::mean(&lost) {
-                regret.entry(group).or_default().insert(*source, mean);
-            }
-        }
-    }
+    });
+    let coverage_by_configuration =
+        nested_coverage_pct(folds_of(Scheme::Configuration), LEVEL, |_, _| &configuration_errors);
     let [_, (_, interpolated), (_, nearest), (_, single)] = &sources;
     let evaluation = Evaluation {
         by_size: FoldScores {
@@ -180,16 +194,44 @@ pub fn evaluate(points: &[Point], predictions: &[FoldPredictions]) -> Validation
                 nearest_size: score(points, None, &workloads, nearest),
                 best_single_configuration: score(points, None, &workloads, single),
             },
-            coverage_90_pct: size_errors.coverage_pct(0.9),
+            coverage_90_pct: coverage_by_size,
         },
         by_configuration: FoldScores {
             model: score(points, Some(&by_configuration), &workloads, &choices(points, &by_configuration)),
             baselines: Baselines::default(),
-            coverage_90_pct: configuration_errors.coverage_pct(0.9),
+            coverage_90_pct: coverage_by_configuration,
         },
     };
     let out_of_fold = by_size.into_iter().zip(by_configuration).collect();
     Validation { evaluation, regret, out_of_fold, size_errors, configuration_errors, interpolation_errors }
+}
+
+/// What one source's choice loses at one held-out workload.
+struct Lost {
+    source: Source,
+    group: (Collective, Scale),
+    fold: usize,
+    lost_pct: f64,
+}
+
+fn mean_regret<'a>(lost: impl Iterator<Item = &'a Lost>) -> BTreeMap<(Collective, Scale), BTreeMap<Source, f64>> {
+    let mut all: BTreeMap<_, BTreeMap<Source, Vec<f64>>> = BTreeMap::new();
+    for lost in lost {
+        all.entry(lost.group).or_default().entry(lost.source).or_default().push(lost.lost_pct);
+    }
+    let mean = |(source, lost): (Source, Vec<f64>)| metrics::mean(&lost).map(|mean| (source, mean));
+    all.into_iter().map(|(group, sources)| (group, sources.into_iter().filter_map(mean).collect())).collect()
+}
+
+/// The source that answers: the model, unless a baseline lost less on held-out sizes.
+#[must_use]
+pub fn least_regret(regret: &BTreeMap<Source, f64>) -> Source {
+    let model = regret.get(&Source::Model).copied().unwrap_or(f64::INFINITY);
+    regret
+        .iter()
+        .filter(|(_, lost)| **lost < model)
+        .min_by(|a, b| a.1.total_cmp(b.1))
+        .map_or(Source::Model, |(source, _)| *source)
 }
 
 fn collect(points: &[Point], predictions: &[FoldPredictions], scheme: Scheme) -> Vec<Option<f64>> {

@@ -131,6 +131,12 @@ pub fn repeats(measured: &Measured) -> String {
 /// ```
 #[must_use]
 pub fn count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// `12,345`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -139,7 +145,7 @@ pub fn count(number: u64, noun: &str) -> String {
         }
         grouped.push(digit);
     }
-    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+    grouped
 }
 
 /// A file's size: `194 KiB`, one decimal from MiB on.

@@ -46,17 +46,35 @@ fn a_dropped_sweep_becomes_the_answer() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn real_sweeps_open() {
     let Some(folder) = real_sweeps() else { return };
-    let page = Page::open();
-    for name in ["all_reduce_1n.csv", "all_gather_2n.csv", "broadcast_2n.csv"] {
-        let content = fs::read(folder.join(name)).unwrap();
+    let page = Page::closed();
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "csv"));
+    assert!(names.len() >= 6, "{names:?}");
+    for path in names {
+        page.visit("");
+        page.wait_until_idle();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let content = fs::read(&path).unwrap();
         let rows = content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count() - 1;
         page.drop_files(&[(name, &content)]);
         page.wait_until_idle();
         page.wait_for_text(&format!("{} rows", grouped(rows)));
-        assert!(page.text_in("region", "Answer").contains("GB/s"));
-        page.click("button", &format!("Close {name}"));
-        page.wait_until_idle();
+        assert!(page.text_in("region", "Answer").contains("GB/s"), "{name}: {}", page.text());
     }
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_closed_file_leaves_no_view_behind() {
+    let page = Page::open();
+    page.drop_files(&[("first.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.click("button", "Close first.csv");
+    page.wait_for_text("Drop files or a folder anywhere");
+    page.drop_files(&[("second.csv", sweep(6, 8).replace("all_reduce,2,16", "all_gather,1,8").as_bytes())]);
+    page.wait_until_idle();
+    assert!(page.text_in("region", "Answer").contains("all_gather"), "{}", page.text());
     page.assert_clean();
 }
 

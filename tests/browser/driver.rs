@@ -42,15 +42,8 @@ impl From<Element> for Value {
 impl Driver {
     /// Starts a browser whose requests beyond loopback go through the proxy at `proxy` (`host:port`).
     pub fn start(proxy: &str) -> Self {
-        let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
-        let mut process = Command::new(&program)
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
-        let mut output = BufReader::new(process.stdout.take().unwrap());
-        let server = format!("http://127.0.0.1:{}/session", port(&mut output));
+        let (process, output, port) = (0..5).find_map(|_| spawn()).expect("chromedriver finds no free port");
+        let server = format!("http://127.0.0.1:{port}/session");
 
         let scratch = tempfile::tempdir().unwrap();
         let mut options = json!({ "args": [
@@ -194,17 +187,26 @@ fn agent() -> ureq::Agent {
     configuration.new_agent()
 }
 
-/// chromedriver says which port it took.
-fn port(output: &mut impl BufRead) -> u16 {
-    let mut said = String::new();
-    for line in output.lines() {
-        let line = line.unwrap();
+/// Starts chromedriver, which says which port it took; none where another program was quicker to take it.
+fn spawn() -> Option<(Child, BufReader<ChildStdout>, u16)> {
+    let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
+    let mut process = Command::new(&program)
+        .arg("--port=0")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let mut output = BufReader::new(process.stdout.take().unwrap());
+    let mut line = String::new();
+    while output.read_line(&mut line).unwrap() > 0 {
         if let Some((_, port)) = line.split_once("started successfully on port ") {
-            return port.trim_end_matches('.').parse().unwrap();
+            let port = port.trim().trim_end_matches('.').parse().unwrap();
+            return Some((process, output, port));
         }
-        said.push_str(&line);
+        line.clear();
     }
-    panic!("chromedriver did not start: {said}");
+    process.wait().unwrap();
+    None
 }
 
 /// The value of an answer, or the message of an error.

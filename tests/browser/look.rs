@@ -97,11 +97,12 @@ fn the_picture_in_the_readme_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/screenshot.png");
     let page = Page::open();
     page.prefer_color_scheme("light");
-    page.resize(1280, 900);
+    page.resize(1280, 1100);
     page.click("button", "Open the example");
     page.wait_until_idle();
-    page.choose("Size", "1 MiB");
-    page.wait_for_text("of 1 MiB");
+    page.choose("Scale", "2 nodes");
+    page.choose("Size", "4 MiB");
+    page.wait_for_text("of 4 MiB");
     page.wait_until_idle();
     let current = page.screenshot();
     page.assert_clean();

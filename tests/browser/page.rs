@@ -283,8 +283,9 @@ impl Page {
             .unwrap()
     }
 
-    /// What the window shows, as PNG.
+    /// What the window shows, as PNG, with the mouse out of the way.
     pub fn screenshot(&self) -> Vec<u8> {
+        self.driver.devtools("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": 0, "y": 0 }));
         self.driver.screenshot()
     }
 

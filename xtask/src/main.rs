@@ -1,11 +1,11 @@
 //! The project's own commands.
 
 use std::{
-    env,
-    path::PathBuf,
+    env, fs, io,
+    path::{Path, PathBuf},
     process::{Command, ExitCode},
     thread,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use xtask::{
@@ -65,9 +65,36 @@ fn serve(port: u16) -> Result<()> {
 
 fn build() -> Result<()> {
     tools::for_build()?;
+    if is_built() {
+        println!("dist/ is up to date");
+        return Ok(());
+    }
     // trunk builds offline, so that nothing but the pinned tools can come in.
     run(cargo().args(["fetch", "--target", "wasm32-unknown-unknown"]))?;
     run(&mut trunk())
+}
+
+/// What the page is made of, besides the Rust toolchain.
+const INGREDIENTS: [&str; 9] =
+    ["src", "style", "public", "index.html", "boot.js", "Cargo.toml", "Cargo.lock", "Trunk.toml", ".cargo/config.toml"];
+
+/// Whether the page is younger than everything that it is made of: optimising the same WebAssembly again takes a
+/// minute.
+fn is_built() -> bool {
+    let built = fs::metadata(dist().join("index.html")).and_then(|page| page.modified());
+    let changed = INGREDIENTS.iter().map(|path| last_change(&root().join(path))).collect::<io::Result<Vec<_>>>();
+    matches!((built, changed), (Ok(built), Ok(changed)) if changed.iter().all(|change| *change < built))
+}
+
+/// When a file, or a folder with all that is in it, was last changed.
+fn last_change(path: &Path) -> io::Result<SystemTime> {
+    let mut last = fs::metadata(path)?.modified()?;
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            last = last.max(last_change(&entry?.path())?);
+        }
+    }
+    Ok(last)
 }
 
 fn trunk() -> Command {

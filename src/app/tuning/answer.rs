@@ -56,7 +56,7 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         view! {
             <p class="warning">
                 "The exhaustive search finds " {other.to_string()} " at " {significant(busbw)}
-                " GB/s: the coarse search missed it."
+                " GB/s, which the coarse one missed."
             </p>
         }
     });
@@ -100,7 +100,8 @@ fn MeasuredFigure(name: &'static str, measured: Option<Measured>, missing: &'sta
     let figure = measured.map(|measured| {
         view! {
             <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
-            <dd class="figure-note">{measured.configuration.to_string()} ", " {repeats(&measured)}</dd>
+            <dd class="figure-note">{measured.configuration.to_string()}</dd>
+            <dd class="figure-note">{repeats(&measured)}</dd>
         }
     });
     let missing = measured.is_none().then(|| view! { <dd class="figure-note">{missing}</dd> });

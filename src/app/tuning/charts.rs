@@ -6,13 +6,15 @@ use leptos::prelude::*;
 
 use super::{Bench, Stage};
 use crate::{
-    app::{chart::ChartView, theme::ActiveTheme},
+    app::{chart::ChartView, pace, theme::ActiveTheme},
     plot::Chart,
     tuning::result::View,
 };
 
-fn chart_of(bench: Bench, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
-    Memo::new(move |_| bench.view.with(|view| part(view.as_ref()?).cloned().map(Arc::new))).into()
+/// One chart of the view; each is drawn in a task of its own.
+fn chart_of(bench: Bench, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
+    let view = pace::later(tasks, Signal::from(bench.view));
+    Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
 /// busbw against size, and against channels.
@@ -20,14 +22,17 @@ fn chart_of(bench: Bench, part: fn(&View) -> Option<&Chart>) -> Signal<Option<Ar
 pub fn Charts() -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
+    let step = pace::count_up(1);
     view! {
         <div class="charts">
             <section class="panel">
-                <ChartView chart=chart_of(bench, |view| Some(&view.busbw_over_size)) theme />
+                <ChartView chart=chart_of(bench, 1, |view| Some(&view.busbw_over_size)) theme />
             </section>
-            <section class="panel">
-                <ChartView chart=chart_of(bench, |view| Some(&view.busbw_over_channels)) theme />
-            </section>
+            <Show when=move || step.get() == 1>
+                <section class="panel">
+                    <ChartView chart=chart_of(bench, 2, |view| Some(&view.busbw_over_channels)) theme />
+                </section>
+            </Show>
         </div>
     }
 }
@@ -44,7 +49,7 @@ pub fn Accuracy() -> impl IntoView {
     view! {
         <Show when=move || is_there.get()>
             <section class="panel">
-                <ChartView chart=chart_of(bench, |view| view.predicted_over_measured.as_ref()) theme />
+                <ChartView chart=chart_of(bench, 3, |view| view.predicted_over_measured.as_ref()) theme />
             </section>
         </Show>
     }

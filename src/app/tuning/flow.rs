@@ -64,6 +64,7 @@ impl Bench {
             self.begin();
             self.finish();
             self.forget();
+            self.address.set(Address::default());
         } else {
             self.load();
         }
@@ -81,6 +82,7 @@ impl Bench {
 
     /// Reads all open files, then trains and validates.
     pub fn load(self) {
+        self.drop_remedied_notices();
         self.start(Remedy::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
             self.run_train(run).await?;
@@ -90,6 +92,7 @@ impl Bench {
 
     /// Trains with the parameters as they are, then validates.
     pub fn train(self) {
+        self.drop_remedied_notices();
         self.start(Remedy::Train, async move |run| {
             if self.held.get_untracked() == Held::Nothing {
                 self.run_load(run, true).await?;
@@ -97,6 +100,11 @@ impl Bench {
             self.run_train(run).await?;
             self.run_validate(run).await
         });
+    }
+
+    /// What a new run may mend need not be said any longer.
+    fn drop_remedied_notices(self) {
+        self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
     }
 
     /// Ends what is going on. What is already there stays.
@@ -260,7 +268,6 @@ impl Bench {
     fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
         let run = self.begin();
         self.task.set(Some(Task { name: "Starting", step: Step::default() }));
-        self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
         spawn_local(async move {
             let end = work(run).await;
             if matches!(end, Err(Stop::Overtaken)) || self.still(run).is_err() {

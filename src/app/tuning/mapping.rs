@@ -13,15 +13,20 @@ use crate::{
 pub fn MappingDialog() -> impl IntoView {
     let bench: Bench = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
+    // A file is asked about once by itself, and whenever its button is pressed.
+    let asked = StoredValue::new(Vec::new());
     Effect::new(move || {
         let needing = bench.reports.with(|reports| {
             reports.iter().find_map(|report| match &report.outcome {
-                Outcome::NeedsMapping(request) => Some((report.id, request.clone())),
+                Outcome::NeedsMapping(request) if !asked.with_value(|asked| asked.contains(&report.id)) => {
+                    Some((report.id, request.clone()))
+                }
                 _ => None,
             })
         });
-        if needing.is_some() {
-            bench.asking.set(needing);
+        if let Some((id, request)) = needing {
+            asked.update_value(|asked| asked.push(id));
+            bench.asking.set(Some((id, request)));
         }
     });
     Effect::new(move || {

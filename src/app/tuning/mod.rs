@@ -21,6 +21,7 @@ use super::{
     drop::{OnFiles, OpenButton},
     example::Example,
     files::Files,
+    pace,
 };
 use answer::Answer;
 use charts::{Accuracy, Charts};
@@ -88,6 +89,7 @@ pub fn Tuning() -> impl IntoView {
     view! {
         <div class="bench">
             <main class="bench-main">
+                <h1 class="visually-hidden">"Tuning"</h1>
                 <Show when=move || bench.shows_example()>
                     <p class="simulated">
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
@@ -95,25 +97,57 @@ pub fn Tuning() -> impl IntoView {
                 </Show>
                 <Show when=move || has_data.get()>
                     <Show when=move || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
-                        <Controls />
-                        <Answer />
-                        <Charts />
-                        <OptimalConfigurations />
-                        <Accuracy />
-                        <Importances />
-                        <OwnWorkloads />
+                        <Centre />
                     </Show>
                 </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">
                 <Files />
                 <Show when=move || has_data.get()>
-                    <Quality />
-                    <ParametersForm />
+                    <Side />
                 </Show>
             </aside>
         </div>
         <MappingDialog />
+    }
+}
+
+/// Answer first, then what stands behind it.
+#[component]
+fn Centre() -> impl IntoView {
+    let step = pace::count_up(7);
+    let from = move |first: usize| move || step.get() >= first;
+    view! {
+        <Controls />
+        <Show when=from(1)>
+            <Answer />
+        </Show>
+        <Show when=from(2)>
+            <Charts />
+        </Show>
+        <Show when=from(4)>
+            <OptimalConfigurations />
+        </Show>
+        <Show when=from(5)>
+            <Accuracy />
+        </Show>
+        <Show when=from(6)>
+            <Importances />
+        </Show>
+        <Show when=from(7)>
+            <OwnWorkloads />
+        </Show>
+    }
+}
+
+#[component]
+fn Side() -> impl IntoView {
+    let step = pace::count_up(9);
+    view! {
+        <Show when=move || step.get() == 9>
+            <Quality />
+            <ParametersForm />
+        </Show>
     }
 }
 

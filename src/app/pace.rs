@@ -1,0 +1,49 @@
+//! Keeps the page answering: what takes long to build or to draw is spread over several tasks of the browser, so
+//! that a click never waits for all of it.
+
+use std::time::Duration;
+
+use leptos::prelude::*;
+
+/// Counts from 0 to `last`, one step per task.
+pub fn count_up(last: usize) -> ReadSignal<usize> {
+    let (step, set_step) = signal(0);
+    fn next(step: ReadSignal<usize>, set_step: WriteSignal<usize>, last: usize) {
+        set_timeout(
+            move || {
+                // Nothing is left to count for once the owner is gone.
+                let Some(reached) = step.try_get_untracked() else { return };
+                set_step.set(reached + 1);
+                if reached + 1 < last {
+                    next(step, set_step, last);
+                }
+            },
+            Duration::ZERO,
+        );
+    }
+    next(step, set_step, last);
+    step
+}
+
+/// The same value, some tasks later.
+pub fn later<T>(tasks: usize, source: Signal<T>) -> Signal<T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    fn wait(tasks: usize, then: impl FnOnce() + 'static) {
+        if tasks == 0 { then() } else { set_timeout(move || wait(tasks - 1, then), Duration::ZERO) }
+    }
+    let value = RwSignal::new(source.get_untracked());
+    let is_first = StoredValue::new(true);
+    Effect::new(move || {
+        source.track();
+        if is_first.try_update_value(|first| std::mem::replace(first, false)) == Some(false) {
+            wait(tasks, move || {
+                if let Some(newest) = source.try_get_untracked() {
+                    value.try_set(newest);
+                }
+            });
+        }
+    });
+    value.into()
+}

@@ -142,7 +142,7 @@ struct Surfaces {
 }
 
 /// The share of the trees in the default's prediction; the two kriged surfaces have half of the rest each. On six
-/// sweeps anything up to a tenth lowers the mean error and leaves the choices alone; beyond, the steps of the trees
+/// sweeps anything up to a tenth lowers the mean error and hardly moves the choices; beyond, the steps of the trees
 /// begin to decide between neighbouring channel counts.
 const TREES_SHARE: f64 = 0.05;
 

@@ -152,14 +152,25 @@ pub struct Crew {
     pub run: u32,
     /// The last id given.
     pub last_id: u32,
-    /// The last training's rows and the costs of its folds, until they are validated.
-    pub folds: Option<(ArrayBuffer, Vec<f64>)>,
+    /// What the last training left to validate, until that is done.
+    pub unvalidated: Option<Unvalidated>,
     /// The view was asked for while another was under way.
     pub view_again: bool,
     /// A view is under way.
     pub view_asked: bool,
     /// Workers that died without a job since the last answer: brings no endless revival.
     pub idle_deaths: u32,
+}
+
+/// A training that was not validated yet.
+#[derive(Clone)]
+pub struct Unvalidated {
+    /// Its rows, as the worker wrote them.
+    pub training: ArrayBuffer,
+    /// What it was trained with.
+    pub parameters: Parameters,
+    /// What each fold costs, relative to the others.
+    pub fold_costs: Vec<f64>,
 }
 
 impl Bench {
@@ -207,7 +218,7 @@ impl Bench {
                 pool: Pool::new(window().navigator().hardware_concurrency()),
                 run: 0,
                 last_id: 0,
-                folds: None,
+                unvalidated: None,
                 view_again: false,
                 view_asked: false,
                 idle_deaths: 0,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsValue;
 
-use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task};
+use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task, Unvalidated};
 use crate::{
     app::{
         client::{Answer, Client, Weight},
@@ -122,10 +122,10 @@ impl Bench {
 
     /// Ends a worker that says nothing, and begins anew.
     pub fn restart(self) {
-        let validating = self.stage.get_untracked() == Stage::Trained && self.held.get_untracked() == Held::Model;
         self.begin();
         self.finish();
-        if validating { self.validate() } else { self.load() }
+        // Where the silent one was of the pool, the model is still there.
+        if self.held.get_untracked() == Held::Model { self.validate() } else { self.load() }
     }
 
     /// Computes what was interrupted of the validation again.
@@ -336,7 +336,7 @@ impl Bench {
         });
         self.held.set(Held::Nothing);
         if !quietly {
-            self.crew.update_value(|crew| crew.folds = None);
+            self.crew.update_value(|crew| crew.unvalidated = None);
         }
         let request = Request::Load { files, target: self.target.get_untracked() };
         let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
@@ -356,7 +356,7 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
-        let request = Request::Train { parameters };
+        let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
             self.work(run, "Training", request, &[]).await?
         else {
@@ -372,15 +372,19 @@ impl Bench {
             all[1] = notes;
             all[2].clear();
         });
-        self.crew.update_value(|crew| crew.folds = Some((training, folds)));
+        let unvalidated = Unvalidated { training, parameters, fold_costs: folds };
+        self.crew.update_value(|crew| crew.unvalidated = Some(unvalidated));
         self.announce_answer();
         self.refresh_view();
         Ok(())
     }
 
     async fn run_validate(self, run: u32) -> Result<(), Stop> {
-        let folds = self.crew.try_update_value(|crew| crew.folds.clone()).flatten();
-        let Some((training, costs)) = folds.filter(|(_, costs)| !costs.is_empty()) else { return Ok(()) };
+        let unvalidated = self.crew.try_update_value(|crew| crew.unvalidated.clone()).flatten();
+        let Some(Unvalidated { training, parameters, fold_costs }) = unvalidated else { return Ok(()) };
+        if fold_costs.is_empty() {
+            return Ok(());
+        }
         let report = move |share: f64| {
             if self.still(run).is_ok() {
                 let step =
@@ -389,8 +393,7 @@ impl Bench {
             }
         };
         report(0.0);
-        let parameters = self.parameters.get_untracked();
-        let folds = self.pool().folds(&training, &parameters, &costs, report).await;
+        let folds = self.pool().folds(&training, &parameters, &fold_costs, report).await;
         self.still(run)?;
         let folds = folds?;
         let request = Request::Validate { folds };
@@ -404,7 +407,7 @@ impl Bench {
         self.evaluation.set(Some(Arc::new(evaluation)));
         self.notes.update(|all| all[2] = notes);
         self.crew.update_value(|crew| {
-            crew.folds = None;
+            crew.unvalidated = None;
             crew.idle_deaths = 0;
         });
         self.announcement.set("Validation is done.".into());

@@ -31,6 +31,7 @@ impl Example {
                 example.stuck.set(true);
                 return;
             }
+            bench.warm_up();
             example.open_if_asked(bench);
             example.settled.set(true);
         });

@@ -17,22 +17,23 @@ fn chart_of(bench: Bench, tasks: usize, part: fn(&View) -> Option<&Chart>) -> Si
     Memo::new(move |_| view.with(|view: &Option<Arc<View>>| part(view.as_ref()?).cloned().map(Arc::new))).into()
 }
 
-/// busbw against size, and against channels.
+/// busbw against size, and against channels. Their places are there before they are.
 #[component]
-pub fn Charts() -> impl IntoView {
+pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let step = pace::count_up(1);
     view! {
         <div class="charts">
             <section class="panel">
-                <ChartView chart=chart_of(bench, 1, |view| Some(&view.busbw_over_size)) theme />
+                <Show when=move || first.get()>
+                    <ChartView chart=chart_of(bench, 1, |view| Some(&view.busbw_over_size)) theme />
+                </Show>
             </section>
-            <Show when=move || step.get() == 1>
-                <section class="panel">
+            <section class="panel">
+                <Show when=move || second.get()>
                     <ChartView chart=chart_of(bench, 2, |view| Some(&view.busbw_over_channels)) theme />
-                </section>
-            </Show>
+                </Show>
+            </section>
         </div>
     }
 }

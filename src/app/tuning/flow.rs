@@ -57,6 +57,11 @@ impl Bench {
         self.load();
     }
 
+    /// Starts the worker before there is anything to do.
+    pub fn warm_up(self) {
+        self.main().warm_up();
+    }
+
     /// Closes a file and starts over with the others.
     pub fn close(self, id: u32) {
         self.files.update(|files| files.retain(|file| file.id != id));
@@ -337,6 +342,8 @@ impl Bench {
         self.held.set(Held::Nothing);
         if !quietly {
             self.crew.update_value(|crew| crew.unvalidated = None);
+            // They start while the first worker reads, and are ready when it has trained.
+            self.pool().warm_up();
         }
         let request = Request::Load { files, target: self.target.get_untracked() };
         let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
@@ -345,7 +352,6 @@ impl Bench {
         self.held.set(Held::Sweep);
         if !quietly {
             self.show_loaded(loaded);
-            self.pool().warm_up();
         }
         self.refresh_view();
         Ok(())

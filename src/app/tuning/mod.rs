@@ -116,25 +116,23 @@ pub fn Tuning() -> impl IntoView {
 #[component]
 fn Centre() -> impl IntoView {
     let step = pace::count_up(7);
-    let from = move |first: usize| move || step.get() >= first;
+    let is_at = move |first: usize| step.get() >= first;
     view! {
-        <Controls />
-        <Show when=from(1)>
+        <Show when=move || is_at(1)>
+            <Controls />
             <Answer />
+            <Charts first=Signal::derive(move || is_at(3)) second=Signal::derive(move || is_at(4)) />
         </Show>
-        <Show when=from(2)>
-            <Charts />
-        </Show>
-        <Show when=from(4)>
+        <Show when=move || is_at(2)>
             <OptimalConfigurations />
         </Show>
-        <Show when=from(5)>
+        <Show when=move || is_at(5)>
             <Accuracy />
         </Show>
-        <Show when=from(6)>
+        <Show when=move || is_at(6)>
             <Importances />
         </Show>
-        <Show when=from(7)>
+        <Show when=move || is_at(7)>
             <OwnWorkloads />
         </Show>
     }

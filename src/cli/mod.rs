@@ -1,14 +1,14 @@
 //! The command line: what the page does, in a terminal.
 //!
 //! [`run`] reads the arguments (`arguments.rs`) and does one command, `train.rs` or `predict.rs`. Both open `files.rs`,
-//! let a session (`session.rs`) learn from them as the page's workers do, and write a table for people (`table.rs`) or
+//! learn from them (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or
 //! JSON for programs (`report.rs`). What people must know besides goes to stderr (`terminal.rs`).
 
 mod arguments;
 mod files;
+mod learnt;
 mod predict;
 mod report;
-mod session;
 mod table;
 mod terminal;
 mod train;

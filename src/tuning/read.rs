@@ -151,12 +151,13 @@ pub fn read_rows<R: Read>(
 }
 
 /// How many rows to make room for. Doubling, as vectors do, would hold a large sweep three times for a moment; the
-/// share that was read, with what is read ahead in it, tells the rest only once there are many rows.
+/// share that was read, with what is read ahead in it, tells the rest only once there are many rows. The margin costs
+/// less than a second copy at the end, where lines get shorter or more was read ahead than thought.
 fn room(rows: u64, share: f64) -> usize {
     const MANY: u64 = 1 << 15;
     if rows < MANY || share <= 0.0 {
         return rows.max(1024) as usize;
     }
-    let rest = rows as f64 * (1.0 - share) / share * 1.02;
+    let rest = rows as f64 * (1.0 - share) / share * 1.25;
     (rest.min(MAX_ROWS as f64) as usize).max(rows as usize / 8)
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// use collectune::units::Size;
 /// assert_eq!("16M".parse(), Ok(Size(16 << 20)));
 /// assert_eq!(Size(16 << 20).to_string(), "16 MiB");
-/// assert_eq!(Size(3840).to_string(), "3840 B");
+/// assert_eq!(Size(3840).to_string(), "3.75 KiB");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -31,7 +31,7 @@ pub struct SizeError {
 const UNITS: [(&str, u64); 5] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 
 impl fmt::Display for Size {
-    /// The largest binary unit in which the size is exact to three decimals, else bytes.
+    /// In the largest binary unit in which it is exact to three decimals, else in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, bytes) in UNITS.iter().rev() {
             if self.0 >= *bytes && (u128::from(self.0) * 1000).is_multiple_of(u128::from(*bytes)) {

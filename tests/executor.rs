@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use collectune::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     intake::Outcome,
+    plot::{Style, svg},
     progress::Silent,
     tuning::{
         aggregate::Target,
@@ -489,5 +490,29 @@ fn degenerate_sweeps_make_no_conversation_panic() {
         for preset in PRESETS {
             converse(&csv(&lines), preset, &SearchLimits::default());
         }
+    }
+}
+
+/// The three charts of a small simulated sweep, from its rows to the drawing.
+#[test]
+fn the_charts_of_a_sweep_look_as_they_did() {
+    let simulation = Simulation {
+        collectives: vec![Collective::Broadcast],
+        nodes: vec![2],
+        sizes: (12..=28).step_by(4).map(|log2| 1 << log2).collect(),
+        channels: vec![1, 4, 16, 32],
+        repeats: 3,
+        seed: 1,
+    };
+    let mut page = Page::default();
+    page.load(&[("simulated.csv", simulation.to_csv().as_bytes())]);
+    let parameters = Parameters { trees: 20, ..Parameters::default() };
+    let trained = page.train(&parameters).unwrap();
+    page.validate(&trained, &parameters).unwrap();
+    let scale = Scale { nodes: 2, ranks: 16 };
+    let view = page.view(Workload { collective: Collective::Broadcast, scale, size_bytes: 1 << 20 }).unwrap();
+    let style = Style::default();
+    for chart in [&view.busbw_over_size, &view.busbw_over_channels, view.predicted_over_measured.as_ref().unwrap()] {
+        insta::assert_snapshot!(chart.id.as_str(), svg(chart, &style));
     }
 }

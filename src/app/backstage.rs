@@ -10,9 +10,10 @@ use std::{
     iter,
 };
 
+use gloo_file::Blob;
 use js_sys::{Array, ArrayBuffer, Uint8Array};
 use wasm_bindgen::{JsCast, prelude::*};
-use web_sys::{Blob, DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
+use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
 use super::parts::describe;
 use crate::{
@@ -47,9 +48,10 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
     let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
     let mut files = Vec::new();
     for part in parts.iter().skip(1) {
-        match (part.dyn_into::<Blob>(), &mut message.request) {
+        match (part.dyn_into::<web_sys::Blob>(), &mut message.request) {
             (Ok(blob), _) => {
-                files.push(Source { size_bytes: blob.size() as u64, content: Box::new(BlobReader::new(blob)) });
+                let blob = Blob::from(blob);
+                files.push(Source { size_bytes: blob.size(), content: Box::new(BlobReader::new(blob)) });
             }
             (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
             _ => {}
@@ -112,22 +114,22 @@ impl Progress for Reporter {
 struct BlobReader {
     blob: Blob,
     /// Where in the file the next piece starts.
-    next: f64,
+    next: u64,
     piece: Vec<u8>,
     taken: usize,
 }
 
 impl BlobReader {
-    const PIECE_BYTES: f64 = (2 << 20) as f64;
+    const PIECE_BYTES: u64 = 2 << 20;
 
     fn new(blob: Blob) -> Self {
-        Self { blob, next: 0.0, piece: Vec::new(), taken: 0 }
+        Self { blob, next: 0, piece: Vec::new(), taken: 0 }
     }
 
     fn read_piece(&mut self) -> Result<(), JsValue> {
         let end = (self.next + Self::PIECE_BYTES).min(self.blob.size());
-        let slice = self.blob.slice_with_f64_and_f64(self.next, end)?;
-        self.piece = Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(&slice)?.into()).to_vec();
+        let slice = self.blob.slice(self.next, end);
+        self.piece = Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(slice.as_ref())?.into()).to_vec();
         (self.next, self.taken) = (end, 0);
         Ok(())
     }

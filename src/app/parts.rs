@@ -3,10 +3,11 @@
 
 use std::cell::RefCell;
 
-use js_sys::{Array, Object, Promise, Reflect};
+use gloo_file::{Blob, ObjectUrl};
+use js_sys::{Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, prelude::*};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Blob, BlobPropertyBag, Url, Worker};
+use web_sys::Worker;
 
 /// The bootstrap of `boot.js`: keeps what arrives before the worker's `main` listens.
 const BOOTSTRAP: &str = r"
@@ -23,7 +24,7 @@ self.onmessage = (first) => {
 #[derive(Clone)]
 pub struct Parts {
     module: JsValue,
-    script: String,
+    script: ObjectUrl,
 }
 
 thread_local! {
@@ -38,10 +39,9 @@ pub async fn load() -> Result<Parts, JsValue> {
     let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
     let part = async |name: &str| JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await;
     let (module, glue) = (part("workerModule").await?, part("workerGlue").await?);
-    let kind = BlobPropertyBag::new();
-    kind.set_type("text/javascript");
-    let blob = Blob::new_with_str_sequence_and_options(&Array::of2(&glue, &BOOTSTRAP.into()), &kind)?;
-    let parts = Parts { module, script: Url::create_object_url_with_blob(&blob)? };
+    let script = glue.as_string().ok_or("the worker's code is no text")? + BOOTSTRAP;
+    let script = Blob::new_with_options(script.as_str(), Some("text/javascript")).into();
+    let parts = Parts { module, script };
     PARTS.set(Some(parts.clone()));
     Ok(parts)
 }

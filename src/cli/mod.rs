@@ -1,14 +1,14 @@
 //! The command line: what the page does, in a terminal.
 //!
-//! [`run`] reads the arguments ([`arguments`]) and does one command, [`train`] or [`predict`]. Both open [`files`],
-//! let a [`session`] learn from them as the page's worker does, and write a [`table`] for people or JSON for
-//! programs. What people must know besides goes to stderr through the [`terminal`].
+//! [`run`] reads the arguments (`arguments.rs`) and does one command, `train.rs` or `predict.rs`. Both open `files.rs`,
+//! learn from them (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or
+//! JSON for programs (`report.rs`). What people must know besides goes to stderr (`terminal.rs`).
 
 mod arguments;
 mod files;
+mod learnt;
 mod predict;
 mod report;
-mod session;
 mod table;
 mod terminal;
 mod train;

@@ -8,7 +8,7 @@ use super::{
     CliError,
     arguments::{self, Learning, Sizes},
     files,
-    session::Session,
+    learnt::Learnt,
     table::{Align, Table},
     terminal,
 };
@@ -103,8 +103,8 @@ impl Predict {
         let opened = files::read(paths)?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
-        let session = Session::learn(opened, self.learning.target, &parameters, &mut bar)?;
-        let workloads = self.workloads(&session.groups)?;
+        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
+        let workloads = self.workloads(&learnt.groups)?;
         let Search { max_channels, algorithms, protocols, exhaustive } = &self.search;
         let limits = SearchLimits {
             max_channels: *max_channels,
@@ -112,12 +112,12 @@ impl Predict {
             protocols: protocols.clone(),
             exhaustive: *exhaustive,
         };
-        let study = session.executor.study();
+        let study = learnt.executor.study();
         let answers = study.recommend(&workloads, Some(&limits), true, &mut bar).map_err(ExecuteError::from)?;
         drop(bar);
 
-        terminal::say_notes(&session.notes);
-        terminal::say_notes(&self.notes(&session.groups, &answers));
+        terminal::say_notes(&learnt.notes);
+        terminal::say_notes(&self.notes(&learnt.groups, &answers));
         terminal::write(&if self.json { export::json(&answers) } else { self.for_people(&answers) })
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{files::refusal, session::Session};
+use super::{files::refusal, learnt::Learnt};
 use crate::{
     collective::Collective,
     intake::{FileReport, Outcome},
@@ -19,7 +19,7 @@ pub(super) struct Known {
     pub(super) files: Vec<FileReport>,
     pub(super) target: Target,
     pub(super) parameters: Parameters,
-    pub(super) session: Session,
+    pub(super) learnt: Learnt,
     pub(super) random_split: Option<RandomSplit>,
     pub(super) importances: Vec<Importance>,
 }
@@ -112,14 +112,14 @@ impl<'a> Report<'a> {
             left_out: sum(|file| file.left_out),
             problems: known.files.iter().flat_map(problems).collect(),
             files,
-            groups: known.session.groups.iter().map(group).collect(),
+            groups: known.learnt.groups.iter().map(group).collect(),
             evaluation: Evaluation {
-                by_size: scores(&known.session.evaluation.by_size),
-                by_configuration: scores(&known.session.evaluation.by_configuration),
+                by_size: scores(&known.learnt.evaluation.by_size),
+                by_configuration: scores(&known.learnt.evaluation.by_configuration),
             },
             random_split: known.random_split.as_ref(),
             importances: &known.importances,
-            notes: &known.session.notes,
+            notes: &known.learnt.notes,
         }
     }
 

@@ -8,8 +8,8 @@ use super::{
     CliError,
     arguments::{self, Learning},
     files,
+    learnt::Learnt,
     report::{Known, Report},
-    session::Session,
     table::{Align, Table},
     terminal,
 };
@@ -70,12 +70,12 @@ impl Train {
         let split = (self.test_split > 0.0)
             .then(|| random_split(&opened.rows, target, &parameters, self.test_split, &mut bar))
             .transpose();
-        let mut session = Session::learn(opened, target, &parameters, &mut bar)?;
+        let mut learnt = Learnt::learn(opened, target, &parameters, &mut bar)?;
         let random_split = split.unwrap_or_else(|error| {
-            session.notes.push(format!("the random split could not be made: {error}"));
+            learnt.notes.push(format!("the random split could not be made: {error}"));
             None
         });
-        let study = session.executor.study();
+        let study = learnt.executor.study();
         let importances =
             if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
         if let Some(path) = &self.save {
@@ -84,8 +84,8 @@ impl Train {
         }
         drop(bar);
 
-        terminal::say_notes(&session.notes);
-        let known = Known { files, target, parameters, session, random_split, importances };
+        terminal::say_notes(&learnt.notes);
+        let known = Known { files, target, parameters, learnt, random_split, importances };
         if self.json {
             return terminal::write(&Report::of(&known).to_json());
         }
@@ -99,8 +99,8 @@ impl Train {
 
 fn for_people(known: &Known) -> String {
     let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
-    let groups: String = known.session.groups.iter().map(|group| wording::group(group) + "\n").collect();
-    let evaluation = &known.session.evaluation;
+    let groups: String = known.learnt.groups.iter().map(|group| wording::group(group) + "\n").collect();
+    let evaluation = &known.learnt.evaluation;
     let mut sections = vec![
         files,
         groups,

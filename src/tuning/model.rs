@@ -142,9 +142,12 @@ struct Surfaces {
 }
 
 /// The share of the trees in the default's prediction; the two kriged surfaces have half of the rest each. On six
-/// sweeps anything up to a tenth lowers the mean error and leaves the choices alone; beyond, the steps of the trees
+/// sweeps anything up to a tenth lowers the mean error and hardly moves the choices; beyond, the steps of the trees
 /// begin to decide between neighbouring channel counts.
 const TREES_SHARE: f64 = 0.05;
+
+/// A twentieth of a prediction needs no large forest: the default grows one tree where the forests grow this many.
+const SMALL_FOREST: u32 = 5;
 
 /// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
 const PLANE_RIDGE: f64 = 0.1;
@@ -203,8 +206,8 @@ impl Surfaces {
                 groups.get(&key(workload, configuration)).map_or(0.0, |group| height - group.law(place))
             })
             .collect();
-        let parameters =
-            forest::Parameters { kind: forest::Kind::ExtraTrees, trees: parameters.trees, seed: parameters.seed };
+        let trees = parameters.trees.div_ceil(SMALL_FOREST);
+        let parameters = forest::Parameters { kind: forest::Kind::ExtraTrees, trees, seed: parameters.seed };
         let trees = Forest::fit(&features::logarithmic(asks), &residual, parameters, progress)?;
         Ok(Self { groups, trees })
     }

@@ -29,7 +29,7 @@ pub struct Parameters {
     pub preset: Preset,
     /// Seeds everything random.
     pub seed: u64,
-    /// Trees of the forests.
+    /// Trees of the forests; the default, where they have a small share, grows a fifth of them.
     pub trees: u32,
     /// Stages of boosting.
     pub stages: u32,

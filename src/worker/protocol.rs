@@ -137,6 +137,7 @@ pub struct FileToLoad {
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, and FromWorker boxes it")]
 pub enum Response {
     /// Of [`Request::Ping`].
     Pong,

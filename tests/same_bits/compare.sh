@@ -5,10 +5,10 @@ set -eu
 
 out=target/same_bits
 mkdir -p "$out"
-cargo build --quiet --release --example same_bits
-cargo build --quiet --release --example same_bits --target wasm32-unknown-unknown
-wasm-bindgen --target nodejs --out-dir "$out" target/wasm32-unknown-unknown/release/examples/same_bits.wasm
-target/release/examples/same_bits >"$out/native.txt"
+cargo build --quiet --example same_bits
+cargo build --quiet --profile worker --example same_bits --target wasm32-unknown-unknown
+wasm-bindgen --target nodejs --out-dir "$out" target/wasm32-unknown-unknown/worker/examples/same_bits.wasm
+target/debug/examples/same_bits >"$out/native.txt"
 node "$out/same_bits.js" >"$out/wasm.txt"
 test "$(wc -l <"$out/native.txt")" -eq 5
 diff -u "$out/native.txt" "$out/wasm.txt"

@@ -19,7 +19,7 @@ const USAGE: &str = "\
 cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
 cargo xtask build               build the page into dist/
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
-                                weight, browser
+                                same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser
 
 Missing tools are installed first.";
@@ -122,6 +122,7 @@ const PARTS: &[Part] = &[
     Part { name: "lint-wasm", check: lint_wasm, needs: None },
     Part { name: "unit", check: unit_tests, needs: None },
     Part { name: "build", check: build, needs: None },
+    Part { name: "same-bits", check: same_bits, needs: Some("build") },
     Part { name: "weight", check: check_weight, needs: Some("build") },
     Part { name: "browser", check: browser_tests, needs: Some("build") },
 ];
@@ -190,6 +191,11 @@ fn lint_wasm() -> Result<()> {
 
 fn unit_tests() -> Result<()> {
     run(cargo().args(["test", "--workspace"]))
+}
+
+/// The same seed gives the same model, natively and in WebAssembly.
+fn same_bits() -> Result<()> {
+    run(command("sh").arg("tests/same_bits/compare.sh"))
 }
 
 fn check_weight() -> Result<()> {

@@ -1,34 +1,21 @@
 //! The chart as a file: made in the tab, handed to the browser as a download.
 
-use std::time::Duration;
-
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, prelude::*};
-use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, HtmlCanvasElement, Url};
+use web_sys::{Blob, HtmlCanvasElement};
 
 use super::canvas::paint;
-use crate::plot::{Chart, Style, draw, svg};
+use crate::{
+    app::clipboard::{save, save_blob},
+    plot::{Chart, Style, draw, svg},
+};
 
 /// How much sharper than the screen's CSS pixels a PNG is.
 const PNG_RATIO: f64 = 2.0;
 
-fn save(name: &str, blob: &Blob) -> Result<(), JsValue> {
-    let address = Url::create_object_url_with_blob(blob)?;
-    let anchor: HtmlAnchorElement = document().create_element("a")?.dyn_into()?;
-    anchor.set_href(&address);
-    anchor.set_download(name);
-    anchor.click();
-    // The browser reads the blob after the click; a minute is plenty.
-    set_timeout(move || drop(Url::revoke_object_url(&address)), Duration::from_secs(60));
-    Ok(())
-}
-
 /// Saves the chart as an SVG document.
 pub(super) fn save_svg(chart: &Chart, style: &Style) -> Result<(), JsValue> {
-    let parts = js_sys::Array::of1(&svg(chart, style).into());
-    let kind = BlobPropertyBag::new();
-    kind.set_type("image/svg+xml");
-    save(&format!("{}.svg", file_stem(chart)), &Blob::new_with_str_sequence_and_options(&parts, &kind)?)
+    save(&format!("{}.svg", file_stem(chart)), "image/svg+xml", &svg(chart, style))
 }
 
 /// Saves the chart as a PNG at twice the screen's size.
@@ -38,7 +25,7 @@ pub(super) fn save_png(chart: &Chart, style: &Style) -> Result<(), JsValue> {
     paint(&canvas, &style, |backend| draw(chart, &style, backend)).ok_or("the chart could not be drawn")?;
     let name = format!("{}.png", file_stem(chart));
     let on_blob = Closure::once_into_js(move |blob: Option<Blob>| {
-        if let Some(Err(error)) = blob.map(|blob| save(&name, &blob)) {
+        if let Some(Err(error)) = blob.map(|blob| save_blob(&name, blob.into())) {
             web_sys::console::error_1(&error);
         }
     });

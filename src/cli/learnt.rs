@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What was learnt from files, and how far to trust it.
-pub(super) struct Session {
+pub(super) struct Learnt {
     /// Holds the sweep, the model and its validation.
     pub(super) executor: Executor,
     /// What was measured.
@@ -34,7 +34,7 @@ pub(super) struct Session {
     pub(super) notes: Vec<String>,
 }
 
-impl Session {
+impl Learnt {
     /// Learns from what files hold, and validates.
     pub(super) fn learn(
         opened: Opened,

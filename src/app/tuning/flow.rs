@@ -17,7 +17,7 @@ use crate::{
     collective::Workload,
     intake::{Mapping, MappingRequest, Outcome},
     progress::Step,
-    tuning::{address::Address, parameters::SearchLimits, result::Recommendation, wording::count},
+    tuning::{address::Address, result::Recommendation, wording::count},
     worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
 };
 
@@ -139,74 +139,11 @@ impl Bench {
     }
 
     /// Gives a new worker the files again, without training.
-    fn restore(self) {
+    pub(super) fn restore(self) {
         let idle = self.task.with_untracked(Option::is_none);
         if idle && self.held.get_untracked() == Held::Nothing && self.has_data() {
             self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
         }
-    }
-
-    /// Answers workloads of any size, with limits of their own.
-    pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
-        match self.ask_beside("Searching", request).await? {
-            Response::Recommended(answers) => Ok(answers),
-            _ => Err(Failure::Garbled),
-        }
-    }
-
-    /// Asks which features matter.
-    pub fn ask_importances(self) {
-        spawn_local(async move {
-            match self.ask_beside("Shuffling features", Request::Importances).await {
-                Ok(Response::Importances(importances)) => self.importances.set(Some(Arc::new(importances))),
-                Ok(_) | Err(Failure::Cancelled) => {}
-                Err(failure) => self.notify_failure(&failure, Remedy::Train),
-            }
-        });
-    }
-
-    /// Asks for the model as a file's text.
-    pub async fn save_model(self) -> Result<String, Failure> {
-        match self.ask_beside("Writing the model", Request::SaveModel).await? {
-            Response::ModelFile(text) => Ok(text),
-            _ => Err(Failure::Garbled),
-        }
-    }
-
-    /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
-    pub fn refresh_view(self) {
-        let Some(workload) = self.shown.get_untracked().and_then(Result::ok) else { return };
-        let free = self.crew.try_update_value(|crew| {
-            crew.view_again = crew.view_asked;
-            !std::mem::replace(&mut crew.view_asked, true)
-        });
-        if self.held.get_untracked() == Held::Nothing || free != Some(true) {
-            if free == Some(true) {
-                self.crew.update_value(|crew| crew.view_asked = false);
-            }
-            return;
-        }
-        self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], Box::new(|_| ()));
-        spawn_local(async move {
-            let answer = answer.await;
-            let again = self.crew.try_update_value(|crew| {
-                crew.view_asked = false;
-                std::mem::take(&mut crew.view_again)
-            });
-            match answer {
-                Ok(Answer { response: Response::View(view), .. }) if self.is_shown(&view.workload) => {
-                    self.view.set(Some(Arc::new(view)));
-                }
-                Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
-                Ok(_) | Err(Failure::Cancelled) => {}
-                Err(failure) => self.on_idle_death(&failure),
-            }
-            if again == Some(true) {
-                self.refresh_view();
-            }
-            self.glances.update(|glances| *glances -= 1);
-        });
     }
 
     /// Called once a second while the page is visible.
@@ -237,16 +174,12 @@ impl Bench {
         }
     }
 
-    fn main(self) -> Client {
+    pub(super) fn main(self) -> Client {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
     fn pool(self) -> Pool {
         self.crew.with_value(|crew| crew.pool.clone())
-    }
-
-    fn is_shown(self, workload: &Workload) -> bool {
-        self.shown.get_untracked() == Some(Ok(*workload))
     }
 
     /// Overtakes the run before, and gives this one its number.
@@ -310,21 +243,8 @@ impl Bench {
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
 
-    /// A question beside the run. The worker answers it when it has time.
-    async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
-        let progress = move |step| self.side_task.set(Some(Task { name, step }));
-        progress(Step::default());
-        let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
-        self.side_task.set(None);
-        if let Err(failure) = &answer {
-            self.note_death(failure);
-            self.restore();
-        }
-        answer.map(|answer| answer.response)
-    }
-
     /// A worker that died takes with it what it had in its memory.
-    fn note_death(self, failure: &Failure) {
+    pub(super) fn note_death(self, failure: &Failure) {
         if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
             self.held.set(Held::Nothing);
         }
@@ -480,9 +400,4 @@ fn accepted_rows(outcome: &Outcome) -> u64 {
         Outcome::Loaded { rows, .. } => *rows,
         _ => 0,
     }
-}
-
-/// The request for workloads of one's own.
-pub fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
-    Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leptos::{ev, prelude::*, task::spawn_local};
 
-use super::{Bench, Held, export::ExportMenu, flow::request_for, limits::LimitFields, table::RecommendationTable};
+use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
     tuning::{parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},

@@ -11,6 +11,7 @@ mod limits;
 mod mapping;
 mod parameters;
 mod quality;
+mod questions;
 mod table;
 
 pub use bench::{Bench, Held, Notice, Remedy, Stage};

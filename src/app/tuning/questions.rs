@@ -1,0 +1,104 @@
+//! What is asked beside the run: the charts of a workload, sizes of one's own, importances, the model as a file.
+
+use std::sync::Arc;
+
+use leptos::{prelude::*, task::spawn_local};
+
+use super::bench::{Bench, Held, Remedy, Task};
+use crate::{
+    app::{
+        client::{Answer, Weight},
+        failure::Failure,
+    },
+    collective::Workload,
+    progress::Step,
+    tuning::{parameters::SearchLimits, result::Recommendation},
+    worker::protocol::{Request, Response},
+};
+
+impl Bench {
+    /// Answers workloads of any size, with limits of their own.
+    pub async fn recommend(self, request: Request) -> Result<Vec<Recommendation>, Failure> {
+        match self.ask_beside("Searching", request).await? {
+            Response::Recommended(answers) => Ok(answers),
+            _ => Err(Failure::Garbled),
+        }
+    }
+
+    /// Asks which features matter.
+    pub fn ask_importances(self) {
+        spawn_local(async move {
+            match self.ask_beside("Shuffling features", Request::Importances).await {
+                Ok(Response::Importances(importances)) => self.importances.set(Some(Arc::new(importances))),
+                Ok(_) | Err(Failure::Cancelled) => {}
+                Err(failure) => self.notify_failure(&failure, Remedy::Train),
+            }
+        });
+    }
+
+    /// Asks for the model as a file's text.
+    pub async fn save_model(self) -> Result<String, Failure> {
+        match self.ask_beside("Writing the model", Request::SaveModel).await? {
+            Response::ModelFile(text) => Ok(text),
+            _ => Err(Failure::Garbled),
+        }
+    }
+
+    /// Asks for the charts of the workload shown. While an answer is awaited further wishes are put together.
+    pub fn refresh_view(self) {
+        let Some(workload) = self.shown.get_untracked().and_then(Result::ok) else { return };
+        let free = self.crew.try_update_value(|crew| {
+            crew.view_again = crew.view_asked;
+            !std::mem::replace(&mut crew.view_asked, true)
+        });
+        if self.held.get_untracked() == Held::Nothing || free != Some(true) {
+            if free == Some(true) {
+                self.crew.update_value(|crew| crew.view_asked = false);
+            }
+            return;
+        }
+        self.glances.update(|glances| *glances += 1);
+        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], Box::new(|_| ()));
+        spawn_local(async move {
+            let answer = answer.await;
+            let again = self.crew.try_update_value(|crew| {
+                crew.view_asked = false;
+                std::mem::take(&mut crew.view_again)
+            });
+            match answer {
+                Ok(Answer { response: Response::View(view), .. }) if self.is_shown(&view.workload) => {
+                    self.view.set(Some(Arc::new(view)));
+                }
+                Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
+                Ok(_) | Err(Failure::Cancelled) => {}
+                Err(failure) => self.on_idle_death(&failure),
+            }
+            if again == Some(true) {
+                self.refresh_view();
+            }
+            self.glances.update(|glances| *glances -= 1);
+        });
+    }
+
+    fn is_shown(self, workload: &Workload) -> bool {
+        self.shown.get_untracked() == Some(Ok(*workload))
+    }
+
+    /// A question beside the run. The worker answers it when it has time.
+    async fn ask_beside(self, name: &'static str, request: Request) -> Result<Response, Failure> {
+        let progress = move |step| self.side_task.set(Some(Task { name, step }));
+        progress(Step::default());
+        let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
+        self.side_task.set(None);
+        if let Err(failure) = &answer {
+            self.note_death(failure);
+            self.restore();
+        }
+        answer.map(|answer| answer.response)
+    }
+}
+
+/// The request for workloads of one's own.
+pub fn request_for(workload: &Workload, sizes: Vec<u64>, search: SearchLimits) -> Request {
+    Request::Recommend { collective: workload.collective, scale: workload.scale, sizes, search }
+}

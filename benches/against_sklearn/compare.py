@@ -31,10 +31,11 @@ def with_sklearn():
 
 
 def build():
-    example = ["cargo", "build", "--quiet", "--release", "--example", "boosting"]
-    subprocess.run(example, check=True)
-    subprocess.run([*example, "--target", "wasm32-unknown-unknown"], check=True)
-    wasm = "target/wasm32-unknown-unknown/release/examples/boosting.wasm"
+    example = ["cargo", "build", "--quiet", "--example", "boosting"]
+    subprocess.run([*example, "--release"], check=True)
+    # As the page's worker is built.
+    subprocess.run([*example, "--profile", "worker", "--target", "wasm32-unknown-unknown"], check=True)
+    wasm = "target/wasm32-unknown-unknown/worker/examples/boosting.wasm"
     subprocess.run(["wasm-bindgen", "--target", "nodejs", "--out-dir", OUT, wasm], check=True)
 
 

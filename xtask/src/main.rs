@@ -190,7 +190,7 @@ fn lint_wasm() -> Result<()> {
 }
 
 fn unit_tests() -> Result<()> {
-    run(cargo().args(["test", "--workspace"]))
+    run(cargo().args(["test", "--workspace", "--no-fail-fast"]))
 }
 
 /// The same seed gives the same model, natively and in WebAssembly.

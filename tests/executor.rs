@@ -12,7 +12,7 @@ use collectune::{
     tuning::{
         aggregate::Target,
         parameters::{Parameters, Preset, SearchLimits},
-        result::{Importance, Recommendation, View},
+        result::{Importance, Recommendation, Source as Chooser, View},
         simulate::Simulation,
     },
     worker::{
@@ -514,5 +514,22 @@ fn the_charts_of_a_sweep_look_as_they_did() {
     let style = Style::default();
     for chart in [&view.busbw_over_size, &view.busbw_over_channels, view.predicted_over_measured.as_ref().unwrap()] {
         insta::assert_snapshot!(chart.id.as_str(), svg(chart, &style));
+    }
+}
+
+#[test]
+fn at_a_measured_size_the_answer_never_promises_less_than_was_measured() {
+    let mut page = Page::default();
+    page.load(&[("simulated.csv", Simulation::example().to_csv().as_bytes())]);
+    let parameters = Parameters { trees: 20, ..Parameters::default() };
+    let trained = page.train(&parameters).unwrap();
+    let validated = page.validate(&trained, &parameters).unwrap();
+    let of_the_model = |r: &&Recommendation| matches!(r.source, Chooser::Model | Chooser::Measured);
+    for answer in trained.answer.iter().chain(&validated.answer).filter(of_the_model) {
+        let best = answer.measured_best.unwrap();
+        assert!(answer.predicted_busbw_gbps.unwrap() >= best.busbw_gbps, "{answer:?}");
+        if answer.source == Chooser::Measured {
+            assert_eq!(answer.configuration, Some(best.configuration));
+        }
     }
 }

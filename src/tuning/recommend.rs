@@ -43,7 +43,8 @@ impl Advisor<'_> {
         regret.map_or(Source::Model, validate::least_regret)
     }
 
-    /// The answer for a workload. `check` runs the exhaustive search beside the coarse one.
+    /// The answer for a workload: the source's choice; at a measured size the best measurement, where the model
+    /// promises no more than that. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
     /// What the model says.
@@ -67,6 +68,15 @@ impl Advisor<'_> {
         let measured_best = super::sweep::best(
             self.sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)),
         );
+        // What was measured outweighs what is expected, unless more is expected.
+        let outweighs = |best: &&Point| choice.is_some_and(|(_, expected)| best.busbw_gbps >= expected);
+        let (choice, source) = match measured_best.filter(outweighs) {
+            Some(best) if source == Source::Model => {
+                exhaustive = exhaustive.filter(|(_, expected)| *expected > best.busbw_gbps);
+                (Some((best.configuration, best.busbw_gbps)), Source::Measured)
+            }
+            _ => (choice, source),
+        };
         let default = self.sweep.default_at(workload);
         let support = choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, workload, &c));
         let gain = |(_, busbw): Best| default.map(|d| (busbw / d.busbw_gbps - 1.0) * 100.0).filter(|g| g.is_finite());

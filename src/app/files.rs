@@ -83,6 +83,13 @@ fn ReportView(report: FileReport) -> impl IntoView {
             }
             .into_any()
         }
+        Outcome::Known { format, holds, problems, notes } => view! {
+            <p class="file-facts">{holds}</p>
+            <p class="small">{format} ", " {file_size(size_bytes)}</p>
+            <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
+            <ProblemList problems />
+        }
+        .into_any(),
         Outcome::NeedsMapping(request) => view! {
             <p class="file-facts wrong">"Its headers don't say which column is which."</p>
             <AskForColumns id request label="Name the columns" />

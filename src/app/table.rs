@@ -6,7 +6,7 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::pace::count_up;
-use crate::tuning::listing::{Column, Listing};
+use crate::text::{Column, Listing};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
 const FIRST_ROWS: usize = 240;

@@ -55,7 +55,7 @@ fn open(path: &Path) -> io::Result<Source> {
 fn tell(file: &FileReport) {
     let name = &file.name;
     match &file.outcome {
-        Outcome::Loaded { problems, notes, .. } => {
+        Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {
             for problem in problems.kept.iter().take(TOLD) {
                 terminal::say("warning", &format!("{name}: {problem}"));
             }
@@ -76,7 +76,7 @@ fn tell(file: &FileReport) {
 /// Why a file was not used.
 pub(super) fn refusal(name: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
-        Outcome::Loaded { .. } => None,
+        Outcome::Loaded { .. } | Outcome::Known { .. } => None,
         Outcome::NeedsMapping(request) => Some(format!("{name} {}", request.problem)),
         Outcome::Refused(why) => Some(why.clone()),
     }

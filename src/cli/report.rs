@@ -142,13 +142,16 @@ fn file(file: &FileReport) -> File<'_> {
             notes,
             refused,
         },
+        Outcome::Known { format, problems, notes, .. } => {
+            File { name, format: Some(format), rows: 0, default_rows: 0, left_out: problems.count, notes, refused }
+        }
         _ => File { name, format: None, rows: 0, default_rows: 0, left_out: 0, notes: &[], refused },
     }
 }
 
 fn problems(file: &FileReport) -> impl Iterator<Item = Problem<'_>> {
     let kept = match &file.outcome {
-        Outcome::Loaded { problems, .. } => &problems.kept[..],
+        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => &problems.kept[..],
         _ => &[],
     };
     kept.iter().map(|problem| Problem {

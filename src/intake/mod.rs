@@ -39,6 +39,17 @@ pub enum Outcome {
         /// What the reader wants said: `3 rows of substituted runs are listed as what ran`.
         notes: Vec<String>,
     },
+    /// Something of the trade that is no sweep: a conf, a comparison, a job's log, a report.
+    Known {
+        /// The format, in words: `tuner conf`.
+        format: String,
+        /// What is in it: `12 rules`.
+        holds: String,
+        /// Lines that can't be understood.
+        problems: Problems,
+        /// What the reader wants said.
+        notes: Vec<String>,
+    },
     /// A table whose headers don't say what the needed columns are: a mapping is asked for.
     NeedsMapping(MappingRequest),
     /// Nothing could be read; one sentence that says what is wrong and how to mend it.

@@ -15,9 +15,10 @@ use super::{
 };
 use crate::{
     progress::Progress,
-    text::{Decoder, Dialect, Preview, Records, excerpt},
+    text::{Decoder, Dialect, Listing, Preview, Records, excerpt},
     tuning::{
         columns::{Column, Columns},
+        job::JobLog,
         read::{MAX_ROWS, Reading, Row, read_rows},
     },
 };
@@ -29,6 +30,19 @@ pub enum Content {
     Rows(Vec<Row>),
     /// The text of a model file: a JSON object whose `format` is `collectune-model`.
     Model(String),
+    /// A log: measurements of nccl-tests, what a job calls, or both.
+    Log {
+        /// Rows of its tables.
+        rows: Vec<Row>,
+        /// What its debug lines say.
+        job: JobLog,
+    },
+    /// A tuner's conf, byte for byte: its readers are C.
+    Conf(Vec<u8>),
+    /// The text of a comparison of a configuration with the default (`per_size_stats.csv`).
+    Comparison(String),
+    /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
+    Listing(Listing),
     /// Nothing that can be used.
     Nothing,
 }

@@ -6,6 +6,7 @@
 
 mod decoder;
 mod dialect;
+mod listing;
 mod number;
 mod preview;
 mod problem;
@@ -15,6 +16,7 @@ mod table;
 
 pub use decoder::Decoder;
 pub use dialect::Dialect;
+pub use listing::{Column, Entry, Listing};
 pub use number::{is_missing, number, whole};
 pub use preview::Preview;
 pub use problem::{Problem, Problems, excerpt};

@@ -243,6 +243,8 @@ mod tests {
             spread_pct: None,
             kind: Kind::Asked,
             marks: Marks::default(),
+            asked: Default::default(),
+            evidence: Default::default(),
         }
     }
 

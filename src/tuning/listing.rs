@@ -1,4 +1,4 @@
-//! Recommendations as the rows of a table for people: what stands in a cell, and by what it is sorted and found.
+//! Recommendations as the rows of a table for people.
 
 use super::{
     result::Recommendation,
@@ -6,120 +6,54 @@ use super::{
 };
 use crate::{
     collective::Workload,
+    text::{Column, Entry, Listing},
     units::{Size, percent, significant},
 };
 
-/// One cell.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
-    /// What is shown.
-    pub text: String,
-    /// By what it is sorted; text where it is no number.
-    pub number: Option<f64>,
-}
-
-/// One column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its header.
-    pub name: &'static str,
-    /// What stands in it, with the unit and the base.
-    pub meaning: &'static str,
-    /// Numbers are set flush right.
-    pub is_numeric: bool,
-}
-
-/// A table for people.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Listing {
-    /// Its columns.
-    pub columns: Vec<Column>,
-    /// A cell per column.
-    pub rows: Vec<Vec<Entry>>,
-}
-
-const fn words(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, meaning, is_numeric: false }
-}
-
-const fn numbers(name: &'static str, meaning: &'static str) -> Column {
-    Column { name, meaning, is_numeric: true }
-}
-
 /// Left out where all rows have the same.
-const GROUP: [Column; 2] = [words("Collective", "collective"), words("Scale", "nodes × ranks")];
+const GROUP: [Column; 2] = [Column::words("Collective", "collective"), Column::words("Scale", "nodes × ranks")];
 
 const COLUMNS: [Column; 12] = [
-    numbers("Size", "message size"),
-    words("Advice", "deploy the configuration, or keep the default, which is expected to be as fast"),
-    words("Algorithm", "algorithm to deploy"),
-    words("Protocol", "protocol to deploy"),
-    numbers("Channels", "channels to deploy, in total"),
-    numbers("busbw", "busbw expected of the choice, GB/s"),
-    words("90 %", "nine of ten new measurements should fall in here, GB/s"),
-    numbers("Default", "busbw measured with the library's own choice, GB/s"),
-    numbers("Gain", "expected busbw over the default's, in per cent of the default"),
-    words("Best measured", "the highest median that was measured, GB/s; with its configuration where it is another"),
-    words("Support", "measured, interpolated or extrapolated"),
-    words("Chosen by", "who made the choice"),
+    Column::numbers("Size", "message size"),
+    Column::words("Advice", "deploy the configuration, or keep the default, which is expected to be as fast"),
+    Column::words("Algorithm", "algorithm to deploy"),
+    Column::words("Protocol", "protocol to deploy"),
+    Column::numbers("Channels", "channels to deploy, in total"),
+    Column::numbers("busbw", "busbw expected of the choice, GB/s"),
+    Column::words("90 %", "nine of ten new measurements should fall in here, GB/s"),
+    Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
+    Column::numbers("Gain", "expected busbw over the default's, in per cent of the default"),
+    Column::words(
+        "Best measured",
+        "the highest median that was measured, GB/s; with its configuration where it is another",
+    ),
+    Column::words("Support", "measured, interpolated or extrapolated"),
+    Column::words("Chosen by", "who made the choice"),
 ];
 
-impl Listing {
-    /// A row per recommendation, in their order. Collective and scale are columns where they differ.
-    #[must_use]
-    pub fn of(recommendations: &[Recommendation]) -> Self {
-        let group = |r: &Recommendation| (r.workload.collective, r.workload.scale);
-        let groups_differ = recommendations.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));
-        let (mut columns, mut rows) = (COLUMNS.to_vec(), recommendations.iter().map(row).collect::<Vec<_>>());
-        if groups_differ {
-            columns.splice(1..1, GROUP);
-            rows.iter_mut().zip(recommendations).for_each(|(row, r)| drop(row.splice(1..1, group_cells(r))));
-        }
-        Self { columns, rows }
+/// A row per recommendation, in their order. Collective and scale are columns where they differ.
+#[must_use]
+pub fn recommendations(recommendations: &[Recommendation]) -> Listing {
+    let group = |r: &Recommendation| (r.workload.collective, r.workload.scale);
+    let groups_differ = recommendations.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));
+    let (mut columns, mut rows) = (COLUMNS.to_vec(), recommendations.iter().map(row).collect::<Vec<_>>());
+    if groups_differ {
+        columns.splice(1..1, GROUP);
+        rows.iter_mut().zip(recommendations).for_each(|(row, r)| drop(row.splice(1..1, group_cells(r))));
     }
-
-    /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
-    /// column (ascending or descending, empty cells last) or as they came.
-    #[must_use]
-    pub fn order(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
-        let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
-        let holds = |row: &[Entry]| {
-            let cells: Vec<String> = row.iter().map(|cell| cell.text.to_ascii_lowercase()).collect();
-            words.iter().all(|word| cells.iter().any(|cell| cell.contains(word)))
-        };
-        let mut order: Vec<usize> = (0..self.rows.len()).filter(|index| holds(&self.rows[*index])).collect();
-        if let Some((column, descending)) = sort {
-            order.sort_by(|a, b| {
-                let (a, b) = (self.rows[*a].get(column), self.rows[*b].get(column));
-                let is_empty = |cell: Option<&Entry>| cell.is_none_or(|cell| cell.text.is_empty());
-                let (a_empty, b_empty) = (is_empty(a), is_empty(b));
-                let ordering = match (a.zip(b), a.and_then(|a| a.number).zip(b.and_then(|b| b.number))) {
-                    (_, Some((a, b))) => a.total_cmp(&b),
-                    (Some((a, b)), None) => a.text.cmp(&b.text),
-                    (None, None) => std::cmp::Ordering::Equal,
-                };
-                a_empty.cmp(&b_empty).then(if descending { ordering.reverse() } else { ordering })
-            });
-        }
-        order
-    }
-}
-
-fn text(text: String) -> Entry {
-    Entry { text, number: None }
+    Listing { columns, rows }
 }
 
 fn group_cells(recommendation: &Recommendation) -> [Entry; 2] {
     let Workload { collective, scale, .. } = recommendation.workload;
     let number = f64::from(scale.nodes) * 1e9 + f64::from(scale.ranks);
-    [text(collective.to_string()), Entry { text: format!("{} × {}", scale.nodes, scale.ranks), number: Some(number) }]
+    [
+        Entry::text(collective.to_string()),
+        Entry { text: format!("{} × {}", scale.nodes, scale.ranks), number: Some(number) },
+    ]
 }
 
 fn row(recommendation: &Recommendation) -> Vec<Entry> {
-    let number = |value: Option<f64>, text: fn(f64) -> String| Entry {
-        text: value.map(text).unwrap_or_default(),
-        number: value,
-    };
     let workload = recommendation.workload;
     let choice = recommendation.configuration;
     let interval =
@@ -131,17 +65,17 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     });
     vec![
         Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
-        text(advice_word(recommendation).to_owned()),
-        text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
-        text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
-        number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
-        number(recommendation.predicted_busbw_gbps, gbps),
+        Entry::text(advice_word(recommendation).to_owned()),
+        Entry::text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
+        Entry::text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
+        Entry::number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
+        Entry::number(recommendation.predicted_busbw_gbps, gbps),
         Entry { text: interval.unwrap_or_default(), number: recommendation.interval_90.map(|i| i.low_gbps) },
-        number(recommendation.default.map(|d| d.busbw_gbps), gbps),
-        number(recommendation.gain_pct, percent),
+        Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
+        Entry::number(recommendation.gain_pct, percent),
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
-        text(support(recommendation.support).to_owned()),
-        text(source_in_short(recommendation.source).to_owned()),
+        Entry::text(support(recommendation.support).to_owned()),
+        Entry::text(source_in_short(recommendation.source).to_owned()),
     ]
 }
 
@@ -174,7 +108,7 @@ mod tests {
     }
 
     fn listing() -> Listing {
-        Listing::of(&[
+        recommendations(&[
             one(1 << 20, Algorithm::Tree, Some(-3.0)),
             one(4096, Algorithm::Ring, None),
             one(16 << 20, Algorithm::Tree, Some(24.0)),
@@ -214,7 +148,7 @@ mod tests {
         assert_eq!(listing().columns.len(), listing().rows[0].len());
         let mut two = [one(4096, Algorithm::Ring, None), one(4096, Algorithm::Ring, None)];
         two[1].workload.scale = Scale { nodes: 3, ranks: 24 };
-        let listing = Listing::of(&two);
+        let listing = recommendations(&two);
         assert_eq!(listing.columns[1..3], GROUP);
         assert_eq!(listing.columns.len(), listing.rows[1].len());
         assert_eq!(listing.rows[1][2].text, "3 × 24");

@@ -15,6 +15,7 @@ pub mod columns;
 pub mod export;
 pub mod features;
 pub mod intervals;
+pub mod job;
 pub mod listing;
 pub mod model;
 pub mod model_file;

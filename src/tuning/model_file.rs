@@ -8,7 +8,7 @@ use super::{
     features::Ask,
     model::BusbwModel,
     parameters::Parameters,
-    read::{Kind, Row, Sample},
+    read::{Asked, Evidence, Kind, Row, Sample},
     sweep::Sweep,
 };
 use crate::{
@@ -157,6 +157,8 @@ impl ModelFile {
                 spread_pct: point.spread_pct,
                 kind,
                 marks: point.marks,
+                asked: Asked::default(),
+                evidence: Evidence::default(),
             },
         )
     }

@@ -111,6 +111,8 @@ mod tests {
             spread_pct: None,
             kind,
             marks: Marks::default(),
+            asked: Default::default(),
+            evidence: Default::default(),
         }
     }
 

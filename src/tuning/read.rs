@@ -1,12 +1,12 @@
 //! A sweep file becomes rows.
 
-use std::io::Read;
+use std::{io::Read, num::NonZero};
 
 use serde::{Deserialize, Serialize};
 
 use super::{columns::Columns, row::RowReader};
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Algorithm, Configuration, Protocol, Workload},
     text::{Problems, Records, State},
 };
 
@@ -34,6 +34,39 @@ pub struct Row {
     pub kind: Kind,
     /// What the row's columns say besides.
     pub marks: Marks,
+    /// What was asked of the library, as far as the file says.
+    pub asked: Asked,
+    /// How it is known what ran.
+    pub evidence: Evidence,
+}
+
+/// What was asked of the library. `None`: nothing was asked, or nothing is known of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Asked {
+    /// The algorithm.
+    pub algorithm: Option<Algorithm>,
+    /// The protocol.
+    pub protocol: Option<Protocol>,
+    /// The channels, in total.
+    pub channels: Option<NonZero<u16>>,
+}
+
+/// How it is known what ran; the strongest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The library's debug lines say it, channels included: this is what was executed.
+    Executed,
+    /// Columns of the table say it. Algorithm and protocol ran; the channels are a plan: an upper bound, of which small
+    /// sizes use fewer.
+    #[default]
+    Planned,
+    /// Only what was asked for is known, from the environment or the command line.
+    Asked,
+    /// The file's name says it.
+    FileName,
+    /// The user said it.
+    Given,
 }
 
 /// What kind of run a row is.

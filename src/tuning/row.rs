@@ -2,7 +2,7 @@
 
 use super::{
     columns::{Column, Columns},
-    read::{Kind, Marks, Row, Sample},
+    read::{Asked, Evidence, Kind, Marks, Row, Sample},
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
@@ -96,6 +96,8 @@ impl<'a> RowReader<'a> {
             spread_pct: spread_pct.filter(|_| repeats > 1),
             kind,
             marks,
+            asked: Asked::default(),
+            evidence: Evidence::default(),
         })
     }
 

@@ -7,8 +7,10 @@ use crate::{
     collective::Workload,
     intake::{self, Content, FileReport, Outcome},
     progress::Progress,
+    text::Listing,
     tuning::{
         aggregate::{Point, Target, aggregate},
+        job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
         read::Row,
@@ -40,6 +42,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
+    documents: Documents,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
 }
@@ -78,6 +81,12 @@ impl Executor {
         })
     }
 
+    /// What was loaded besides sweeps.
+    #[must_use]
+    pub fn documents(&self) -> &Documents {
+        &self.documents
+    }
+
     /// What was loaded and learnt.
     #[must_use]
     pub fn study(&self) -> &Study {
@@ -94,13 +103,13 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let aggregated = aggregate(&rows, target);
         drop(rows);
         let mut notes = aggregated.notes;
         notes.extend(aggregated.sweep.notes());
-        *self = Self { study: Study::new(aggregated.sweep, target), saved_hashes };
+        *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
@@ -138,6 +147,19 @@ impl Executor {
     }
 }
 
+/// Loaded files of the trade that are no sweep, each under its file's number.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Documents {
+    /// Tuner confs, byte for byte.
+    pub confs: Vec<(u32, Vec<u8>)>,
+    /// What jobs call.
+    pub jobs: Vec<(u32, JobLog)>,
+    /// Comparisons of a configuration with the default.
+    pub comparisons: Vec<(u32, String)>,
+    /// Tables to look at.
+    pub listings: Vec<(u32, Listing)>,
+}
+
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
@@ -147,6 +169,8 @@ pub struct Opened {
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
     pub parameters: Option<Parameters>,
+    /// What is no sweep.
+    pub documents: Documents,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
@@ -168,6 +192,15 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
                     opened.parameters = Some(model.parameters);
                 }
             }
+            Content::Log { rows, job } => {
+                opened.rows.extend(rows);
+                if !job.is_empty() {
+                    opened.documents.jobs.push((name.id, job));
+                }
+            }
+            Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
+            Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}
         }
         opened.files.push(report);

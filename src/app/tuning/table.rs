@@ -9,7 +9,7 @@ use crate::{
     app::table::DataTable,
     tuning::{
         address::Address,
-        listing::Listing,
+        listing,
         result::Recommendation,
         wording::{Advice, advice, support},
     },
@@ -58,7 +58,7 @@ pub fn RecommendationTable(
     caption: &'static str,
 ) -> impl IntoView {
     let bench: Bench = expect_context();
-    let listing = Memo::new(move |_| Arc::new(rows.with(|rows| Listing::of(rows))));
+    let listing = Memo::new(move |_| Arc::new(rows.with(|rows| listing::recommendations(rows))));
     let current = Memo::new(move |_| {
         let workload = bench.workload()?;
         rows.with(|rows| rows.iter().position(|r| r.workload == workload))

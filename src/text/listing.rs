@@ -1,0 +1,102 @@
+//! Tables for people: what stands in a cell, and by what it is sorted and found.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cell, Table};
+
+/// One cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What is shown.
+    pub text: String,
+    /// By what it is sorted; text where it is no number.
+    pub number: Option<f64>,
+}
+
+impl Entry {
+    /// Words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), number: None }
+    }
+
+    /// A number as it is written; an empty cell where there is none.
+    #[must_use]
+    pub fn number(value: Option<f64>, written: impl FnOnce(f64) -> String) -> Self {
+        Self { text: value.map(written).unwrap_or_default(), number: value }
+    }
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its header.
+    pub name: Cow<'static, str>,
+    /// What stands in it, with the unit and the base.
+    pub meaning: Cow<'static, str>,
+    /// Numbers are set flush right.
+    pub is_numeric: bool,
+}
+
+impl Column {
+    /// A column of words.
+    #[must_use]
+    pub const fn words(name: &'static str, meaning: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub const fn numbers(name: &'static str, meaning: &'static str) -> Self {
+        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true }
+    }
+}
+
+/// A table for people.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// A cell per column.
+    pub rows: Vec<Vec<Entry>>,
+}
+
+impl Listing {
+    /// The listing as a table to be written, its cells as they are shown.
+    #[must_use]
+    pub fn to_table(&self) -> Table {
+        let mut table = Table::new(self.columns.iter().map(|column| column.name.to_string()));
+        for row in &self.rows {
+            table.push(row.iter().map(|entry| Cell::Text(entry.text.clone())).collect());
+        }
+        table
+    }
+
+    /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
+    /// column (ascending or descending, empty cells last) or as they came.
+    #[must_use]
+    pub fn order(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
+        let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let holds = |row: &[Entry]| {
+            let cells: Vec<String> = row.iter().map(|cell| cell.text.to_ascii_lowercase()).collect();
+            words.iter().all(|word| cells.iter().any(|cell| cell.contains(word)))
+        };
+        let mut order: Vec<usize> = (0..self.rows.len()).filter(|index| holds(&self.rows[*index])).collect();
+        if let Some((column, descending)) = sort {
+            order.sort_by(|a, b| {
+                let (a, b) = (self.rows[*a].get(column), self.rows[*b].get(column));
+                let is_empty = |cell: Option<&Entry>| cell.is_none_or(|cell| cell.text.is_empty());
+                let (a_empty, b_empty) = (is_empty(a), is_empty(b));
+                let ordering = match (a.zip(b), a.and_then(|a| a.number).zip(b.and_then(|b| b.number))) {
+                    (_, Some((a, b))) => a.total_cmp(&b),
+                    (Some((a, b)), None) => a.text.cmp(&b.text),
+                    (None, None) => std::cmp::Ordering::Equal,
+                };
+                a_empty.cmp(&b_empty).then(if descending { ordering.reverse() } else { ordering })
+            });
+        }
+        order
+    }
+}

@@ -147,9 +147,9 @@ pub fn evaluate(points: &[Point], predictions: &[FoldPredictions]) -> Validation
         baselines.add_fold(points, &sizes, fold);
     }
     let interpolation = baselines.interpolated;
-    let size_errors = HeldOutErrors::new(points, &by_size, &sizes);
-    let configuration_errors = HeldOutErrors::new(points, &by_configuration, &configurations);
-    let interpolation_errors = HeldOutErrors::new(points, &interpolation, &sizes);
+    let size_errors = HeldOutErrors::new(points, &by_size, &sizes, true);
+    let configuration_errors = HeldOutErrors::new(points, &by_configuration, &configurations, false);
+    let interpolation_errors = HeldOutErrors::new(points, &interpolation, &sizes, true);
 
     let model_choices = choices(points, &by_size);
     let workloads = best_of_each(points);

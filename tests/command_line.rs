@@ -101,7 +101,7 @@ fn training_counts_rows_and_scores_everybody() {
     assert_eq!(report["parameters"]["trees"], 10);
     for scheme in ["by_size", "by_configuration"] {
         let scores = &report["evaluation"][scheme];
-        for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct", "coverage_90_pct"] {
+        for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct", "coverage_90"] {
             assert!(scores[key].is_f64(), "{scheme}.{key}: {}", scores[key]);
         }
         for baseline in ["log_linear_interpolation", "nearest_size", "best_single_configuration"] {

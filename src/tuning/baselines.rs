@@ -201,14 +201,7 @@ mod tests {
     }
 
     fn measured(size_bytes: u64, channels: u32, busbw_gbps: f64) -> Point {
-        Point {
-            workload: workload(size_bytes),
-            configuration: ring(channels),
-            busbw_gbps,
-            repeats: 1,
-            spread_pct: None,
-            marks: Default::default(),
-        }
+        Point::new(workload(size_bytes), ring(channels), busbw_gbps)
     }
 
     fn sample() -> Measurements {

@@ -142,8 +142,7 @@ mod tests {
                 let noise = if exponent < 18 { 0.2 } else { 0.02 };
                 let workload = Workload { collective: Collective::Broadcast, scale, size_bytes: 1 << exponent };
                 let busbw_gbps = 10.0 * exp(noise * stream.normal());
-                let marks = Default::default();
-                points.push(Point { workload, configuration, busbw_gbps, repeats: 1, spread_pct: None, marks });
+                points.push(Point::new(workload, configuration, busbw_gbps));
                 predicted.push(Some(10.0));
                 folds.push(repeat % 5);
             }

@@ -29,18 +29,20 @@ pub struct Deployed {
     pub regret_pct: f64,
 }
 
-/// What all sources would have had deployed.
+/// By source: the fold of each held-out workload and what was deployed there.
+type BySource = BTreeMap<Source, Vec<(usize, Deployed)>>;
+
+/// What all sources would have had deployed, for each (collective, scale).
 #[derive(Debug, Default)]
 pub(super) struct Deployments {
-    /// By (collective, scale), then source: the fold of each held-out workload and what was deployed there.
-    all: BTreeMap<(Collective, Scale), BTreeMap<Source, Vec<(usize, Deployed)>>>,
+    all: BTreeMap<(Collective, Scale), BySource>,
 }
 
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
         let folds: BTreeMap<Workload, usize> =
             sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).collect();
-        let mut all: BTreeMap<_, BTreeMap<Source, Vec<_>>> = BTreeMap::new();
+        let mut all: BTreeMap<_, BySource> = BTreeMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
@@ -73,7 +75,7 @@ impl Deployments {
             let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
             metrics::mean(&lost)
         };
-        let of = |sources: &BTreeMap<Source, Vec<_>>| {
+        let of = |sources: &BySource| {
             sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).collect()
         };
         self.all.iter().map(|(group, sources)| (*group, of(sources))).collect()
@@ -92,7 +94,7 @@ impl Deployments {
     }
 
     fn pick(&self, source: impl Fn(&(Collective, Scale), usize) -> Source) -> Vec<Deployed> {
-        let of_group = |(group, sources): (&(Collective, Scale), &BTreeMap<Source, Vec<(usize, Deployed)>>)| {
+        let of_group = |(group, sources): (&(Collective, Scale), &BySource)| {
             let of_source = |(name, deployed): (&Source, &Vec<(usize, Deployed)>)| {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };

@@ -12,6 +12,7 @@ pub mod aggregate;
 pub mod baselines;
 pub mod charts;
 pub mod columns;
+pub mod conf;
 pub mod export;
 pub mod features;
 pub mod intervals;

@@ -13,6 +13,7 @@ pub mod baselines;
 pub mod charts;
 pub mod columns;
 pub mod decision;
+pub mod conf;
 pub mod export;
 pub mod features;
 pub mod intervals;

@@ -14,6 +14,7 @@ pub mod charts;
 pub mod columns;
 pub mod export;
 pub mod features;
+pub mod hotspots;
 pub mod intervals;
 pub mod job;
 pub mod listing;

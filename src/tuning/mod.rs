@@ -16,6 +16,7 @@ pub mod decision;
 pub mod conf;
 pub mod export;
 pub mod features;
+pub mod hotspots;
 pub mod intervals;
 pub mod job;
 pub mod listing;

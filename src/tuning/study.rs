@@ -74,6 +74,12 @@ impl Study {
         &self.groups
     }
 
+    /// What is to be deployed at each measured workload, as it was last answered; empty before any training.
+    #[must_use]
+    pub fn recommendations(&self) -> &[Recommendation] {
+        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
+    }
+
     /// Every measured size of every group, also those at which only the default ran.
     fn workloads(&self) -> Vec<Workload> {
         let workload =

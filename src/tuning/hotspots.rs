@@ -331,14 +331,11 @@ mod tests {
     const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
 
     fn point(size_bytes: u64, channels: u32, busbw_gbps: f64) -> aggregate::Point {
-        aggregate::Point {
-            workload: Workload { collective: Collective::Broadcast, scale: SCALE, size_bytes },
-            configuration: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
+        aggregate::Point::new(
+            Workload { collective: Collective::Broadcast, scale: SCALE, size_bytes },
+            Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
             busbw_gbps,
-            repeats: 1,
-            spread_pct: None,
-            marks: Default::default(),
-        }
+        )
     }
 
     fn default(busbw: &[f64]) -> Sweep {

@@ -26,6 +26,7 @@ pub mod read;
 pub mod recommend;
 pub mod result;
 mod row;
+pub mod runs;
 pub mod search;
 pub mod simulate;
 pub mod sizes;

@@ -30,6 +30,7 @@ pub mod runs;
 pub mod search;
 pub mod simulate;
 pub mod sizes;
+pub mod stalls;
 pub mod study;
 pub mod support;
 pub mod sweep;

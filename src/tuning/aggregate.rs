@@ -4,7 +4,7 @@ use std::cmp::Ordering::Equal;
 
 use serde::{Deserialize, Serialize};
 
-use super::read::{Kind, Marks, Row, Sample};
+use super::read::{Asked, Evidence, Kind, Marks, Row, Sample};
 pub use super::sweep::Sweep;
 use crate::collective::{Collective, Configuration, Scale, Workload};
 
@@ -35,6 +35,33 @@ pub struct Point {
     pub spread_pct: Option<f64>,
     /// Marks that any of the repeats has.
     pub marks: Marks,
+    /// What was asked of the library; of several, what was asked most often.
+    #[serde(default)]
+    pub asked: Asked,
+    /// How it is known what ran: the weakest evidence of the repeats.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// Median over the repeats of out-of-place busbw, where `busbw_gbps` is in-place and there are any.
+    #[serde(default)]
+    pub out_of_place_gbps: Option<f64>,
+}
+
+impl Point {
+    /// One run, of which nothing more is known.
+    #[must_use]
+    pub fn new(workload: Workload, configuration: Configuration, busbw_gbps: f64) -> Self {
+        Self {
+            workload,
+            configuration,
+            busbw_gbps,
+            repeats: 1,
+            spread_pct: None,
+            marks: Marks::default(),
+            asked: Asked::default(),
+            evidence: Evidence::default(),
+            out_of_place_gbps: None,
+        }
+    }
 }
 
 /// What came out of [`aggregate`].
@@ -185,6 +212,9 @@ fn point(workload: Workload, mut runs: Vec<Run>, doubled: &mut u64) -> Option<Po
         repeats,
         spread_pct: if runs.len() > 1 { Some(within.unwrap_or(0.0).max(across)) } else { within },
         marks: runs.iter().fold(Marks::default(), |marks, run| marks.union(run.marks)),
+        asked: Asked::default(),
+        evidence: Evidence::default(),
+        out_of_place_gbps: None,
     })
 }
 

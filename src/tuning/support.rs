@@ -313,20 +313,16 @@ mod tests {
     fn what_a_sweep_saw_outweighs_the_matrix() {
         use crate::{
             collective::{Configuration, Scale},
-            tuning::{aggregate::Point, read::Marks},
+            tuning::aggregate::Point,
         };
         let workload = |nodes, size_bytes| Workload {
             collective: Collective::AllGather,
             scale: Scale { nodes, ranks: nodes * 8 },
             size_bytes,
         };
-        let point = |nodes, size_bytes, algorithm| Point {
-            workload: workload(nodes, size_bytes),
-            configuration: Configuration { algorithm, protocol: Protocol::Simple, channels: 4 },
-            busbw_gbps: 1.0,
-            repeats: 1,
-            spread_pct: None,
-            marks: Marks::default(),
+        let point = |nodes, size_bytes, algorithm| {
+            let configuration = Configuration { algorithm, protocol: Protocol::Simple, channels: 4 };
+            Point::new(workload(nodes, size_bytes), configuration, 1.0)
         };
         let (direct, ring) = (Algorithm::Direct, Algorithm::Ring);
         let points = vec![

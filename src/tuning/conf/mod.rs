@@ -5,6 +5,7 @@
 //! rules together and [`choose`] follows them.
 
 pub mod choose;
+pub mod lint;
 pub mod number;
 pub mod reader;
 pub mod rule;
@@ -12,5 +13,6 @@ pub mod scan;
 pub mod words;
 
 pub use choose::{Choice, Effect, Entry, choose};
+pub use lint::{Code, Finding, Severity, lint};
 pub use reader::{Channels, Reader};
 pub use rule::{Rule, read};

@@ -18,6 +18,8 @@ pub struct Piece<'a> {
     pub text: &'a [u8],
     /// The line goes on in another piece.
     pub is_cut: bool,
+    /// A NUL hides what stands after it.
+    pub has_nul: bool,
 }
 
 /// The pieces of a file, in order.
@@ -35,8 +37,9 @@ pub fn pieces(bytes: &[u8]) -> impl Iterator<Item = Piece<'_>> {
         rest = after;
         let ends = end.is_some();
         let content = &read[..read.len() - usize::from(ends)];
-        let text = &content[..memchr::memchr(0, content).unwrap_or(content.len())];
-        let piece = Piece { line, part, text, is_cut: !ends && !rest.is_empty() };
+        let nul = memchr::memchr(0, content);
+        let text = &content[..nul.unwrap_or(content.len())];
+        let piece = Piece { line, part, text, is_cut: !ends && !rest.is_empty(), has_nul: nul.is_some() };
         if ends {
             (line, part) = (line.saturating_add(1), 0);
         } else {

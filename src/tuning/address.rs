@@ -192,7 +192,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tuning::result::{Source, Support};
 
     fn group(collective: Collective, nodes: u32, sizes: &[u64]) -> Group {
         let scale = Scale { nodes, ranks: nodes * 8 };
@@ -200,17 +199,9 @@ mod tests {
     }
 
     fn answer(group: &Group, gains: &[Option<f64>]) -> Vec<Recommendation> {
-        let one = |(size, gain): (&u64, &Option<f64>)| Recommendation {
-            workload: Workload { collective: group.collective, scale: group.scale, size_bytes: *size },
-            configuration: None,
-            predicted_busbw_gbps: None,
-            interval_90: None,
-            measured_best: None,
-            default: None,
-            gain_pct: *gain,
-            support: Support::Measured,
-            source: Source::Measured,
-            exhaustive: None,
+        let one = |(size, gain): (&u64, &Option<f64>)| {
+            let workload = Workload { collective: group.collective, scale: group.scale, size_bytes: *size };
+            Recommendation { gain_pct: *gain, ..Recommendation::unknown(workload) }
         };
         group.sizes.iter().zip(gains).map(one).collect()
     }

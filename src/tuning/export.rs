@@ -164,27 +164,25 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-        tuning::result::{Interval, Measured},
+        tuning::{aggregate::Point, decision::Decision, recommend::measured, result::Interval},
     };
 
     fn recommendations() -> Vec<Recommendation> {
         let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 24 };
-        let measured = |busbw_gbps| Measured { configuration, busbw_gbps, repeats: 3, spread_pct: None };
+        let workload =
+            Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 16 << 20 };
+        let measured = |busbw_gbps| measured(&Point { repeats: 3, ..Point::new(workload, configuration, busbw_gbps) });
         let known = Recommendation {
-            workload: Workload {
-                collective: Collective::AllReduce,
-                scale: Scale { nodes: 2, ranks: 16 },
-                size_bytes: 16 << 20,
-            },
             configuration: Some(configuration),
             predicted_busbw_gbps: Some(312.5),
             interval_90: Some(Interval { low_gbps: 301.25, high_gbps: 325.0 }),
             measured_best: Some(measured(315.0)),
             default: Some(measured(250.0)),
             gain_pct: Some(25.0),
+            decision: Decision::Deploy,
             support: Support::Interpolated,
             source: Source::Model,
-            exhaustive: None,
+            ..Recommendation::unknown(workload)
         };
         let unknown = Recommendation {
             configuration: None,

@@ -89,21 +89,27 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-        tuning::result::{Source, Support},
+        tuning::{
+            decision::{Decision, KeepReason},
+            result::{Source, Support},
+        },
     };
 
     fn one(size_bytes: u64, algorithm: Algorithm, gain_pct: Option<f64>) -> Recommendation {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let decision = match gain_pct {
+            None => Decision::NoDefault,
+            Some(gain) if gain <= 0.0 => Decision::KeepDefault { reason: KeepReason::NotFaster },
+            Some(_) => Decision::Deploy,
+        };
         Recommendation {
-            workload: Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes },
             configuration: Some(Configuration { algorithm, protocol: Protocol::Ll, channels: 8 }),
             predicted_busbw_gbps: Some(17.65),
-            interval_90: None,
-            measured_best: None,
-            default: None,
             gain_pct,
+            decision,
             support: Support::Measured,
             source: Source::Model,
-            exhaustive: None,
+            ..Recommendation::unknown(Workload { collective: Collective::AllReduce, scale, size_bytes })
         }
     }
 

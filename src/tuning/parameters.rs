@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    collective::{Algorithm, Protocol},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
 };
 
@@ -41,6 +41,12 @@ pub struct Parameters {
     pub early_stopping: u32,
     /// Where to search.
     pub search: SearchLimits,
+    /// Which runs to set aside before learning.
+    #[serde(default)]
+    pub screening: Screening,
+    /// When to recommend something else than the default.
+    #[serde(default)]
+    pub confidence: Confidence,
 }
 
 impl Default for Parameters {
@@ -54,8 +60,45 @@ impl Default for Parameters {
             learning_rate: 0.1,
             early_stopping: 0,
             search: SearchLimits::default(),
+            screening: Screening::default(),
+            confidence: Confidence::default(),
         }
     }
+}
+
+/// When to recommend something else than the default. Changing it needs no new training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Confidence {
+    /// Intervals of gains hold the gain with this probability, in 0..1.
+    pub level: f64,
+    /// The smallest gain worth a rule, in per cent: the interval must lie above it as a whole.
+    pub minimum_gain_pct: f64,
+}
+
+impl Default for Confidence {
+    fn default() -> Self {
+        Self { level: 0.9, minimum_gain_pct: 0.0 }
+    }
+}
+
+/// Which runs to set aside before learning. Changing it needs a new training.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Screening {
+    /// Use stalled runs like any other.
+    pub keep_stalls: bool,
+    /// Configurations that are set aside by hand.
+    pub set_aside: Vec<SetAside>,
+}
+
+/// A configuration that is set aside, at every size of a collective and scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAside {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// The configuration, as it ran.
+    pub configuration: Configuration,
 }
 
 /// Where to search.

@@ -73,14 +73,8 @@ pub fn random_split(
 
 /// A row as a point of its own, so that repeats are not brought together.
 fn point(row: &Row, target: Target) -> Option<Point> {
-    Some(Point {
-        workload: row.workload,
-        configuration: row.ran,
-        busbw_gbps: target.busbw_gbps(&row.workload, &row.in_place?),
-        repeats: row.repeats,
-        spread_pct: row.spread_pct,
-        marks: row.marks,
-    })
+    let busbw_gbps = target.busbw_gbps(&row.workload, &row.in_place?);
+    Some(Point { repeats: row.repeats, ..Point::new(row.workload, row.ran, busbw_gbps) })
 }
 
 #[cfg(test)]

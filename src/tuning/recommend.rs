@@ -3,6 +3,7 @@
 use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
+    decision::{Decision, KeepReason},
     features::Ask,
     intervals::LEVEL,
     model::BusbwModel,
@@ -87,7 +88,19 @@ impl Advisor<'_> {
             interval_90: choice.and_then(|(_, busbw)| self.interval(workload, busbw, source, support)),
             measured_best: measured_best.map(measured),
             default: default.map(measured),
+            measured: None,
             gain_pct: choice.and_then(gain),
+            decision: match (choice.and_then(gain), choice) {
+                (_, None) => Decision::Unknown,
+                (None, Some(_)) => Decision::NoDefault,
+                (Some(gain), _) if gain <= 0.0 => Decision::KeepDefault { reason: KeepReason::NotFaster },
+                _ => Decision::Deploy,
+            },
+            gain: None,
+            tied: Vec::new(),
+            aliases: Vec::new(),
+            noise: None,
+            witness: None,
             support,
             source,
             exhaustive,
@@ -108,6 +121,7 @@ impl Advisor<'_> {
             Source::BestSingleConfiguration => {
                 self.measurements.best_single(collective, scale).filter(allowed).and_then(interpolated)
             }
+            Source::Default => None,
             Source::Measured => winner(self.measurements.at(workload).filter(|(c, _)| allowed(c))),
             Source::Model | Source::LogLinearInterpolation => {
                 let configurations = self.measurements.configurations(collective, scale).filter(allowed);
@@ -140,5 +154,8 @@ pub fn measured(point: &Point) -> Measured {
         busbw_gbps: point.busbw_gbps,
         repeats: point.repeats,
         spread_pct: point.spread_pct,
+        out_of_place_gbps: point.out_of_place_gbps,
+        asked: point.asked,
+        evidence: point.evidence,
     }
 }

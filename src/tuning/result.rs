@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{
+    decision::{Decision, Gain, Noise, Witness},
+    read::{Asked, Evidence},
+};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     plot::Chart,
@@ -42,6 +46,8 @@ pub enum Source {
     NearestSize,
     /// The configuration that is best on average.
     BestSingleConfiguration,
+    /// Nobody: the library's default stays.
+    Default,
 }
 
 /// A measured configuration and its bandwidth.
@@ -55,6 +61,12 @@ pub struct Measured {
     pub repeats: u32,
     /// (max − min) / median of the repeats, in per cent; `None` for one run.
     pub spread_pct: Option<f64>,
+    /// Median over repeats of out-of-place busbw, where it was measured beside.
+    pub out_of_place_gbps: Option<f64>,
+    /// What was asked of the library.
+    pub asked: Asked,
+    /// How it is known what ran.
+    pub evidence: Evidence,
 }
 
 /// What to deploy for one workload.
@@ -72,14 +84,54 @@ pub struct Recommendation {
     pub measured_best: Option<Measured>,
     /// The library's default at this workload, where it was measured.
     pub default: Option<Measured>,
-    /// Predicted busbw over the default's, minus one, in per cent of the default.
+    /// The choice's own measurement at this workload, where there is one.
+    pub measured: Option<Measured>,
+    /// Expected busbw over the default's, minus one, in per cent of the default.
     pub gain_pct: Option<f64>,
+    /// What to do.
+    pub decision: Decision,
+    /// The gain with its interval; `None` without a default, and where no interval is known yet.
+    pub gain: Option<Gain>,
+    /// Measured configurations that can't be told apart from the best one, by channels ascending, without aliases.
+    pub tied: Vec<Configuration>,
+    /// Configurations with more channels that ran the same at this size as the choice does.
+    pub aliases: Vec<Configuration>,
+    /// The noise of the measurements here; `None` where nothing tells it.
+    pub noise: Option<Noise>,
+    /// What the out-of-place runs say of the gain.
+    pub witness: Option<Witness>,
     /// What the choice stands on.
     pub support: Support,
     /// Who chose.
     pub source: Source,
     /// The exhaustive search's choice and prediction, where it differs from the coarse-to-fine one.
     pub exhaustive: Option<(Configuration, f64)>,
+}
+
+impl Recommendation {
+    /// The answer for a workload of which nothing is known.
+    #[must_use]
+    pub const fn unknown(workload: Workload) -> Self {
+        Self {
+            workload,
+            configuration: None,
+            predicted_busbw_gbps: None,
+            interval_90: None,
+            measured_best: None,
+            default: None,
+            measured: None,
+            gain_pct: None,
+            decision: Decision::Unknown,
+            gain: None,
+            tied: Vec::new(),
+            aliases: Vec::new(),
+            noise: None,
+            witness: None,
+            support: Support::Extrapolated,
+            source: Source::Measured,
+            exhaustive: None,
+        }
+    }
 }
 
 /// One (collective, scale) of a loaded sweep.
@@ -123,6 +175,8 @@ pub struct Score {
     pub regret_mean_pct: Option<f64>,
     /// The largest of those.
     pub regret_max_pct: Option<f64>,
+    /// Share of workloads at which the choice is the best measured one, or as fast, in per cent.
+    pub top1_pct: Option<f64>,
 }
 
 /// One way of holding out, and everybody's score in it.
@@ -154,6 +208,13 @@ pub struct Evaluation {
     pub by_size: FoldScores,
     /// An unseen configuration: five folds by the rank of the configuration.
     pub by_configuration: FoldScores,
+    /// An unseen scale: a fold for each scale of the collectives that were measured at several; its intervals have no
+    /// coverage, since none are stated.
+    pub by_scale: FoldScores,
+    /// Mean regret of what is deployed at held-out sizes, the default included, in per cent of the best measured.
+    pub regret_deployed_mean_pct: Option<f64>,
+    /// The same where the source that answers at a fold's sizes is chosen by the other folds alone.
+    pub regret_deployed_nested_mean_pct: Option<f64>,
 }
 
 /// One feature's importance.

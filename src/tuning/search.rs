@@ -259,14 +259,9 @@ mod tests {
     }
 
     fn point(size_bytes: u64, algorithm: Algorithm, channels: u32, wrapped_channels: bool) -> Point {
-        Point {
-            workload: workload(size_bytes),
-            configuration: Configuration { algorithm, protocol: Protocol::Simple, channels },
-            busbw_gbps: 1.0,
-            repeats: 1,
-            spread_pct: None,
-            marks: Marks { wrapped_channels, ..Marks::default() },
-        }
+        let configuration = Configuration { algorithm, protocol: Protocol::Simple, channels };
+        let marks = Marks { wrapped_channels, ..Marks::default() };
+        Point { marks, ..Point::new(workload(size_bytes), configuration, 1.0) }
     }
 
     /// As RCCL does: Direct up to 4 MiB whatever is asked, RING from 8 MiB.

@@ -151,21 +151,13 @@ fn range(points: &[Point], order: impl Fn(&Point) -> std::cmp::Ordering) -> &[Po
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        collective::{Algorithm, Configuration, Protocol},
-        tuning::read::Marks,
-    };
+    use crate::collective::{Algorithm, Configuration, Protocol};
 
     fn point(nodes: u32, size_bytes: u64, algorithm: Algorithm, channels: u32, busbw_gbps: f64) -> Point {
         let scale = Scale { nodes, ranks: nodes * 8 };
-        Point {
-            workload: Workload { collective: Collective::AllReduce, scale, size_bytes },
-            configuration: Configuration { algorithm, protocol: Protocol::Ll, channels },
-            busbw_gbps,
-            repeats: 3,
-            spread_pct: Some(1.0),
-            marks: Marks::default(),
-        }
+        let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+        let configuration = Configuration { algorithm, protocol: Protocol::Ll, channels };
+        Point { repeats: 3, spread_pct: Some(1.0), ..Point::new(workload, configuration, busbw_gbps) }
     }
 
     fn sweep() -> Sweep {

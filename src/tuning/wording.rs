@@ -1,6 +1,9 @@
 //! Results in words: the sentences that the page and the terminal say.
 
-use super::result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support};
+use super::{
+    decision::Decision,
+    result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
+};
 use crate::units::{Size, percent, significant};
 
 /// What a recommendation comes down to.
@@ -17,10 +20,10 @@ pub enum Advice {
 /// What a recommendation comes down to.
 #[must_use]
 pub fn advice(recommendation: &Recommendation) -> Advice {
-    match (recommendation.configuration, recommendation.gain_pct) {
-        (None, _) => Advice::Unknown,
-        (Some(_), Some(gain)) if gain <= 0.0 => Advice::KeepDefault,
-        _ => Advice::Deploy,
+    match recommendation.decision {
+        Decision::Unknown => Advice::Unknown,
+        Decision::KeepDefault { .. } => Advice::KeepDefault,
+        Decision::Deploy | Decision::NoDefault => Advice::Deploy,
     }
 }
 
@@ -99,6 +102,7 @@ pub const fn source(source: Source) -> &'static str {
         Source::LogLinearInterpolation => "log-linear interpolation",
         Source::NearestSize => "nearest size",
         Source::BestSingleConfiguration => "best single configuration",
+        Source::Default => "default",
     }
 }
 
@@ -111,6 +115,7 @@ pub const fn source_in_short(source: Source) -> &'static str {
         Source::LogLinearInterpolation => "interpolation",
         Source::NearestSize => "nearest size",
         Source::BestSingleConfiguration => "best single",
+        Source::Default => "default",
     }
 }
 
@@ -227,27 +232,33 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-        tuning::result::Interval,
+        tuning::{aggregate::Point, decision::KeepReason, recommend::measured, result::Interval},
     };
 
     fn recommendation(gain_pct: Option<f64>) -> Recommendation {
         let configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 24 };
-        let measured = |busbw_gbps| Measured { configuration, busbw_gbps, repeats: 3, spread_pct: Some(2.14) };
+        let workload =
+            Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 16 << 20 };
+        let measured = |busbw_gbps| {
+            let point = Point::new(workload, configuration, busbw_gbps);
+            measured(&Point { repeats: 3, spread_pct: Some(2.14), ..point })
+        };
+        let decision = match gain_pct {
+            None => Decision::NoDefault,
+            Some(gain) if gain <= 0.0 => Decision::KeepDefault { reason: KeepReason::NotFaster },
+            Some(_) => Decision::Deploy,
+        };
         Recommendation {
-            workload: Workload {
-                collective: Collective::AllReduce,
-                scale: Scale { nodes: 2, ranks: 16 },
-                size_bytes: 16 << 20,
-            },
             configuration: Some(configuration),
             predicted_busbw_gbps: Some(312.44),
             interval_90: Some(Interval { low_gbps: 301.0, high_gbps: 325.0 }),
             measured_best: Some(measured(315.0)),
             default: gain_pct.map(|gain| measured(312.44 / (1.0 + gain / 100.0))),
             gain_pct,
+            decision,
             support: Support::Measured,
             source: Source::Model,
-            exhaustive: None,
+            ..Recommendation::unknown(workload)
         }
     }
 
@@ -275,7 +286,7 @@ mod tests {
             "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: it measured 322.1 GB/s, and \
              RING/LL128/24 promises no more, 312.4 GB/s predicted."
         );
-        let unknown = Recommendation { configuration: None, ..recommendation(None) };
+        let unknown = Recommendation { configuration: None, decision: Decision::Unknown, ..recommendation(None) };
         assert_eq!(advice(&unknown), Advice::Unknown);
         assert!(sentence(&unknown).starts_with("Nothing that may run is known"));
     }

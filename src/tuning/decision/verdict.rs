@@ -1,0 +1,113 @@
+//! What a decision says: plain, serialisable data.
+
+use serde::{Deserialize, Serialize};
+
+/// What to do at one workload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Deploy the configuration: it beats the default with the asked confidence.
+    Deploy,
+    /// Keep the default.
+    KeepDefault {
+        /// Why.
+        reason: KeepReason,
+    },
+    /// No default was measured: the configuration is the best that is known, and no gain is claimed.
+    NoDefault,
+    /// Nothing that may run is known.
+    #[default]
+    Unknown,
+}
+
+/// Why the default is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepReason {
+    /// Nothing is expected to be faster than it.
+    NotFaster,
+    /// Something looks faster, and noise alone may have made it look so.
+    Uncertain,
+    /// The gain is certain, and may be smaller than the smallest that was asked for.
+    TooSmall,
+    /// The configuration is the one that the default was seen to run, and forcing it gains nothing that is certain.
+    Same,
+}
+
+impl Decision {
+    /// The default stays: a gap in a conf of a reader that can keep it.
+    #[must_use]
+    pub const fn keeps_default(self) -> bool {
+        matches!(self, Self::KeepDefault { .. })
+    }
+
+    /// A configuration is recommended, with a default to compare it with or without.
+    #[must_use]
+    pub const fn names_configuration(self) -> bool {
+        matches!(self, Self::Deploy | Self::NoDefault)
+    }
+}
+
+/// What an interval stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Repeats on both sides: a bootstrap over them.
+    Repeats,
+    /// Medians with their numbers of runs and spreads.
+    Spreads,
+    /// Errors of the model, or of the baseline that answers, on held-out measurements.
+    HeldOut,
+}
+
+/// The gain of a choice over the default.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    /// busbw of the choice over the default's, minus one, in per cent of the default.
+    pub pct: f64,
+    /// Lower end of its interval. It allows for the choice being the best of many.
+    pub low_pct: f64,
+    /// Upper end of its interval.
+    pub high_pct: f64,
+    /// The interval holds the gain with this probability, in 0..1: as likely to lie above the gain as below it.
+    pub level: f64,
+    /// What the interval stands on.
+    pub basis: Basis,
+}
+
+/// How noisy the measurements of a workload are, and what can be seen through that.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Standard deviation of one run, in per cent, pooled over the workload and the neighbouring sizes.
+    pub spread_pct: f64,
+    /// Runs of the choice.
+    pub repeats: u32,
+    /// Runs of the default; 0 where it was not measured.
+    pub default_repeats: u32,
+    /// The smallest gain over the default that this noise and these runs would show half of the time, in per cent of
+    /// the default; without a default, over another configuration of as many runs.
+    pub visible_gain_pct: f64,
+    /// How many more runs would decide.
+    pub more_runs: MoreRuns,
+}
+
+/// How many more runs of each side (the default and what is tied) would decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MoreRuns {
+    /// Nothing is undecided.
+    Decided,
+    /// About this many more.
+    Runs(u32),
+    /// More than anybody would make: the difference is too small for this noise.
+    OutOfReach,
+}
+
+/// What the out-of-place runs say of the same comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Witness {
+    /// Out-of-place busbw of the choice over the default's, minus one, in per cent.
+    pub gain_pct: f64,
+    /// It is further from the in-place gain than noise explains, and on the other side of nothing gained.
+    pub contradicts: bool,
+}

@@ -11,7 +11,7 @@ use crate::{
 const BYTES_PER_CHANNEL: u64 = 512 * 64;
 
 /// Bandwidths further apart than this are not called the same, however noisy they are.
-const SAME_AT_MOST: f64 = 0.05;
+const SAME_AT_MOST: f64 = 0.03;
 
 /// Medians that are the same are not further apart than this many of their standard deviations.
 const DEVIATIONS: f64 = 2.5;

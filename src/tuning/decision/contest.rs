@@ -1,13 +1,14 @@
 //! Which configurations can't be told apart from the best, and what the best gains over the default for certain.
 //!
-//! Medians of a few runs are compared in ln busbw, with how they err drawn [`super::draws`]. *Tied* are those that
-//! lie below the best by no more than chance would put the truly best one below the best of all, at the level: subset
-//! selection (Gupta 1965); the truly best is among them with that probability. The *gain* of a tied one over the
-//! default is at least what it measured, less the largest error in favour of any of them that chance brings with half
-//! of what the level leaves: simultaneous lower bounds of many against a control (Dunnett 1955; by resampling:
-//! Westfall and Young 1993), so that choosing the best of many is paid for; the upper end errs for the choice alone.
-//! Where everything is as fast as the default, a gain above nothing is claimed with a probability of at most
-//! (1 − level) / 2.
+//! Medians of a few runs are compared in ln busbw, each difference in units of its own standard error, with how medians
+//! err drawn as [`super::draws`] says. *Tied* are those that lie below no other by more than chance puts the truly
+//! best one below the highest of all, at the level: subset selection (Gupta 1965), by which the truly best is among
+//! them with that probability. The *gain* over the default is at least what was measured, less the largest error in
+//! favour of any contender that chance brings with half of what the level leaves: simultaneous lower bounds of many
+//! against a control (Dunnett 1955; by resampling: Westfall and Young 1993), so that choosing the best of many is paid
+//! for. Those that lie so far below the best that chance can't lift them to it are no contenders (as in Hansen 2005).
+//! The upper end errs for the choice alone. Where everything is as fast as the default, a gain above nothing is
+//! claimed with a probability of at most (1 − level) / 2.
 
 use super::{
     deviations::{AtWorkload, Own},
@@ -19,8 +20,10 @@ use super::{
 pub struct Side {
     /// ln of the median busbw.
     pub ln_busbw: f64,
-    /// Standard deviation of ln busbw of one run.
+    /// Standard deviation of ln busbw of one run…
     deviation: f64,
+    /// …and its degrees of freedom.
+    freedom: f64,
     /// How many runs the median is of, as far as its error goes.
     runs: u32,
     /// Which draws are its own.
@@ -34,13 +37,26 @@ pub struct Contest<'a> {
     level: f64,
 }
 
-/// What is certain about the gains of some sides over a default, in ln busbw.
+/// What chance does, in standard errors of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Margins {
-    /// The true gain of each is less than it measured by at most this.
-    pub less: f64,
-    /// The true gain of the choice is more than it measured by at most this.
-    pub more: f64,
+pub struct Chance {
+    /// In favour of any of the contenders over the default.
+    pub in_favour: f64,
+    /// Against the choice.
+    pub against: f64,
+}
+
+impl Side {
+    /// The standard error of the median, but for a factor that all have.
+    fn error(&self) -> f64 {
+        self.deviation / f64::from(self.runs).sqrt()
+    }
+
+    /// The standard error of a difference, likewise.
+    #[must_use]
+    pub fn apart(&self, other: &Self) -> f64 {
+        (self.error() * self.error() + other.error() * other.error()).sqrt()
+    }
 }
 
 impl<'a> Contest<'a> {
@@ -53,10 +69,10 @@ impl<'a> Contest<'a> {
     /// A median of runs; `column` is 0 for the default and different for each other side.
     #[must_use]
     pub fn side(&self, ln_busbw: f64, own: Own, column: usize) -> Side {
-        let deviation = self.noise.pooled.moderated(own.variance).deviation();
+        let moderated = self.noise.pooled.moderated(own.variance);
         // A deviation that is known from elsewhere is that of the median.
         let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
-        Side { ln_busbw, deviation, runs, column }
+        Side { ln_busbw, deviation: moderated.deviation(), freedom: moderated.freedom(), runs, column }
     }
 
     fn errors(&self, side: &Side) -> impl Iterator<Item = f32> + use<'a> {
@@ -64,54 +80,69 @@ impl<'a> Contest<'a> {
         self.noise.draws.errors(side.runs, side.column).map(move |error| error * deviation)
     }
 
-    fn widening(&self) -> Vec<f32> {
-        self.noise.draws.widening(self.noise.pooled.freedom()).collect()
+    /// The highest errors, in each round, of `sides` against one of them or a default, in standard errors.
+    fn highest<'b>(&self, sides: impl Iterator<Item = &'b Side>, against: &Side) -> Vec<f32> {
+        let of_other: Vec<f32> = self.errors(against).collect();
+        let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
+        for side in sides {
+            let scale = 1.0 / side.apart(against) as f32;
+            for ((highest, error), of_other) in highest.iter_mut().zip(self.errors(side)).zip(&of_other) {
+                *highest = highest.max((error - of_other) * scale);
+            }
+        }
+        highest
+            .iter_mut()
+            .zip(self.noise.draws.widening(against.freedom))
+            .for_each(|(highest, wider)| *highest *= wider);
+        highest
     }
 
-    /// Which sides can't be told apart from the best one, and by how much a side like the best one would have to lie
-    /// below it to be told apart.
+    /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
     #[must_use]
-    pub fn tied(&self, sides: &[Side]) -> (Vec<bool>, f64) {
+    pub fn tied(&self, sides: &[Side]) -> Tied {
+        /// Chance that is this many times larger than what ties has never been seen.
+        const NEVER: f64 = 2.0;
         /// Further below the best than this many deviations nobody needs to draw.
         const FAR: f64 = 12.0;
-        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return (vec![], 0.0) };
-        let far = |side: &Side| best.ln_busbw - side.ln_busbw > FAR * side.deviation.max(best.deviation);
-        let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
-        for side in sides.iter().filter(|side| !far(side)) {
-            highest.iter_mut().zip(self.errors(side)).for_each(|(highest, error)| *highest = highest.max(error));
-        }
-        let widening = self.widening();
-        let mut below = Vec::with_capacity(ROUNDS);
-        let mut margin = |side: &Side| {
-            below.clear();
-            let errors = highest.iter().zip(self.errors(side)).zip(&widening);
-            below.extend(errors.map(|((highest, error), wider)| (highest - error) * wider));
-            quantile(&mut below, self.level)
+        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Tied::default() };
+        let behind = |side: &Side| best.ln_busbw - side.ln_busbw;
+        let is_near = |side: &&Side| behind(side) <= FAR * side.deviation.max(best.deviation);
+        let mut highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
+        let chance = quantile(&mut highest, self.level).max(0.0);
+        let is_tied = |side: &Side| {
+            is_near(&side) && sides.iter().all(|other| other.ln_busbw - side.ln_busbw <= chance * side.apart(other))
         };
-        let of_best = margin(best);
-        let tied = sides.iter().map(|side| !far(side) && best.ln_busbw - side.ln_busbw <= margin(side));
-        (tied.collect(), of_best)
+        Tied {
+            tied: sides.iter().map(is_tied).collect(),
+            contenders: sides.iter().map(|side| behind(side) <= NEVER * chance * side.apart(best)).collect(),
+        }
     }
 
-    /// What is certain about the gains of `sides` over a default, where `choice` is to be chosen of them.
+    /// What chance does to the gains of contenders over a default, where `choice` is to be chosen of them.
     #[must_use]
-    pub fn margins(&self, sides: &[Side], choice: &Side, default: &Side) -> Margins {
+    pub fn chance<'b>(&self, contenders: impl Iterator<Item = &'b Side>, choice: &Side, default: &Side) -> Chance {
         let tail = (1.0 + self.level) / 2.0;
-        let widening = self.widening();
-        let of_default: Vec<f32> = self.errors(default).collect();
-        let mut in_favour = vec![f32::NEG_INFINITY; ROUNDS];
-        for side in sides {
-            let errors = self.errors(side).zip(&of_default);
-            in_favour
-                .iter_mut()
-                .zip(errors)
-                .for_each(|(most, (error, of_default))| *most = most.max(error - of_default));
-        }
-        in_favour.iter_mut().zip(&widening).for_each(|(most, wider)| *most *= wider);
-        let against = self.errors(choice).zip(&of_default).zip(&widening);
-        let mut against: Vec<f32> = against.map(|((error, of_default), wider)| (of_default - error) * wider).collect();
-        Margins { less: quantile(&mut in_favour, tail).max(0.0), more: quantile(&mut against, tail).max(0.0) }
+        let mut in_favour = self.highest(contenders, default);
+        let mut against = self.highest(std::iter::once(default), choice);
+        Chance { in_favour: quantile(&mut in_favour, tail).max(0.0), against: quantile(&mut against, tail).max(0.0) }
     }
+
+    /// By how much a side must lead another one like it to be told apart from it.
+    #[must_use]
+    pub fn lead(&self, side: &Side) -> f64 {
+        let other = Side { column: 0, ..*side };
+        let mut highest = self.highest(std::iter::once(side), &other);
+        quantile(&mut highest, self.level).max(0.0) * side.apart(&other)
+    }
+}
+
+/// Which sides have a claim to be the best one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tied {
+    /// They can't be told apart from the best.
+    pub tied: Vec<bool>,
+    /// Chance might have kept them from being the best.
+    pub contenders: Vec<bool>,
 }
 
 /// More runs than this nobody makes.

@@ -26,7 +26,7 @@ const NEAR_DOUBLINGS: f64 = 1.05;
 const ENOUGH: f64 = 20.0;
 
 /// The pooled variance counts like this many degrees of freedom of a place's own.
-const PRIOR: f64 = 4.0;
+const PRIOR: f64 = 2.0;
 
 /// No run is known better than this, as a share.
 const LEAST: f64 = 1e-4;
@@ -47,8 +47,8 @@ pub struct Deviations {
 #[derive(Clone, Debug)]
 struct Group {
     basis: Basis,
-    /// log2 of each size, with the variance and the degrees of freedom of its places.
-    sizes: Vec<(f64, Pooled)>,
+    /// Each size with the variance of its places.
+    sizes: Vec<(u64, Pooled)>,
     draws: Draws,
 }
 
@@ -101,7 +101,7 @@ impl Deviations {
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
             counts.sort_unstable();
             counts.dedup();
-            let sizes = sizes.iter().map(|(size, owns)| (log2(*size as f64), pool(owns.iter().map(|o| o.variance))));
+            let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
             let shape = residuals(runs, screened, group, &group_noise);
             group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
@@ -114,8 +114,18 @@ impl Deviations {
     #[must_use]
     pub fn at(&self, workload: &Workload) -> Option<AtWorkload<'_>> {
         let group = self.groups.get(&(workload.collective, workload.scale))?;
-        let pooled = group.near(log2(workload.size_bytes as f64));
+        let pooled = group.near(workload.size_bytes);
         Some(AtWorkload { basis: group.basis, pooled, draws: &group.draws })
+    }
+
+    /// The measured sizes near a workload, itself among them.
+    pub fn neighbours(&self, workload: &Workload) -> impl Iterator<Item = Workload> {
+        let workload = *workload;
+        let group = self.groups.get(&(workload.collective, workload.scale));
+        let sizes = group.into_iter().flat_map(|group| &group.sizes).map(|(size, _)| *size);
+        sizes
+            .filter(move |size| doublings(*size, workload.size_bytes) <= NEAR_DOUBLINGS)
+            .map(move |size_bytes| Workload { size_bytes, ..workload })
     }
 
     /// A noise that is known from elsewhere: the standard deviation of ln busbw of any median.
@@ -126,9 +136,9 @@ impl Deviations {
 }
 
 impl Group {
-    fn near(&self, log2_size: f64) -> Pooled {
+    fn near(&self, size_bytes: u64) -> Pooled {
         let mut sizes: Vec<(f64, Pooled)> =
-            self.sizes.iter().map(|(size, pooled)| ((size - log2_size).abs(), *pooled)).collect();
+            self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
         sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
@@ -156,18 +166,26 @@ impl Pooled {
         Self { variance: deviation * deviation, freedom: f64::INFINITY }
     }
 
-    /// That of a place, moderated by that of its neighbourhood.
+    /// That of a place, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
     #[must_use]
     pub fn moderated(self, own: Self) -> Self {
-        if self.freedom.is_infinite() {
+        if self.freedom.is_infinite() || own.freedom <= 0.0 {
             return self;
         }
-        let variance = (PRIOR * self.variance + own.freedom * own.variance) / (PRIOR + own.freedom);
-        Self { variance, freedom: self.freedom }
+        let share = own.freedom / (PRIOR + own.freedom);
+        let variance = (1.0 - share) * self.variance + share * own.variance;
+        let freedom = 1.0 / (share * share / own.freedom + (1.0 - share) * (1.0 - share) / self.freedom);
+        Self { variance, freedom }
     }
 }
 
 impl Own {
+    /// This place's runs, and what those of the same configuration at the neighbouring sizes tell of their noise.
+    #[must_use]
+    pub fn with_neighbours(self, neighbours: impl Iterator<Item = Self>) -> Self {
+        Self { variance: pool(std::iter::once(self).chain(neighbours).map(|own| own.variance)), ..self }
+    }
+
     /// What the used runs of a place tell.
     #[must_use]
     pub fn new(place: &Place, first: usize, runs: &[Run], screened: &Screened) -> Self {
@@ -201,6 +219,10 @@ pub fn rounding(busbw_gbps: f64) -> f64 {
     if (digits - digits.round()).abs() < 1e-6 { DIGIT_GBPS / busbw_gbps / 12.0_f64.sqrt() } else { 0.0 }
 }
 
+fn doublings(a: u64, b: u64) -> f64 {
+    (log2(a as f64) - log2(b as f64)).abs()
+}
+
 fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
     let (squares, freedom) = variances.fold((0.0, 0.0), |(squares, freedom), pooled| {
         (squares + pooled.variance * pooled.freedom, freedom + pooled.freedom)
@@ -208,8 +230,8 @@ fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
     if freedom > 0.0 { Pooled { variance: squares / freedom, freedom } } else { Pooled::default() }
 }
 
-/// The deviations of single runs from the mean of their place, over its moderated deviation, widened by what the mean
-/// takes out of them.
+/// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
+/// mean takes out of them.
 fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
     let mut all = Vec::new();
     for (place, first, of_place) in runs.places() {
@@ -220,7 +242,7 @@ fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise
         if !own.is_of_runs {
             continue;
         }
-        let deviation = noise.near(log2(place.workload.size_bytes as f64)).moderated(own.variance).deviation();
+        let deviation = noise.near(place.workload.size_bytes).deviation();
         let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
         let n = f64::from(own.runs);
         let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;

@@ -3,7 +3,7 @@
 use super::{
     Decision, Gain, KeepReason, MoreRuns, Noise, Witness,
     aliases::aliases,
-    contest::{Contest, Side, more_runs},
+    contest::{Chance, Contest, Side, Tied, more_runs},
     deviations::{AtWorkload, Deviations, Own},
     unmeasured::{decide, pct},
 };
@@ -119,11 +119,14 @@ impl Judge<'_> {
     }
 
     fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
-        let found = self
-            .runs
-            .at(workload)
-            .find(|(place, ..)| place.kind == kind && (kind == Kind::Default || place.configuration == configuration));
-        found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
+        let at = |workload: &Workload| {
+            let found = self.runs.at(workload).find(|(place, ..)| {
+                place.kind == kind && (kind == Kind::Default || place.configuration == configuration)
+            });
+            found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
+        };
+        let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);
+        at(workload).with_neighbours(neighbours.map(|other| at(&other)))
     }
 }
 
@@ -135,9 +138,7 @@ struct Field<'a> {
     sides: Vec<Side>,
     runs: Vec<u32>,
     default: Option<(Side, u32)>,
-    is_tied: Vec<bool>,
-    /// How far the best one must lead to be told apart.
-    lead: f64,
+    tied: Tied,
 }
 
 impl<'a> Field<'a> {
@@ -160,13 +161,13 @@ impl<'a> Field<'a> {
             let own = judge.own(workload, Kind::Default, default.configuration);
             (contest.side(ln(default.busbw_gbps), own, 0), default.repeats)
         });
-        let (is_tied, lead) = contest.tied(&sides);
+        let tied = contest.tied(&sides);
         let runs = points.iter().map(|point| point.repeats).collect();
-        Self { contest, noise, points, sides, runs, default, is_tied, lead }
+        Self { contest, noise, points, sides, runs, default, tied }
     }
 
     fn tied(&self) -> impl Iterator<Item = usize> {
-        (0..self.sides.len()).filter(|index| self.is_tied[*index])
+        (0..self.sides.len()).filter(|index| self.tied.tied[*index])
     }
 
     fn best(&self) -> Option<usize> {
@@ -185,26 +186,24 @@ impl<'a> Field<'a> {
             })
         };
         let Some((default, _)) = &self.default else { return Some((fewest(&mut self.tied())?, None)) };
-        let tied: Vec<Side> = self.tied().map(|index| self.sides[index]).collect();
-        let gain = |choice: usize| {
-            let margins = self.contest.margins(&tied, &self.sides[choice], default);
-            let gain = self.sides[choice].ln_busbw - default.ln_busbw;
+        let contenders = || self.sides.iter().zip(&self.tied.contenders).filter(|(_, is)| **is).map(|(side, _)| side);
+        let chance = |choice: usize| self.contest.chance(contenders(), &self.sides[choice], default);
+        let gain = |choice: usize, chance: Chance| {
+            let side = &self.sides[choice];
+            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.apart(default));
             Gain {
                 pct: pct(gain),
-                low_pct: pct(gain - margins.less),
-                high_pct: pct(gain + margins.more),
+                low_pct: pct(gain - chance.in_favour * error),
+                high_pct: pct(gain + chance.against * error),
                 level: confidence.level,
                 basis: self.noise.basis,
             }
         };
-        let of_best = gain(best);
-        let beats = |index: usize| {
-            // The margin against is the same for all that are tied.
-            let behind = self.sides[index].ln_busbw - self.sides[best].ln_busbw;
-            pct(ln(1.0 + of_best.low_pct / 100.0) + behind) > confidence.minimum_gain_pct
-        };
+        let of_best = chance(best);
+        // What chance does in favour is the same for all contenders.
+        let beats = |index: usize| gain(index, of_best).low_pct > confidence.minimum_gain_pct;
         let choice = fewest(&mut self.tied().filter(|index| beats(*index))).or_else(|| fewest(&mut self.tied()))?;
-        Some((choice, Some(if choice == best { of_best } else { gain(choice) })))
+        Some((choice, Some(gain(choice, if choice == best { of_best } else { chance(choice) }))))
     }
 
     fn noise(&self, choice: usize, gain: Option<&Gain>, confidence: &Confidence) -> Noise {
@@ -224,8 +223,9 @@ impl<'a> Field<'a> {
                 let mut leads: Vec<f64> = self.tied().map(|index| self.sides[index].ln_busbw).collect();
                 leads.sort_unstable_by(f64::total_cmp);
                 let lead = leads.iter().rev().take(2).copied().reduce(|best, second| best - second);
-                let more = (leads.len() > 1).then(|| more_runs(self.lead, lead.unwrap_or(0.0), [runs, runs]));
-                (0, self.lead, more)
+                let visible = self.contest.lead(&self.sides[choice]);
+                let more = (leads.len() > 1).then(|| more_runs(visible, lead.unwrap_or(0.0), [runs, runs]));
+                (0, visible, more)
             }
         };
         Noise {

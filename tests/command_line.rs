@@ -101,17 +101,30 @@ fn training_counts_rows_and_scores_everybody() {
     assert_eq!(report["parameters"]["trees"], 10);
     for scheme in ["by_size", "by_configuration"] {
         let scores = &report["evaluation"][scheme];
-        for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct", "coverage_90_pct"] {
+        for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct", "top1_pct", "coverage_90"] {
             assert!(scores[key].is_f64(), "{scheme}.{key}: {}", scores[key]);
         }
         for baseline in ["log_linear_interpolation", "nearest_size", "best_single_configuration"] {
             let baseline = scores["baselines"][baseline].as_object().unwrap();
             let keys: Vec<&str> = baseline.keys().map(String::as_str).collect();
-            assert_eq!(keys.len(), 5);
-            for key in ["r2", "mae_gbps", "mape_pct", "regret_mean_pct", "regret_max_pct"] {
+            assert_eq!(keys.len(), 6);
+            for key in keys {
                 assert!(baseline[key].is_f64() || baseline[key].is_null());
             }
         }
+    }
+    let by_scale = &report["evaluation"]["by_scale"];
+    assert!(by_scale["mape_pct"].is_f64() && by_scale["baselines"]["nearest_size"]["regret_mean_pct"].is_f64());
+    assert!(by_scale["coverage_90"].is_null());
+    assert!(report["evaluation"]["regret_deployed_mean_pct"].is_f64());
+    let deployed = report["deployed"].as_array().unwrap();
+    assert_eq!(deployed.len(), 2 * 10);
+    let sources =
+        ["model", "measured", "default", "log_linear_interpolation", "nearest_size", "best_single_configuration"];
+    for size in deployed {
+        assert!(size["size_bytes"].is_u64() && sources.contains(&size["source"].as_str().unwrap()), "{size}");
+        assert_eq!(size["source"] == "default", size["algo"].is_null());
+        assert!(size["held_out_regret_pct"].is_f64());
     }
     let baselines = &report["evaluation"]["by_size"]["baselines"];
     assert!(baselines["log_linear_interpolation"]["mape_pct"].is_f64());
@@ -159,7 +172,8 @@ fn people_get_tables_and_no_progress_in_a_pipe() {
         assert!(text.contains(part), "{text}");
     }
     let scores: Vec<&str> = text.lines().filter(|line| line.starts_with("model ")).collect();
-    assert_eq!(scores.len(), 2);
+    assert_eq!(scores.len(), 3);
+    assert!(text.contains("What is deployed at unseen sizes"), "{text}");
     assert!(!stderr(&output).contains('\r') && !stderr(&output).contains("Growing"), "{}", stderr(&output));
 }
 

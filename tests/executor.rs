@@ -157,7 +157,7 @@ fn a_conversation_from_the_drop_to_the_saved_model_and_back() {
         assert_eq!(trained.answer.len(), loaded.winners.len());
         assert!(trained.answer.iter().all(|answer| answer.configuration.is_some() && answer.interval_90.is_none()));
         names_what_ran(&loaded, &trained.answer);
-        assert_eq!(trained.folds.len(), 9 + 5);
+        assert_eq!(trained.folds.len(), 9 + 5 + 2);
 
         let before = page.view(ON_TWO_NODES).unwrap();
         assert!(before.predicted_over_measured.is_none());

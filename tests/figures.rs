@@ -13,7 +13,7 @@ use collectune::{
     math::median,
     progress::Silent,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Sweep, Target, aggregate},
         parameters::{Parameters, Preset},
         random_split::random_split,
         read::Row,
@@ -65,13 +65,14 @@ fn on_threads<T: Send>(total: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T>
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-fn evaluate(points: &[Point], parameters: &Parameters) -> Evaluation {
+fn evaluate(sweep: &Sweep, parameters: &Parameters) -> Evaluation {
+    let points = &sweep.points;
     let folds = validate::all_folds(points);
     let predictions = on_threads(folds.len(), |index| {
         let (scheme, fold) = folds[index];
         validate::predict_fold(points, parameters, scheme, fold, &mut Silent).unwrap()
     });
-    validate::evaluate(points, &predictions).evaluation
+    validate::evaluate(sweep, &predictions).evaluation
 }
 
 /// Prints a line per sweep and returns the averages of (MAPE, mean regret).
@@ -89,8 +90,12 @@ fn print(title: &str, scores: &[Score]) -> (f64, f64) {
 }
 
 fn evaluations(parameters: &Parameters) -> Option<Vec<Evaluation>> {
-    let points = |name: &&str| Some(aggregate(&rows(name)?, Target::Printed).sweep.points);
-    SWEEPS.iter().map(|name| Some(evaluate(&points(name)?, parameters))).collect()
+    evaluations_of(Target::Printed, parameters)
+}
+
+fn evaluations_of(target: Target, parameters: &Parameters) -> Option<Vec<Evaluation>> {
+    let sweep = |name: &&str| Some(aggregate(&rows(name)?, target).sweep);
+    SWEEPS.iter().map(|name| Some(evaluate(&sweep(name)?, parameters))).collect()
 }
 
 fn scores(evaluations: &[Evaluation], score: fn(&Evaluation) -> &Score) -> Vec<Score> {
@@ -123,6 +128,55 @@ fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
         by_configuration.0,
         by_configuration.1
     );
+}
+
+/// What is deployed at held-out sizes, beside the best of the baselines; and whether intervals hold what they say.
+#[test]
+fn what_is_deployed_loses_no_more_than_a_baseline_and_intervals_hold() {
+    for target in [Target::Time, Target::Printed] {
+        let Some(evaluations) = evaluations_of(target, &Parameters::default()) else { return };
+        println!("{target:?}: regret of the deployed, nested, best baseline; coverage by size, by configuration, %");
+        for (name, evaluation) in SWEEPS.iter().zip(&evaluations) {
+            let Evaluation { by_size, by_configuration, .. } = evaluation;
+            let baselines = &by_size.baselines;
+            let baseline =
+                [&baselines.log_linear_interpolation, &baselines.nearest_size, &baselines.best_single_configuration]
+                    .into_iter()
+                    .filter_map(|score| score.regret_mean_pct)
+                    .fold(f64::INFINITY, f64::min);
+            let deployed = evaluation.regret_deployed_mean_pct.unwrap();
+            let nested = evaluation.regret_deployed_nested_mean_pct.unwrap();
+            let coverages = [by_size, by_configuration].map(|scores| scores.coverage_90_pct.unwrap());
+            println!(
+                "  {name:<22} {deployed:5.2} {nested:5.2} {baseline:5.2}  {:5.1} {:5.1}",
+                coverages[0], coverages[1]
+            );
+            assert!(deployed <= baseline + 0.2, "{name}: {deployed} % lost, a baseline {baseline} %");
+            assert!(coverages.iter().all(|c| (85.0..=95.0).contains(c)), "{name}: {coverages:?}");
+        }
+    }
+}
+
+/// Holding out a whole scale of the three all_reduce sweeps.
+#[test]
+fn an_unseen_scale_is_a_question_of_its_own() {
+    let names = ["all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median"];
+    let Some(rows) = names.iter().map(|name| rows(name)).collect::<Option<Vec<_>>>() else { return };
+    let evaluation = evaluate(&aggregate(&rows.concat(), Target::Time).sweep, &Parameters::default());
+    let show = |name: &str, score: &Score| {
+        println!(
+            "  {name:<26} MAPE {:6.1} % regret {:5.1} % top-1 {:4.1} %",
+            score.mape_pct.unwrap_or(f64::NAN),
+            score.regret_mean_pct.unwrap(),
+            score.top1_pct.unwrap()
+        );
+    };
+    println!("By scale, all_reduce on 1, 2 and 3 nodes");
+    show("model", &evaluation.by_scale.model);
+    show("interpolation", &evaluation.by_scale.baselines.log_linear_interpolation);
+    show("nearest scale's winner", &evaluation.by_scale.baselines.nearest_size);
+    show("best single configuration", &evaluation.by_scale.baselines.best_single_configuration);
+    assert!(evaluation.by_scale.model.regret_mean_pct.unwrap() < 100.0);
 }
 
 #[test]

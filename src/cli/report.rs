@@ -8,9 +8,10 @@ use crate::{
     intake::{FileReport, Outcome},
     tuning::{
         aggregate::Target,
+        decision::Decision,
         parameters::{Parameters, Preset},
         random_split::RandomSplit,
-        result::{Baselines, FoldScores, Group, Importance, Score},
+        result::{Baselines, FoldScores, Group, Importance, Recommendation, Score, Source},
     },
 };
 
@@ -40,6 +41,8 @@ pub(super) struct Report<'a> {
     files: Vec<File<'a>>,
     groups: Vec<MeasuredGroup<'a>>,
     evaluation: Evaluation<'a>,
+    /// What is deployed at each measured size, and what would have been deployed had it been held out.
+    deployed: Vec<Deployed>,
     random_split: Option<&'a RandomSplit>,
     importances: &'a [Importance],
     notes: &'a [String],
@@ -88,13 +91,37 @@ struct Pair<'a> {
 struct Evaluation<'a> {
     by_size: Scores<'a>,
     by_configuration: Scores<'a>,
+    by_scale: Scores<'a>,
+    /// Of what is deployed at held-out sizes.
+    regret_deployed_mean_pct: Option<f64>,
+    /// The same where the source that answers is chosen by the other folds alone.
+    regret_deployed_nested_mean_pct: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Deployed {
+    collective: &'static str,
+    num_nodes: u32,
+    num_gpus: u32,
+    size_bytes: u64,
+    /// Whose choice is deployed; `default` where the default stays.
+    source: Source,
+    /// Of the choice that is deployed; null where the default stays.
+    algo: Option<&'static str>,
+    proto: Option<&'static str>,
+    nchannels: Option<u32>,
+    /// Whose choice would have been deployed with this size held out…
+    held_out_source: Option<Source>,
+    /// …and what that would have lost.
+    held_out_regret_pct: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct Scores<'a> {
     #[serde(flatten)]
     model: &'a Score,
-    coverage_90_pct: Option<f64>,
+    /// Share of held-out points inside the stated intervals, in per cent.
+    coverage_90: Option<f64>,
     baselines: &'a Baselines,
 }
 
@@ -116,7 +143,11 @@ impl<'a> Report<'a> {
             evaluation: Evaluation {
                 by_size: scores(&known.learnt.evaluation.by_size),
                 by_configuration: scores(&known.learnt.evaluation.by_configuration),
+                by_scale: scores(&known.learnt.evaluation.by_scale),
+                regret_deployed_mean_pct: known.learnt.evaluation.regret_deployed_mean_pct,
+                regret_deployed_nested_mean_pct: known.learnt.evaluation.regret_deployed_nested_mean_pct,
             },
+            deployed: deployed(&known.learnt),
             random_split: known.random_split.as_ref(),
             importances: &known.importances,
             notes: &known.learnt.notes,
@@ -181,5 +212,29 @@ fn group(group: &Group) -> MeasuredGroup<'_> {
 }
 
 fn scores(scores: &FoldScores) -> Scores<'_> {
-    Scores { model: &scores.model, coverage_90_pct: scores.coverage_90_pct, baselines: &scores.baselines }
+    Scores { model: &scores.model, coverage_90: scores.coverage_90_pct, baselines: &scores.baselines }
+}
+
+fn deployed(learnt: &Learnt) -> Vec<Deployed> {
+    let study = learnt.executor.study();
+    let held_out = study.held_out();
+    let of_answer = |recommendation: &Recommendation| {
+        let workload = recommendation.workload;
+        let keeps = matches!(recommendation.decision, Decision::KeepDefault { .. });
+        let choice = recommendation.configuration.filter(|_| !keeps);
+        let held_out = held_out.iter().find(|deployed| deployed.workload == workload);
+        Deployed {
+            collective: workload.collective.name(),
+            num_nodes: workload.scale.nodes,
+            num_gpus: workload.scale.ranks,
+            size_bytes: workload.size_bytes,
+            source: if keeps { Source::Default } else { recommendation.source },
+            algo: choice.map(|choice| choice.algorithm.name()),
+            proto: choice.map(|choice| choice.protocol.name()),
+            nchannels: choice.map(|choice| choice.channels),
+            held_out_source: held_out.map(|deployed| deployed.source),
+            held_out_regret_pct: held_out.map(|deployed| deployed.regret_pct),
+        }
+    };
+    study.answers().iter().map(of_answer).collect()
 }

@@ -17,7 +17,7 @@ use crate::{
     intake::{FileReport, Outcome},
     tuning::{
         random_split::{PartScore, RandomSplit, random_split},
-        result::{FoldScores, Importance},
+        result::{Evaluation, FoldScores, Importance, Score},
         wording::{self, count},
     },
     units::significant,
@@ -107,6 +107,10 @@ fn for_people(known: &Known) -> String {
         format!("Unseen sizes\n{}{}\n", scores(&evaluation.by_size), wording::verdict(&evaluation.by_size)),
         format!("Unseen configurations\n{}", scores(&evaluation.by_configuration)),
     ];
+    if evaluation.by_scale.model.regret_mean_pct.is_some() {
+        sections.push(format!("Unseen scales\n{}", scores(&evaluation.by_scale)));
+    }
+    sections.extend(deployed(evaluation));
     sections.extend(known.random_split.as_ref().map(split));
     if !known.importances.is_empty() {
         sections.push(importances(&known.importances));
@@ -128,9 +132,11 @@ fn scores(scores: &FoldScores) -> String {
         ("MAPE %", Align::Right),
         ("mean regret %", Align::Right),
         ("max regret %", Align::Right),
+        ("best chosen %", Align::Right),
     ]);
     for (source, score) in wording::contestants(scores) {
-        let numbers = [score.r2, score.mae_gbps, score.mape_pct, score.regret_mean_pct, score.regret_max_pct];
+        let Score { r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct } = *score;
+        let numbers = [r2, mae_gbps, mape_pct, regret_mean_pct, regret_max_pct, top1_pct];
         if numbers.iter().any(Option::is_some) {
             let name = Some(wording::source(source).to_owned());
             table.push([name].into_iter().chain(numbers.map(|n| n.map(significant))).collect());
@@ -140,6 +146,16 @@ fn scores(scores: &FoldScores) -> String {
         format!("The 90 % intervals hold {} % of the held-out measurements.\n", significant(coverage))
     });
     table.lines() + &coverage
+}
+
+/// What the deployed choices lose, in a sentence.
+fn deployed(evaluation: &Evaluation) -> Option<String> {
+    let lost = significant(evaluation.regret_deployed_mean_pct?);
+    let nested = significant(evaluation.regret_deployed_nested_mean_pct?);
+    Some(format!(
+        "What is deployed at unseen sizes, the default included, loses {lost} % of the best on average; {nested} % where \
+         who answers is chosen without those sizes.\n"
+    ))
 }
 
 fn split(split: &RandomSplit) -> String {

@@ -8,11 +8,47 @@ use crate::{
     math::{exp, ln, log2},
 };
 
+/// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; beyond the ends the line through
+/// the last two sizes.
+#[derive(Clone, Debug, Default)]
+pub struct Curve(Vec<(f64, f64)>);
+
+impl Curve {
+    /// The curve through points of ascending size, whatever ran there.
+    #[must_use]
+    pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
+        let mut curve = Self::default();
+        for point in points.into_iter().filter(|point| is_measured(point)) {
+            curve.push(point.workload.size_bytes as f64, point.busbw_gbps);
+        }
+        curve
+    }
+
+    fn push(&mut self, x: f64, busbw_gbps: f64) {
+        self.0.push((log2(x), ln(busbw_gbps)));
+    }
+
+    /// busbw in GB/s at a size (or whatever the curve is over); `None` of an empty curve.
+    #[must_use]
+    pub fn at(&self, x: f64) -> Option<f64> {
+        let Self(curve) = self;
+        let x = log2(x);
+        let above = curve.partition_point(|(known, _)| *known < x).clamp(1, curve.len().max(2) - 1);
+        let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| exp(*y)) };
+        let (x0, y0) = curve[above - 1];
+        Some(exp(y0 + (y1 - y0) * (x - x0) / (x1 - x0))).filter(|busbw| busbw.is_finite())
+    }
+}
+
 /// The measurements of each (collective, scale), by size and configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Measurements {
     by_size: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Configuration, f64>>>,
-    curves: BTreeMap<(Collective, Scale, Configuration), Vec<(f64, f64)>>,
+    curves: BTreeMap<(Collective, Scale, Configuration), Curve>,
+}
+
+fn is_measured(point: &Point) -> bool {
+    point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite()
 }
 
 impl Measurements {
@@ -20,18 +56,16 @@ impl Measurements {
     #[must_use]
     pub fn new<'a>(points: impl IntoIterator<Item = &'a Point>) -> Self {
         let mut measurements = Self::default();
-        for point in points {
+        for point in points.into_iter().filter(|point| is_measured(point)) {
             let Workload { collective, scale, size_bytes } = point.workload;
-            if point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite() {
-                let sizes = measurements.by_size.entry((collective, scale)).or_default();
-                sizes.entry(size_bytes).or_default().insert(point.configuration, point.busbw_gbps);
-            }
+            let sizes = measurements.by_size.entry((collective, scale)).or_default();
+            sizes.entry(size_bytes).or_default().insert(point.configuration, point.busbw_gbps);
         }
         for ((collective, scale), sizes) in &measurements.by_size {
             for (size_bytes, configurations) in sizes {
                 for (configuration, busbw) in configurations {
                     let curve = measurements.curves.entry((*collective, *scale, *configuration)).or_default();
-                    curve.push((log2(*size_bytes as f64), ln(*busbw)));
+                    curve.push(*size_bytes as f64, *busbw);
                 }
             }
         }
@@ -59,16 +93,61 @@ impl Measurements {
         self.by_size.get(&(workload.collective, workload.scale))
     }
 
-    /// Log-linear interpolation: ln busbw over log2 size for each configuration, piecewise linear; beyond the ends
-    /// the line through the last two sizes. `None` where the configuration was never measured at that scale.
+    /// Log-linear interpolation over size for each configuration ([`Curve`]). `None` where the configuration was
+    /// never measured at that scale.
     #[must_use]
     pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
         let curve = self.curves.get(&(workload.collective, workload.scale, *configuration))?;
-        let x = log2(workload.size_bytes as f64);
-        let above = curve.partition_point(|(size, _)| *size < x).clamp(1, curve.len().max(2) - 1);
-        let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| exp(*y)) };
-        let (x0, y0) = curve[above - 1];
-        Some(exp(y0 + (y1 - y0) * (x - x0) / (x1 - x0))).filter(|busbw| busbw.is_finite())
+        curve.at(workload.size_bytes as f64)
+    }
+
+    /// Log-linear interpolation over channels for each algorithm and protocol of one workload. `None` where the pair
+    /// was not measured there.
+    #[must_use]
+    pub fn interpolate_channels(&self, (workload, configuration): &Ask) -> Option<f64> {
+        let mut curve = Curve::default();
+        for (known, busbw) in self.at(workload) {
+            if (known.algorithm, known.protocol) == (configuration.algorithm, configuration.protocol) {
+                curve.push(f64::from(known.channels.max(1)), busbw);
+            }
+        }
+        curve.at(f64::from(configuration.channels.max(1)))
+    }
+
+    /// The measured scales of a collective that stand for another: its neighbours in ranks, with shares that are
+    /// linear over log2 of the ranks; beyond the ends the nearest.
+    fn neighbours(&self, collective: Collective, scale: Scale) -> Vec<(Scale, f64)> {
+        let ranks = |scale: &Scale| f64::from(scale.ranks.max(1));
+        let known: Vec<Scale> =
+            self.by_size.keys().filter(|(c, _)| *c == collective).map(|(_, scale)| *scale).collect();
+        let below = known.iter().filter(|s| s.ranks <= scale.ranks).max_by_key(|s| (s.ranks, s.nodes));
+        let above = known.iter().filter(|s| s.ranks > scale.ranks).min_by_key(|s| (s.ranks, s.nodes));
+        match (below, above) {
+            (Some(low), Some(high)) => {
+                let share = (log2(ranks(&scale)) - log2(ranks(low))) / (log2(ranks(high)) - log2(ranks(low)));
+                vec![(*low, 1.0 - share), (*high, share)]
+            }
+            (low, high) => low.or(high).map(|nearest| (*nearest, 1.0)).into_iter().collect(),
+        }
+    }
+
+    /// Log-linear interpolation over size and ranks, for a scale that was not measured. `None` where a neighbouring
+    /// scale lacks the configuration.
+    #[must_use]
+    pub fn interpolate_scale(&self, (workload, configuration): &Ask) -> Option<f64> {
+        let mut height = None;
+        for (scale, share) in self.neighbours(workload.collective, workload.scale) {
+            let there = self.interpolate(&(Workload { scale, ..*workload }, *configuration))?;
+            *height.get_or_insert(0.0) += share * ln(there);
+        }
+        height.map(exp)
+    }
+
+    /// The measured scale of a collective that is nearest in log2 ranks, tie to the smaller.
+    #[must_use]
+    pub fn nearest_scale(&self, collective: Collective, scale: Scale) -> Option<Scale> {
+        let neighbours = self.neighbours(collective, scale);
+        neighbours.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(scale, _)| scale)
     }
 
     /// The winner of the measured size with the smallest |log2 ratio|, tie to the smaller size.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::aggregate::Point;
 use crate::{
-    collective::{Collective, Scale},
+    collective::{Collective, Scale, Workload},
     learn::conformal,
     math::{ln, log2},
 };
@@ -29,19 +29,33 @@ struct HeldOut {
     log2_size: f64,
     fold: usize,
     error: f64,
+    /// The prediction went beyond the sizes that it knew.
+    is_beyond: bool,
 }
 
 impl HeldOutErrors {
-    /// Compares held-out predictions with their points; `folds` says which fold each point was held out in.
+    /// Compares held-out predictions with their points; `folds` says which fold each point was held out in, and
+    /// `by_size` that folds are whole sizes.
     #[must_use]
-    pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize]) -> Self {
+    pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize], by_size: bool) -> Self {
+        let mut sizes: BTreeMap<_, BTreeMap<u64, usize>> = BTreeMap::new();
+        for (point, fold) in points.iter().zip(folds) {
+            let Workload { collective, scale, size_bytes } = point.workload;
+            sizes.entry((collective, scale)).or_default().insert(size_bytes, *fold);
+        }
         let mut groups: BTreeMap<_, Vec<HeldOut>> = BTreeMap::new();
         for ((point, predicted), fold) in points.iter().zip(predicted).zip(folds) {
             let Some(predicted) = predicted.filter(|p| *p > 0.0 && point.busbw_gbps > 0.0) else { continue };
-            groups.entry((point.workload.collective, point.workload.scale)).or_default().push(HeldOut {
-                log2_size: log2(point.workload.size_bytes as f64),
+            let Workload { collective, scale, size_bytes } = point.workload;
+            let known = |(_, other): &(&u64, &usize)| by_size && *other != fold;
+            let sizes = &sizes[&(collective, scale)];
+            groups.entry((collective, scale)).or_default().push(HeldOut {
+                log2_size: log2(size_bytes as f64),
                 fold: *fold,
                 error: ln(point.busbw_gbps / predicted),
+                is_beyond: by_size
+                    && (!sizes.range(..size_bytes).any(|of| known(&of))
+                        || !sizes.range(size_bytes..).any(|of| known(&of))),
             });
         }
         Self { groups }
@@ -52,7 +66,9 @@ impl HeldOutErrors {
     #[must_use]
     pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, level: f64) -> Option<f64> {
         let errors = self.groups.get(&(collective, scale))?;
-        local_width(errors.iter(), log2(size_bytes as f64), level)
+        let size = log2(size_bytes as f64);
+        let is_beyond = errors.iter().all(|e| e.log2_size < size) || errors.iter().all(|e| e.log2_size > size);
+        local_width(errors.iter(), size, is_beyond, level)
     }
 
     /// The errors of one fold's points, and of the others'.
@@ -75,7 +91,7 @@ pub fn nested_coverage_pct<'a>(
         for error in held_out {
             let width = *widths
                 .entry(error.log2_size.to_bits())
-                .or_insert_with(|| local_width(others.iter().copied(), error.log2_size, level));
+                .or_insert_with(|| local_width(others.iter().copied(), error.log2_size, error.is_beyond, level));
             if let Some(width) = width {
                 all += 1;
                 inside += usize::from(error.error.abs() <= width);
@@ -85,12 +101,26 @@ pub fn nested_coverage_pct<'a>(
     (all > 0).then(|| inside as f64 / all as f64 * 100.0)
 }
 
-fn local_width<'a>(errors: impl Iterator<Item = &'a HeldOut>, log2_size: f64, level: f64) -> Option<f64> {
-    let mut near: Vec<(f64, f64)> = errors.map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
+/// The width at a size. Beyond the sizes that a prediction knew it errs more than between them: there the width is that
+/// of the errors made beyond, or of the nearest sizes where that is wider.
+fn local_width<'a>(
+    errors: impl Iterator<Item = &'a HeldOut>,
+    log2_size: f64,
+    is_beyond: bool,
+    level: f64,
+) -> Option<f64> {
+    let (beyond, between): (Vec<&HeldOut>, Vec<&HeldOut>) = errors.partition(|error| error.is_beyond);
+    let mut near: Vec<(f64, f64)> = between.iter().map(|e| ((e.log2_size - log2_size).abs(), e.error)).collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
     let reach = near.get(ENOUGH - 1).map_or(f64::INFINITY, |(distance, _)| distance.max(NEAR_DOUBLINGS));
-    let mut errors: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
-    conformal::width(&mut errors, level)
+    let mut near: Vec<f64> = near.into_iter().take_while(|(d, _)| *d <= reach).map(|(_, error)| error).collect();
+    let width = conformal::width(&mut near, level);
+    if !is_beyond && width.is_some() {
+        return width;
+    }
+    let mut beyond: Vec<f64> = beyond.iter().map(|error| error.error).collect();
+    let widths = [width, conformal::width(&mut beyond, level)];
+    widths.into_iter().flatten().reduce(f64::max)
 }
 
 #[cfg(test)]
@@ -117,7 +147,7 @@ mod tests {
                 folds.push(repeat % 5);
             }
         }
-        let errors = HeldOutErrors::new(&points, &predicted, &folds);
+        let errors = HeldOutErrors::new(&points, &predicted, &folds, false);
         let folds = (0..5).map(|fold| ((Collective::Broadcast, scale), fold));
         let coverage = nested_coverage_pct(folds, 0.9, |_, _| &errors).unwrap_or_default();
         assert!((85.0..95.0).contains(&coverage), "{coverage}");

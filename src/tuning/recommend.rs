@@ -121,6 +121,7 @@ impl Advisor<'_> {
             Source::BestSingleConfiguration => {
                 self.measurements.best_single(collective, scale).filter(allowed).and_then(interpolated)
             }
+            Source::Default => None,
             Source::Measured => winner(self.measurements.at(workload).filter(|(c, _)| allowed(c))),
             Source::Model | Source::LogLinearInterpolation => {
                 let configurations = self.measurements.configurations(collective, scale).filter(allowed);

@@ -46,6 +46,8 @@ pub enum Source {
     NearestSize,
     /// The configuration that is best on average.
     BestSingleConfiguration,
+    /// Nobody: the library's default stays.
+    Default,
 }
 
 /// A measured configuration and its bandwidth.
@@ -173,6 +175,8 @@ pub struct Score {
     pub regret_mean_pct: Option<f64>,
     /// The largest of those.
     pub regret_max_pct: Option<f64>,
+    /// Share of workloads at which the choice is the best measured one, or as fast, in per cent.
+    pub top1_pct: Option<f64>,
 }
 
 /// One way of holding out, and everybody's score in it.
@@ -204,6 +208,13 @@ pub struct Evaluation {
     pub by_size: FoldScores,
     /// An unseen configuration: five folds by the rank of the configuration.
     pub by_configuration: FoldScores,
+    /// An unseen scale: a fold for each scale of the collectives that were measured at several; its intervals have no
+    /// coverage, since none are stated.
+    pub by_scale: FoldScores,
+    /// Mean regret of what is deployed at held-out sizes, the default included, in per cent of the best measured.
+    pub regret_deployed_mean_pct: Option<f64>,
+    /// The same where the source that answers at a fold's sizes is chosen by the other folds alone.
+    pub regret_deployed_nested_mean_pct: Option<f64>,
 }
 
 /// One feature's importance.

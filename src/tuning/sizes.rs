@@ -1,4 +1,4 @@
-//! Sizes as people write them in a field or on a command line: `1M, 16M 1.5G`.
+//! Sizes as people write them in a field or on a command line (`1M, 16M 1.5G`), and where the one gives way to the next.
 
 use crate::units::{Size, SizeError};
 
@@ -20,6 +20,21 @@ pub enum SizesError {
     /// More than [`MOST_SIZES`].
     #[error("more than {MOST_SIZES} sizes are given")]
     TooMany,
+}
+
+/// Where, between two measured sizes in bytes, what holds for the upper one begins: their geometric mean, rounded up to
+/// a multiple of 4, and at most the upper size.
+///
+/// ```
+/// use collectune::tuning::sizes::boundary;
+/// assert_eq!(boundary(4096, 8192), 5796);
+/// ```
+#[must_use]
+pub fn boundary(lower_bytes: u64, upper_bytes: u64) -> u64 {
+    let square = u128::from(lower_bytes) * u128::from(upper_bytes);
+    let root = square.isqrt();
+    let above = root + u128::from(root * root < square);
+    above.next_multiple_of(4).min(u128::from(upper_bytes)) as u64
 }
 
 /// Reads sizes between commas, semicolons or blanks; ascending in bytes, each once. A unit may stand apart from its

@@ -12,7 +12,7 @@ use super::{
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     search::SearchSpace,
     sweep::Sweep,
-    validate::{self, FoldPredictions, Validation},
+    validate::{self, Deployed, FoldPredictions, Validation},
     wording,
 };
 use crate::{
@@ -72,6 +72,12 @@ impl Study {
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups
+    }
+
+    /// What is to be deployed at each measured workload, as it was last answered; empty before any training.
+    #[must_use]
+    pub fn recommendations(&self) -> &[Recommendation] {
+        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
     }
 
     /// Every measured size of every group, also those at which only the default ran.
@@ -152,7 +158,7 @@ impl Study {
         progress: &mut dyn Progress,
     ) -> Result<(Evaluation, &[Recommendation]), StudyError> {
         let learnt = self.learnt.as_mut().ok_or(StudyError::NothingTrained)?;
-        let validation = validate::evaluate(&self.sweep.points, folds);
+        let validation = validate::evaluate(&self.sweep, folds);
         let evaluation = validation.evaluation.clone();
         learnt.validation = Some(validation);
         Ok((evaluation, self.answer(true, progress)?))
@@ -271,6 +277,19 @@ impl Study {
                  another program version, or a changed file. Its training rows are used as data."
             )
         }))
+    }
+
+    /// The answer for every measured workload; empty before the first training.
+    #[must_use]
+    pub fn answers(&self) -> &[Recommendation] {
+        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
+    }
+
+    /// What would have been deployed at each size, had it been held out; empty before validation.
+    #[must_use]
+    pub fn held_out(&self) -> &[Deployed] {
+        let validation = self.learnt.as_ref().and_then(|learnt| learnt.validation.as_ref());
+        validation.map_or(&[], |validation| &validation.deployed)
     }
 
     /// Where a baseline answers instead of the model, in words.

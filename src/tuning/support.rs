@@ -1,8 +1,12 @@
 //! What can run: RCCL on MI300 and MI355, as measured. Data, first match wins.
+//!
+//! A combination that the library has ruled out is an 'ignore' entry of its cost table: a tuner's rule for it is passed
+//! over. What a sweep saw running outweighs the built-in lines.
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Algorithm, Collective, Protocol};
+use super::{sizes::boundary, sweep::Sweep};
+use crate::collective::{Algorithm, Collective, Protocol, Workload};
 
 /// One line of the support matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +21,47 @@ pub struct SupportRule {
     pub min_nodes: u32,
     /// …to this many.
     pub max_nodes: u32,
-    /// Whether it runs as asked.
-    pub runs: bool,
+    /// Up to and including this size in bytes.
+    pub max_bytes: u64,
+    /// What becomes of it.
+    pub outcome: Outcome,
     /// What happens instead, for people.
     pub reason: String,
 }
 
-/// Why a combination can't run on `nodes` nodes; `None` where it can.
+/// What becomes of a combination that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It runs.
+    Runs,
+    /// This runs whatever is asked; the channels are obeyed.
+    Becomes(Algorithm, Protocol),
+    /// The library has ruled it out: its entry of the cost table is 'ignore'.
+    RuledOut(Substitute),
+}
+
+/// What a request for a combination that is ruled out ends in, where the environment makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Substitute {
+    /// Something else runs without a word.
+    Another,
+    /// Nothing does, or the job ends with an error.
+    Nothing,
+}
+
+impl SupportRule {
+    fn is_about(&self, collective: Collective, algorithm: Algorithm, protocol: Protocol, nodes: u32) -> bool {
+        fn has<T: PartialEq>(list: &[T], item: &T) -> bool {
+            list.is_empty() || list.contains(item)
+        }
+        has(&self.collectives, &collective)
+            && has(&self.algorithms, &algorithm)
+            && has(&self.protocols, &protocol)
+            && (self.min_nodes..=self.max_nodes).contains(&nodes)
+    }
+}
+
+/// Why a combination can't run on `nodes` nodes; `None` where it can, at some size at least.
 #[must_use]
 pub fn obstacle(
     rules: &[SupportRule],
@@ -32,66 +70,225 @@ pub fn obstacle(
     protocol: Protocol,
     nodes: u32,
 ) -> Option<&str> {
-    fn has<T: PartialEq>(list: &[T], item: &T) -> bool {
-        list.is_empty() || list.contains(item)
-    }
-    let rule = rules.iter().find(|rule| {
-        has(&rule.collectives, &collective)
-            && has(&rule.algorithms, &algorithm)
-            && has(&rule.protocols, &protocol)
-            && (rule.min_nodes..=rule.max_nodes).contains(&nodes)
-    });
-    match rule {
-        Some(rule) if rule.runs => None,
-        Some(rule) => Some(&rule.reason),
-        None => Some("not known to run"),
+    let rule =
+        rules.iter().find(|rule| rule.max_bytes == u64::MAX && rule.is_about(collective, algorithm, protocol, nodes));
+    match rule.map(|rule| (rule.outcome, rule)) {
+        Some((Outcome::RuledOut(_) | Outcome::Becomes(..), rule)) => Some(&rule.reason),
+        Some((Outcome::Runs, _)) => None,
+        None => Some(UNKNOWN),
     }
 }
 
-/// The built-in matrix.
+const UNKNOWN: &str = "not known to run";
+
+/// What can run where a conf is deployed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Support {
+    rules: Vec<SupportRule>,
+}
+
+impl Support {
+    /// By these lines and what a sweep saw, which outweighs them: measured combinations run; where nothing but Direct
+    /// ran up to a size, Direct runs up to there.
+    #[must_use]
+    pub fn new(mut lines: Vec<SupportRule>, sweep: &Sweep) -> Self {
+        let mut rules = Vec::new();
+        for group in sweep.groups() {
+            let (collective, nodes) = (group.collective, group.scale.nodes);
+            let line = |algorithm, max_bytes, outcome| SupportRule {
+                collectives: vec![collective],
+                algorithms: Vec::from_iter(algorithm),
+                protocols: Vec::new(),
+                min_nodes: nodes,
+                max_nodes: nodes,
+                max_bytes,
+                outcome,
+                reason: "the sweep saw nothing but Direct run at these sizes".to_owned(),
+            };
+            let points = sweep.points_of(collective, group.scale);
+            let of_sizes = || points.chunk_by(|a, b| a.workload.size_bytes == b.workload.size_bytes);
+            let is_direct = |at: &&[super::aggregate::Point]| {
+                at.iter().all(|point| point.configuration.algorithm == Algorithm::Direct)
+            };
+            let size = |at: &[super::aggregate::Point]| at[0].workload.size_bytes;
+            if let Some(last) = of_sizes().take_while(is_direct).last().map(size) {
+                let next = of_sizes().find(|at| !is_direct(at)).map(size);
+                let known = lines.iter().find(|rule| {
+                    matches!(rule.outcome, Outcome::Becomes(Algorithm::Direct, _))
+                        && rule.is_about(collective, Algorithm::Ring, Protocol::Simple, nodes)
+                });
+                let known = known.map(|rule| rule.max_bytes).filter(|known| *known >= last);
+                let end = match (known, next) {
+                    (Some(known), Some(next)) if known < next => known,
+                    (_, Some(next)) => boundary(last, next) - 1,
+                    (known, None) => known.unwrap_or(last),
+                };
+                rules.push(line(None, end, Outcome::Becomes(Algorithm::Direct, Protocol::Simple)));
+            }
+            for pair in &group.pairs {
+                if !matches!(pair.algorithm, Algorithm::Direct | Algorithm::None) && pair.protocol != Protocol::None {
+                    let mut line = line(Some(pair.algorithm), u64::MAX, Outcome::Runs);
+                    line.protocols.push(pair.protocol);
+                    rules.push(line);
+                }
+            }
+        }
+        rules.append(&mut lines);
+        Self { rules }
+    }
+
+    /// What becomes of a combination that is asked for.
+    #[must_use]
+    pub fn outcome(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Outcome {
+        self.line(workload, algorithm, protocol).map_or(Outcome::RuledOut(Substitute::Nothing), |rule| rule.outcome)
+    }
+
+    /// Why, for people.
+    #[must_use]
+    pub fn reason(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> &str {
+        self.line(workload, algorithm, protocol).map_or(UNKNOWN, |rule| &rule.reason)
+    }
+
+    fn line(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Option<&SupportRule> {
+        self.rules.iter().find(|rule| {
+            workload.size_bytes <= rule.max_bytes
+                && rule.is_about(workload.collective, algorithm, protocol, workload.scale.nodes)
+        })
+    }
+
+    /// The sizes after which an outcome changes for a collective on `nodes` nodes, as they come.
+    pub fn limits(&self, collective: Collective, nodes: u32) -> impl Iterator<Item = u64> {
+        let about = move |rule: &&SupportRule| {
+            rule.max_bytes < u64::MAX
+                && (rule.collectives.is_empty() || rule.collectives.contains(&collective))
+                && (rule.min_nodes..=rule.max_nodes).contains(&nodes)
+        };
+        self.rules.iter().filter(about).map(|rule| rule.max_bytes)
+    }
+}
+
+impl Default for Support {
+    fn default() -> Self {
+        Self::new(built_in(), &Sweep::default())
+    }
+}
+
+/// Which library's matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Library {
+    /// RCCL on MI300 and MI355.
+    #[default]
+    Rccl,
+    /// NCCL.
+    Nccl,
+}
+
+impl Library {
+    /// Its matrix.
+    #[must_use]
+    pub fn matrix(self) -> Vec<SupportRule> {
+        match self {
+            Self::Rccl => built_in(),
+            Self::Nccl => nccl(),
+        }
+    }
+}
+
+const FIVE: [Collective; 5] = [
+    Collective::AllReduce,
+    Collective::AllGather,
+    Collective::ReduceScatter,
+    Collective::Broadcast,
+    Collective::Reduce,
+];
+const ANY: (u32, u32) = (1, u32::MAX);
+
+fn line(
+    collectives: &[Collective],
+    algorithms: &[Algorithm],
+    protocols: &[Protocol],
+    (min_nodes, max_nodes): (u32, u32),
+    outcome: Outcome,
+    reason: &str,
+) -> SupportRule {
+    SupportRule {
+        collectives: collectives.to_vec(),
+        algorithms: algorithms.to_vec(),
+        protocols: protocols.to_vec(),
+        min_nodes,
+        max_nodes,
+        max_bytes: u64::MAX,
+        outcome,
+        reason: reason.to_owned(),
+    }
+}
+
+/// RCCL's matrix on MI300 and MI355.
 #[must_use]
 pub fn built_in() -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Direct, Nvls, NvlsTree, Pat, Ring, Tree};
+    use Outcome::{Becomes, RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
-    let five = [
-        Collective::AllReduce,
-        Collective::AllGather,
-        Collective::ReduceScatter,
-        Collective::Broadcast,
-        Collective::Reduce,
-    ];
-    let rule =
-        |collectives: &[Collective], algorithms: &[Algorithm], protocols: &[Protocol], nodes, runs, reason: &str| {
-            let (min_nodes, max_nodes) = nodes;
-            SupportRule {
-                collectives: collectives.to_vec(),
-                algorithms: algorithms.to_vec(),
-                protocols: protocols.to_vec(),
-                min_nodes,
-                max_nodes,
-                runs,
-                reason: reason.to_owned(),
-            }
-        };
-    let any = (1, u32::MAX);
+    use Substitute::{Another, Nothing};
+    let direct = |nodes, mib: u64, reason| SupportRule {
+        max_bytes: mib << 20,
+        ..line(&[Collective::AllGather], &[], &[], (nodes, nodes), Becomes(Direct, Simple), reason)
+    };
     vec![
-        rule(&[], &[Direct], &[], any, false, "Direct is the library's own choice and can't be asked for"),
-        rule(&[], &[Nvls, NvlsTree, Pat], &[], any, false, "RCCL substitutes NVLS and PAT"),
-        rule(&[], &[CollnetDirect, CollnetChain], &[], any, false, "COLLNET ends with an error"),
-        rule(&five, &[Ring], &[Ll128], (1, 1), false, "on one node SIMPLE runs instead of LL128"),
-        rule(&five, &[Ring], &[Simple, Ll, Ll128], any, true, ""),
-        rule(&[Collective::AllReduce], &[Tree], &[Ll], any, true, ""),
-        rule(
+        direct(1, 8, "on one node all_gather runs Direct/SIMPLE up to 8 MiB whatever is asked"),
+        direct(2, 4, "on two nodes all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked"),
+        line(&[], &[Direct], &[], ANY, RuledOut(Nothing), "Direct is the library's own choice and can't be asked for"),
+        line(&[], &[Nvls, NvlsTree, Pat], &[], ANY, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
+        line(&[], &[CollnetDirect, CollnetChain], &[], ANY, RuledOut(Nothing), "COLLNET ends with an error"),
+        line(&FIVE, &[Ring], &[Ll128], (1, 1), RuledOut(Another), "on one node SIMPLE runs instead of LL128"),
+        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
+        line(&[Collective::AllReduce], &[Tree], &[Ll], ANY, Runs, ""),
+        line(
             &[Collective::AllReduce],
             &[Tree],
             &[Simple, Ll128],
             (1, 1),
-            false,
+            RuledOut(Another),
             "on one node RING runs instead of TREE",
         ),
-        rule(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), true, ""),
-        rule(&[], &[Tree], &[], any, false, "TREE runs all_reduce only"),
-        rule(&[], &[], &[], any, false, "takes no algorithm and no protocol"),
+        line(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), Runs, ""),
+        line(&[], &[Tree], &[], ANY, RuledOut(Nothing), "TREE runs all_reduce only"),
+        line(&[], &[], &[], ANY, RuledOut(Nothing), "takes no algorithm and no protocol"),
+    ]
+}
+
+/// NCCL's matrix; whether NVLS and COLLNET are there depends on the machine.
+#[must_use]
+pub fn nccl() -> Vec<SupportRule> {
+    use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};
+    use Outcome::{RuledOut, Runs};
+    use Protocol::{Ll, Ll128, Simple};
+    let (all_reduce, gathers) = ([Collective::AllReduce], [Collective::AllGather, Collective::ReduceScatter]);
+    let nothing = RuledOut(Substitute::Nothing);
+    vec![
+        line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
+        line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY, Runs, ""),
+        line(&all_reduce, &[Nvls, NvlsTree, CollnetDirect, CollnetChain], &[Simple], ANY, Runs, ""),
+        line(&gathers, &[Pat, Nvls, CollnetDirect], &[Simple], ANY, Runs, ""),
+        line(&[], &[Tree], &[], ANY, nothing, "TREE runs all_reduce only"),
+        line(
+            &gathers,
+            &[],
+            &[],
+            ANY,
+            nothing,
+            "all_gather and reduce_scatter take RING, and with SIMPLE also PAT, NVLS and COLLNET_DIRECT",
+        ),
+        line(
+            &[Collective::Broadcast, Collective::Reduce],
+            &[],
+            &[],
+            ANY,
+            nothing,
+            "broadcast and reduce take RING only",
+        ),
+        line(&[], &[], &[], ANY, nothing, "not known to run"),
     ]
 }
 
@@ -110,5 +307,40 @@ mod tests {
         assert!(!runs(Collective::AllGather, Algorithm::Ring, Protocol::Ll128, 1));
         assert!(!runs(Collective::AllToAll, Algorithm::Ring, Protocol::Simple, 2));
         assert!(!runs(Collective::AllReduce, Algorithm::Nvls, Protocol::Simple, 4));
+    }
+
+    #[test]
+    fn what_a_sweep_saw_outweighs_the_matrix() {
+        use crate::{
+            collective::{Configuration, Scale},
+            tuning::aggregate::Point,
+        };
+        let workload = |nodes, size_bytes| Workload {
+            collective: Collective::AllGather,
+            scale: Scale { nodes, ranks: nodes * 8 },
+            size_bytes,
+        };
+        let point = |nodes, size_bytes, algorithm| {
+            let configuration = Configuration { algorithm, protocol: Protocol::Simple, channels: 4 };
+            Point::new(workload(nodes, size_bytes), configuration, 1.0)
+        };
+        let (direct, ring) = (Algorithm::Direct, Algorithm::Ring);
+        let points = vec![
+            point(1, 1 << 20, ring),
+            point(2, 1 << 22, direct),
+            point(2, 1 << 23, ring),
+            point(3, 1 << 20, direct),
+            point(3, 1 << 22, ring),
+        ];
+        let support = Support::new(built_in(), &Sweep { points, defaults: Vec::new() });
+        let outcome = |nodes, size_bytes| support.outcome(&workload(nodes, size_bytes), ring, Protocol::Simple);
+        let becomes = Outcome::Becomes(direct, Protocol::Simple);
+        // Measured to run, whatever the matrix says.
+        assert_eq!(outcome(1, 1 << 10), Outcome::Runs);
+        // The matrix knows where between the two measured sizes it ends.
+        assert_eq!((outcome(2, 4 << 20), outcome(2, (4 << 20) + 4)), (becomes, Outcome::Runs));
+        assert_eq!((outcome(3, (2 << 20) - 1), outcome(3, 2 << 20)), (becomes, Outcome::Runs));
+        assert_eq!((outcome(4, 1 << 10), outcome(5, 1 << 30)), (Outcome::Runs, Outcome::Runs));
+        assert_eq!(support.limits(Collective::AllGather, 3).collect::<Vec<_>>(), [(2 << 20) - 1]);
     }
 }

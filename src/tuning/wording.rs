@@ -102,6 +102,7 @@ pub const fn source(source: Source) -> &'static str {
         Source::LogLinearInterpolation => "log-linear interpolation",
         Source::NearestSize => "nearest size",
         Source::BestSingleConfiguration => "best single configuration",
+        Source::Default => "default",
     }
 }
 
@@ -114,6 +115,7 @@ pub const fn source_in_short(source: Source) -> &'static str {
         Source::LogLinearInterpolation => "interpolation",
         Source::NearestSize => "nearest size",
         Source::BestSingleConfiguration => "best single",
+        Source::Default => "default",
     }
 }
 

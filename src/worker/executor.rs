@@ -10,6 +10,7 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::{Point, Target, aggregate},
+        hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
@@ -78,6 +79,9 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Hotspots(question) => {
+                Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
+            }
         })
     }
 

@@ -17,6 +17,7 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
+        hotspots,
         parameters::{Parameters, SearchLimits},
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
@@ -122,6 +123,8 @@ pub enum Request {
     Importances,
     /// The model as a file. Answers [`Response::ModelFile`].
     SaveModel,
+    /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
+    Hotspots(hotspots::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -157,6 +160,8 @@ pub enum Response {
     Importances(Vec<Importance>),
     /// Of [`Request::SaveModel`]: the file's text.
     ModelFile(String),
+    /// Of [`Request::Hotspots`].
+    Hotspots(hotspots::Answer),
 }
 
 /// What was read.

@@ -1,0 +1,221 @@
+//! What is wrong with a tuner file, line by line, for one of its readers: what stands there against what would happen.
+
+mod fields;
+mod measured;
+mod ranges;
+mod rules;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    reader::Reader,
+    rule::{Content, Rule, content},
+    scan::{LONGEST_READ, Piece, fields as cut, pieces},
+};
+use crate::{
+    text::{Column, Entry, Listing},
+    tuning::{support::Support, sweep::Sweep, wording::count},
+};
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something else runs than what stands there.
+    Changes,
+    /// The line has no effect.
+    Dead,
+    /// To be known.
+    Note,
+}
+
+impl Severity {
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Changes => "changes",
+            Self::Dead => "dead",
+            Self::Note => "note",
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $item:ident = $name:literal,)+) => {
+        /// What kind of finding it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Code { $($(#[$doc])* $item,)+ }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$item),+];
+
+            /// Its name.
+            #[must_use]
+            pub const fn name(self) -> &'static str { match self { $(Self::$item => $name),+ } }
+        }
+    };
+}
+
+codes! {
+    /// One of algorithm and protocol is −1.
+    HalfWildcard = "half-wildcard",
+    /// No reader knows the collective.
+    UnknownCollective = "unknown-collective",
+    /// The reader does not know the algorithm.
+    UnknownAlgorithm = "unknown-algorithm",
+    /// The reader does not know the protocol.
+    UnknownProtocol = "unknown-protocol",
+    /// A word that is known in lower case only.
+    UpperCase = "upper-case",
+    /// An earlier rule wins.
+    Overlap = "overlap",
+    /// Sizes that no rule matches.
+    Gap = "gap",
+    /// A rule that nothing matches.
+    EmptyRange = "empty-range",
+    /// A combination that can't run.
+    Unsupported = "unsupported",
+    /// A combination instead of which something else runs.
+    Substituted = "substituted",
+    /// A line that is read in pieces.
+    LongLine = "long-line",
+    /// The header is taken for a rule.
+    HeaderAsRule = "header-as-rule",
+    /// A number of channels that is out of bounds, or not what it seems.
+    Channels = "channels",
+    /// A rule for what was not measured.
+    OutsideSweep = "outside-sweep",
+    /// A line with fewer than eight fields.
+    TooFewFields = "too-few-fields",
+    /// A field in which nothing stands.
+    EmptyField = "empty-field",
+    /// A number that is none, or too large, or negative.
+    BadNumber = "bad-number",
+    /// Text after a number, or after the last field.
+    TrailingText = "trailing-text",
+    /// A comment with blanks before it.
+    CommentNotFirst = "comment-not-first",
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// What kind.
+    pub code: Code,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What would happen.
+    pub message: String,
+    /// To which reader.
+    pub reader: Reader,
+}
+
+/// Collects the findings of one reader.
+struct Findings {
+    reader: Reader,
+    found: Vec<Finding>,
+}
+
+impl Findings {
+    fn push(&mut self, line: u32, code: Code, severity: Severity, message: impl Into<String>) {
+        self.found.push(Finding { line, code, severity, message: message.into(), reader: self.reader });
+    }
+}
+
+/// What a reader would make of a tuner file otherwise than it says; ascending by line. `support` says what can run;
+/// with a `sweep`, rules are held against what was measured.
+#[must_use]
+pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Sweep>) -> Vec<Finding> {
+    let mut findings = Findings { reader, found: Vec::new() };
+    let mut kept: Vec<Rule> = Vec::new();
+    let mut all = pieces(bytes).peekable();
+    let mut of_line: Vec<(Piece<'_>, Content)> = Vec::new();
+    while let Some(piece) = all.next() {
+        of_line.push((piece, content(&piece, reader)));
+        if all.peek().is_some_and(|next| next.line == piece.line) {
+            continue;
+        }
+        line(&of_line, &mut findings);
+        for (_, content) in of_line.drain(..) {
+            if let Content::Rule(rule) = content {
+                rules::rule(&rule, support, &mut findings);
+                kept.push(rule);
+            }
+        }
+    }
+    ranges::ranges(&kept, support, sweep, &mut findings);
+    if let Some(sweep) = sweep {
+        measured::measured(&kept, sweep, &mut findings);
+    }
+    let mut found = findings.found;
+    found.sort_by_key(|finding| (finding.line, finding.code));
+    found
+}
+
+/// The findings of one line, read in one or more pieces.
+fn line(of_line: &[(Piece<'_>, Content)], findings: &mut Findings) {
+    let [(first, read), tails @ ..] = of_line else { return };
+    fields::fields(first, *read, findings);
+    if tails.is_empty() || tails.iter().all(|(tail, _)| tail.text.is_empty()) {
+        return;
+    }
+    let length: usize = of_line.iter().map(|(piece, _)| piece.text.len()).sum();
+    let new_rules = tails.iter().filter(|(_, content)| matches!(content, Content::Rule(_))).count();
+    let whole: Vec<u8> = of_line.iter().flat_map(|(piece, _)| piece.text).copied().collect();
+    let is_cut_in_a_field = matches!(read, Content::Rule(_) | Content::Dropped(_)) && cut(&whole) != cut(first.text);
+    let (severity, what) = match (new_rules, is_cut_in_a_field) {
+        (0, false) => (Severity::Note, "which has no effect"),
+        (0, true) => (Severity::Changes, "and a field is cut in two"),
+        _ => (Severity::Changes, "and becomes a rule"),
+    };
+    findings.push(
+        first.line,
+        Code::LongLine,
+        severity,
+        format!(
+            "the line is {length} bytes long and the buffer holds {LONGEST_READ}: the rest is read as a line of its own, \
+             {what}"
+        ),
+    );
+    for (tail, content) in tails {
+        if matches!(content, Content::Rule(_)) {
+            fields::fields(tail, *content, findings);
+        }
+    }
+}
+
+/// Findings as a table.
+#[must_use]
+pub fn listing(findings: &[Finding]) -> Listing {
+    let columns = vec![
+        Column::numbers("Line", "line in the file"),
+        Column::words("Severity", "changes: something else runs; dead: the line has no effect; note: to be known"),
+        Column::words("Code", "what kind of finding"),
+        Column::words("Reader", "the program that reads the file"),
+        Column::words("What happens", "what the reader makes of it"),
+    ];
+    let row = |finding: &Finding| {
+        vec![
+            Entry::number(Some(f64::from(finding.line)), |line| format!("{line:.0}")),
+            Entry { text: finding.severity.name().to_owned(), number: Some(f64::from(finding.severity as u8)) },
+            Entry::text(finding.code.name()),
+            Entry::text(finding.reader.name()),
+            Entry::text(finding.message.clone()),
+        ]
+    };
+    Listing { columns, rows: findings.iter().map(row).collect() }
+}
+
+/// How many there are of each severity: `8 change what runs, 2 dead, 40 notes`.
+#[must_use]
+pub fn summary(findings: &[Finding]) -> String {
+    let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
+    let changes = of(Severity::Changes);
+    let verb = if changes == 1 { "changes" } else { "change" };
+    format!("{changes} {verb} what runs, {} dead, {}", of(Severity::Dead), count(of(Severity::Note), "note"))
+}

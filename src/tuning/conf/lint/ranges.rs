@@ -1,0 +1,304 @@
+//! What is wrong between rules: sizes that two of them match, and sizes that none does.
+
+use std::collections::BTreeMap;
+
+use super::{Code, Findings, Severity, rules::is_ruled_out};
+use crate::{
+    collective::{Collective, Scale},
+    tuning::{
+        conf::{
+            choose::{Effect, Entry},
+            reader::{Channels, Reader},
+            rule::{PIPE_OPS, REG_BUFF, Rule},
+            words::COLLECTIVES,
+        },
+        support::Support,
+        sweep::Sweep,
+        wording::count,
+    },
+    units::Size,
+};
+
+/// So many steps are taken at most, so that no file holds up anybody: a thousand times what a large conf needs.
+const MOST_STEPS: u64 = 20_000_000;
+
+/// Looks for overlaps and gaps.
+pub(super) fn ranges(rules: &[Rule], support: &Support, sweep: Option<&Sweep>, findings: &mut Findings) {
+    let mut steps = 0;
+    let matching: Vec<&Rule> =
+        rules.iter().filter(|rule| rule.min_bytes <= rule.max_bytes && !is_ruled_out(rule, support)).collect();
+    let finished = overlaps(&matching, findings, &mut steps) && gaps(&matching, sweep, findings, &mut steps);
+    if let (false, Some(last)) = (finished, rules.last()) {
+        let message = "there are too many rules to look for all overlaps and gaps: some were not looked for";
+        findings.push(last.line, Code::Overlap, Severity::Note, message);
+    }
+}
+
+/// Nodes, ranks, numPipeOps and regBuff that a rule is about.
+type Key = [i32; 4];
+
+fn key(rule: &Rule) -> Key {
+    [rule.nodes, rule.ranks, rule.pipe_ops, rule.reg_buff]
+}
+
+fn meets(a: Key, b: Key) -> bool {
+    a.iter().zip(b).all(|(a, b)| *a == -1 || b == -1 || *a == b)
+}
+
+fn holds(outer: Key, inner: Key) -> bool {
+    outer.iter().zip(inner).all(|(outer, inner)| *outer == -1 || *outer == inner)
+}
+
+/// Ranges of sizes that do not overlap, each with the rule that matches first.
+#[derive(Default)]
+struct Ranges(BTreeMap<u64, (u64, usize)>);
+
+impl Ranges {
+    /// The parts of min..=max that are taken, ascending.
+    fn taken(&self, min: u64, max: u64) -> impl Iterator<Item = (u64, u64, usize)> {
+        let before = self.0.range(..min).next_back();
+        let touching = before.into_iter().chain(self.0.range(min..=max));
+        touching
+            .filter(move |(_, (end, _))| *end >= min)
+            .map(move |(start, (end, owner))| ((*start).max(min), (*end).min(max), *owner))
+    }
+
+    /// Takes what is free of min..=max.
+    fn take(&mut self, min: u64, max: u64, owner: usize) {
+        let mut free = Some(min);
+        let mut parts = Vec::new();
+        for (start, end, _) in self.taken(min, max) {
+            if let Some(from) = free.filter(|from| *from < start) {
+                parts.push((from, start - 1));
+            }
+            free = end.checked_add(1);
+        }
+        parts.extend(free.filter(|from| *from <= max).map(|from| (from, max)));
+        self.0.extend(parts.into_iter().map(|(start, end)| (start, (end, owner))));
+    }
+}
+
+fn effect(rule: &Rule, reader: Reader) -> Effect {
+    let entry = match (rule.algorithm, rule.protocol) {
+        (Some(algorithm), Some(protocol)) => Entry::Forced(algorithm, protocol),
+        (None, None) => Entry::Library,
+        _ => Entry::OutsideTable,
+    };
+    Effect { entry, channels: rule.told_channels(reader) }
+}
+
+/// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
+fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
+    let reader = findings.reader;
+    let mut earlier: BTreeMap<(Collective, Key), Ranges> = BTreeMap::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let own = key(rule);
+        let (min, max) = (rule.min_bytes, rule.max_bytes);
+        let of_collective = (rule.collective, [i32::MIN; 4])..=(rule.collective, [i32::MAX; 4]);
+        let mut taken: Vec<(u64, u64, usize)> = Vec::new();
+        let mut held: Vec<(u64, u64)> = Vec::new();
+        for ((_, other), ranges) in earlier.range(of_collective) {
+            *steps += 1;
+            if meets(*other, own) {
+                let before = taken.len();
+                taken.extend(ranges.taken(min, max));
+                *steps += (taken.len() - before) as u64;
+                if holds(*other, own) {
+                    held.extend(taken[before..].iter().map(|(start, end, _)| (*start, *end)));
+                }
+            }
+            if *steps > MOST_STEPS {
+                return false;
+            }
+        }
+        earlier.entry((rule.collective, own)).or_default().take(min, max, index);
+        let Some((start, end, first)) = taken.iter().copied().min_by_key(|(start, _, owner)| (*owner, *start)) else {
+            continue;
+        };
+        let mut owners: Vec<usize> = taken.iter().map(|(_, _, owner)| *owner).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        let others = match owners.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {}", count(more as u64, "more rule")),
+        };
+        let winner = rules[first].line;
+        let same = owners.iter().all(|owner| effect(rules[*owner], reader) == effect(rule, reader));
+        if is_full(held, min, max) {
+            let message = format!("line {winner}{others} matches first wherever this rule does: it never applies");
+            findings.push(rule.line, Code::Overlap, Severity::Dead, message);
+        } else {
+            let place = format!("{} to {}", Size(start), Size(end));
+            let (severity, what) = if same {
+                (Severity::Note, "with the same effect".to_owned())
+            } else {
+                let (instead, own) = (effect(rules[first], reader), effect(rule, reader));
+                (Severity::Changes, format!("so {instead} runs there, not {own}"))
+            };
+            let message = format!("line {winner}{others} matches first for {place}, {what}");
+            findings.push(rule.line, Code::Overlap, severity, message);
+        }
+    }
+    true
+}
+
+/// Whether parts cover min..=max.
+fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
+    parts.sort_unstable();
+    let mut next = min;
+    for (start, end) in parts {
+        if start > next {
+            return false;
+        }
+        if end >= max {
+            return true;
+        }
+        next = next.max(end + 1);
+    }
+    false
+}
+
+/// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
+/// too many rules.
+fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: &mut u64) -> bool {
+    let covers_all = !findings.reader.habits().keeps_default;
+    let is_usual = |rule: &Rule| {
+        [(rule.pipe_ops, PIPE_OPS), (rule.reg_buff, REG_BUFF)]
+            .iter()
+            .all(|(is, usual)| *is == -1 || *is == *usual as i32)
+    };
+    let mut by_scale: BTreeMap<(Collective, i32, i32), Vec<&Rule>> = BTreeMap::new();
+    for rule in rules.iter().filter(|rule| is_usual(rule)) {
+        by_scale.entry((rule.collective, rule.nodes, rule.ranks)).or_default().push(rule);
+    }
+    for (collective, nodes, ranks) in by_scale.keys().copied() {
+        let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
+        keys.sort_unstable();
+        keys.dedup();
+        let of_scale = keys.iter().filter_map(|(n, r)| by_scale.get(&(collective, *n, *r))).flatten();
+        let mut parts: Vec<(u64, u64, u32)> =
+            of_scale.map(|rule| (rule.min_bytes, rule.max_bytes, rule.line)).collect();
+        *steps += parts.len() as u64;
+        if *steps > MOST_STEPS {
+            return false;
+        }
+        parts.sort_unstable();
+        let free = free(&parts, covers_all);
+        let Some((start, end, line)) = free.first().copied() else { continue };
+        let place = format!("{collective} on {}", scale_name(nodes, ranks));
+        let which = match free.len() {
+            1 => format!("no rule matches {} to {}", Size(start), Size(end)),
+            many => format!("no rule matches {many} ranges of sizes, the first {} to {}", Size(start), Size(end)),
+        };
+        let measured = sweep.map_or(String::new(), |sweep| measured(sweep, collective, (nodes, ranks), &free));
+        let (severity, what) = consequence(findings.reader);
+        findings.push(line, Code::Gap, severity, format!("{place}: {which}: {what}{measured}"));
+    }
+    if let (true, Some(last)) = (covers_all, rules.iter().map(|rule| rule.line).max()) {
+        elsewhere(&by_scale, last, findings);
+    }
+    true
+}
+
+/// What happens in a gap.
+fn consequence(reader: Reader) -> (Severity, &'static str) {
+    match reader.habits().preset {
+        Channels::Library => (Severity::Note, "the library chooses"),
+        _ => (Severity::Changes, "these sizes run on one channel, not as the library's default"),
+    }
+}
+
+/// What a reader that can't keep the default makes of what the file does not mention at all.
+fn elsewhere(by_scale: &BTreeMap<(Collective, i32, i32), Vec<&Rule>>, line: u32, findings: &mut Findings) {
+    let without: Vec<&str> = COLLECTIVES
+        .iter()
+        .filter(|(_, collective)| by_scale.keys().all(|(known, ..)| known != collective))
+        .map(|(name, _)| *name)
+        .collect();
+    if !without.is_empty() {
+        let message = format!("no rule is about {}: all their sizes run on one channel", without.join(", "));
+        findings.push(line, Code::Gap, Severity::Changes, message);
+    }
+    if by_scale.keys().all(|(_, nodes, ranks)| (*nodes, *ranks) != (-1, -1)) {
+        let message = "communicators of any other scale match no rule: their collectives run on one channel";
+        findings.push(line, Code::Gap, Severity::Note, message);
+    }
+}
+
+/// The ranges between parts that are ordered by their begin, each with the line of a rule beside it; with those before
+/// the first and after the last, if asked for.
+fn free(parts: &[(u64, u64, u32)], with_ends: bool) -> Vec<(u64, u64, u32)> {
+    let mut free = Vec::new();
+    // The first size that is still free, and the line of the rule below it; none after the largest size.
+    let mut next: Option<(u64, u32)> =
+        parts.first().map(|(start, _, line)| (if with_ends { 0 } else { *start }, *line));
+    for (start, end, line) in parts {
+        let Some((from, below)) = next else { return free };
+        if *start > from {
+            free.push((from, start - 1, below));
+        }
+        if *end >= from {
+            next = end.checked_add(1).map(|after| (after, *line));
+        }
+    }
+    if let (true, Some((from, below))) = (with_ends, next) {
+        free.push((from, u64::MAX, below));
+    }
+    free
+}
+
+fn scale_name(nodes: i32, ranks: i32) -> String {
+    match (u32::try_from(nodes), u32::try_from(ranks)) {
+        (Ok(nodes), Ok(ranks)) => Scale { nodes, ranks }.to_string(),
+        (Ok(nodes), _) => format!("{}, any ranks", count(nodes.into(), "node")),
+        (_, Ok(ranks)) => format!("any nodes, {}", count(ranks.into(), "rank")),
+        _ => "any scale".to_owned(),
+    }
+}
+
+/// The measured sizes that lie in gaps.
+fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), free: &[(u64, u64, u32)]) -> String {
+    const TOLD: usize = 4;
+    let (Ok(nodes), Ok(ranks)) = (u32::try_from(nodes), u32::try_from(ranks)) else { return String::new() };
+    let scale = Scale { nodes, ranks };
+    let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
+    let mut sizes: Vec<u64> = points.map(|point| point.workload.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let is_free = |size: &u64| {
+        let after = free.partition_point(|(start, ..)| start <= size);
+        after > 0 && free[after - 1].1 >= *size
+    };
+    let inside: Vec<String> = sizes.into_iter().filter(is_free).map(|size| Size(size).to_string()).collect();
+    match inside.len() {
+        0 => String::new(),
+        many if many > TOLD => format!("; {many} measured sizes lie in them, {} and more", inside[..TOLD].join(", ")),
+        _ => format!("; measured among them: {}", inside.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_keep_their_first_owner() {
+        let mut ranges = Ranges::default();
+        ranges.take(10, 19, 0);
+        ranges.take(30, 39, 1);
+        ranges.take(0, u64::MAX, 2);
+        let all: Vec<_> = ranges.taken(0, u64::MAX).collect();
+        assert_eq!(all, [(0, 9, 2), (10, 19, 0), (20, 29, 2), (30, 39, 1), (40, u64::MAX, 2)]);
+        assert_eq!(ranges.taken(15, 31).collect::<Vec<_>>(), [(15, 19, 0), (20, 29, 2), (30, 31, 1)]);
+    }
+
+    #[test]
+    fn what_is_free() {
+        let parts = [(4, 7, 1), (4, 11, 2), (16, 19, 3)];
+        assert_eq!(free(&parts, false), [(12, 15, 2)]);
+        assert_eq!(free(&parts, true), [(0, 3, 1), (12, 15, 2), (20, u64::MAX, 3)]);
+        assert_eq!(free(&[(0, u64::MAX, 1)], true), []);
+        assert!(is_full(vec![(5, 9), (0, 4)], 2, 9) && !is_full(vec![(0, 4), (6, 9)], 2, 9));
+        assert!(is_full(vec![(0, u64::MAX)], 0, u64::MAX));
+    }
+}

@@ -1,0 +1,121 @@
+//! What is wrong with one rule by itself.
+
+use super::{Code, Findings, Severity};
+use crate::{
+    collective::{Scale, Workload},
+    tuning::{
+        conf::{reader::Channels, rule::Rule},
+        support::{Outcome, Substitute, Support},
+    },
+    units::Size,
+};
+
+/// Channels pass through a field of eight bits in RCCL.
+const MOST_CHANNELS: i32 = 255;
+
+/// Node counts that stand for any: one, two, and many.
+const ANY_NODES: [u32; 3] = [1, 2, 1000];
+
+/// Looks at one rule.
+pub(super) fn rule(rule: &Rule, support: &Support, findings: &mut Findings) {
+    if rule.min_bytes > rule.max_bytes {
+        let message =
+            format!("minbytes {} is above maxbytes {}: the rule never matches", rule.min_bytes, rule.max_bytes);
+        findings.push(rule.line, Code::EmptyRange, Severity::Dead, message);
+    } else if let Some((name, number)) = nobody(rule) {
+        let message = format!("no communicator has {number} {name}: the rule never matches");
+        findings.push(rule.line, Code::EmptyRange, Severity::Dead, message);
+    }
+    channels(rule, findings);
+    can_run(rule, support, findings);
+}
+
+/// A number of nodes or ranks that no communicator has.
+fn nobody(rule: &Rule) -> Option<(&'static str, i32)> {
+    let numbers = [("nodes", rule.nodes), ("ranks", rule.ranks)];
+    numbers.into_iter().find(|(_, number)| *number < 1 && *number != -1)
+}
+
+fn channels(rule: &Rule, findings: &mut Findings) {
+    let reader = findings.reader;
+    let number = rule.channels;
+    let (severity, what) = match (number, rule.told_channels(reader)) {
+        (-1, Channels::Count(preset)) => {
+            (Severity::Changes, format!("-1 leaves {preset} channel, which is set before a rule is looked for"))
+        }
+        (-1, _) => return,
+        (0, _) => (Severity::Note, "0 leaves the number to the library".to_owned()),
+        (_, Channels::Library) => {
+            (Severity::Note, format!("{number} is ignored with a warning; the library chooses the number"))
+        }
+        (_, Channels::Negative(_)) => {
+            (Severity::Changes, format!("{number} is handed to the library as a maximum: undefined"))
+        }
+        (MOST_CHANNELS.., _) if number > MOST_CHANNELS => (
+            Severity::Changes,
+            format!("{number} passes through a field of eight bits in RCCL, where 256 crashes and 280 acts as 24"),
+        ),
+        _ => return,
+    };
+    findings.push(rule.line, Code::Channels, severity, what);
+}
+
+/// The node counts that stand for a rule's.
+pub(super) fn nodes(rule: &Rule) -> Vec<u32> {
+    match u32::try_from(rule.nodes) {
+        Ok(nodes) => vec![nodes],
+        Err(_) => ANY_NODES.to_vec(),
+    }
+}
+
+/// Whether a rule is passed over at all node counts that it is about.
+pub(super) fn is_ruled_out(rule: &Rule, support: &Support) -> bool {
+    outcomes(rule, support, rule.max_bytes).is_some_and(|mut all| all.all(|(_, o)| matches!(o, Outcome::RuledOut(_))))
+}
+
+/// What becomes of a rule's combination at a size, for each node count that it is about; `None` for a rule without one.
+fn outcomes(rule: &Rule, support: &Support, size_bytes: u64) -> Option<impl Iterator<Item = (Workload, Outcome)>> {
+    let (algorithm, protocol) = (rule.algorithm?, rule.protocol?);
+    let collective = rule.collective;
+    Some(nodes(rule).into_iter().map(move |nodes| {
+        let workload = Workload { collective, scale: Scale { nodes, ranks: nodes }, size_bytes };
+        (workload, support.outcome(&workload, algorithm, protocol))
+    }))
+}
+
+fn can_run(rule: &Rule, support: &Support, findings: &mut Findings) {
+    let (Some(algorithm), Some(protocol)) = (rule.algorithm, rule.protocol) else { return };
+    let reason = |workload: &Workload| support.reason(workload, algorithm, protocol);
+    let asked = format!("{algorithm}/{protocol} for {}", rule.collective);
+    let Some(at_most) = outcomes(rule, support, rule.max_bytes) else { return };
+    let at_most: Vec<(Workload, Outcome)> = at_most.collect();
+    let ruled_out = |(workload, outcome): &(Workload, Outcome)| match outcome {
+        Outcome::RuledOut(substitute) => Some((*workload, *substitute)),
+        _ => None,
+    };
+    let out: Vec<(Workload, Substitute)> = at_most.iter().filter_map(ruled_out).collect();
+    if let Some((workload, substitute)) = out.first() {
+        let (code, of_all) = match substitute {
+            Substitute::Another => (Code::Substituted, Severity::Changes),
+            Substitute::Nothing => (Code::Unsupported, Severity::Dead),
+        };
+        let everywhere = out.len() == at_most.len();
+        let message = format!(
+            "{asked}: {}; the rule is passed over{} and the search goes on",
+            reason(workload),
+            if everywhere { "" } else { " there" }
+        );
+        return findings.push(rule.line, code, if everywhere { of_all } else { Severity::Note }, message);
+    }
+    let Some(mut at_least) = outcomes(rule, support, rule.min_bytes) else { return };
+    let becomes = at_least.find_map(|(workload, outcome)| match outcome {
+        Outcome::Becomes(algorithm, protocol) => Some((workload, algorithm, protocol)),
+        _ => None,
+    });
+    if let Some((workload, instead, with)) = becomes {
+        let end = support.limits(rule.collective, workload.scale.nodes).filter(|end| *end >= rule.min_bytes).min();
+        let end = end.map_or(String::new(), |end| format!(" up to {}", Size(end.min(rule.max_bytes))));
+        let message = format!("{asked}: {instead}/{with} runs{end} whatever is asked, with the rule's channels");
+        findings.push(rule.line, Code::Substituted, Severity::Note, message);
+    }
+}

@@ -1,0 +1,158 @@
+//! Everybody's predictions and choices for what was held out in one scheme, and their scores.
+
+use std::collections::BTreeMap;
+
+use super::folds::{FoldPredictions, Scheme, assign};
+use crate::{
+    collective::{Configuration, Workload},
+    learn::{folds, metrics},
+    tuning::{
+        aggregate::Point,
+        baselines::{Measurements, winner},
+        result::{Baselines, Score, Source},
+    },
+};
+
+/// What one predictor says of held-out points and chooses at held-out workloads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contestant {
+    /// busbw of each point; `None` where it can't say.
+    pub(super) predicted: Vec<Option<f64>>,
+    /// The choice at each workload, with the busbw that is expected of it, where it can say.
+    pub(super) choices: BTreeMap<Workload, (Configuration, Option<f64>)>,
+}
+
+/// One scheme's folds, and who says what about them.
+pub(super) struct Contest<'a> {
+    points: &'a [Point],
+    /// The fold of each point.
+    pub(super) folds: Vec<usize>,
+    /// The measured configurations of each workload that was held out.
+    pub(super) workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>>,
+    /// By source.
+    pub(super) contestants: BTreeMap<Source, Contestant>,
+}
+
+impl<'a> Contest<'a> {
+    /// Takes the model's predictions and makes the baselines'. Folds that are missing leave their points unscored.
+    pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: Scheme) -> Self {
+        let folds = assign(points, scheme);
+        let mut workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>> = BTreeMap::new();
+        for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
+            workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
+        }
+        let mut contest = Self { points, folds, workloads, contestants: BTreeMap::new() };
+        let mut model = contest.contestant();
+        for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
+            let (_, held_out) = folds::split(&contest.folds, fold.fold);
+            for (index, predicted) in held_out.into_iter().zip(&fold.predicted) {
+                model.predicted[index] = *predicted;
+            }
+        }
+        model.choices = contest.highest(&model.predicted);
+        contest.contestants.insert(Source::Model, model);
+        contest.add_baselines(scheme);
+        contest
+    }
+
+    fn contestant(&self) -> Contestant {
+        Contestant { predicted: vec![None; self.points.len()], choices: BTreeMap::new() }
+    }
+
+    /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
+    /// channels, for an unseen scale interpolation over size and ranks and the winners of the nearest scale.
+    fn add_baselines(&mut self, scheme: Scheme) {
+        let mut interpolation = self.contestant();
+        let (mut nearest, mut single) = (self.contestant(), self.contestant());
+        for fold in 0..scheme.folds() {
+            let (kept, held_out) = folds::split(&self.folds, fold);
+            let known = Measurements::new(kept.into_iter().map(|i| &self.points[i]));
+            for index in held_out {
+                let Point { workload, configuration, .. } = self.points[index];
+                let expect = |configuration| match scheme {
+                    Scheme::Size => known.interpolate(&(workload, configuration)),
+                    Scheme::Configuration => known.interpolate_channels(&(workload, configuration)),
+                    Scheme::Scale => known.interpolate_scale(&(workload, configuration)),
+                };
+                interpolation.predicted[index] = expect(configuration);
+                let there = match scheme {
+                    Scheme::Size => Some(workload),
+                    Scheme::Configuration => None,
+                    Scheme::Scale => known
+                        .nearest_scale(workload.collective, workload.scale)
+                        .map(|scale| Workload { scale, ..workload }),
+                };
+                let Some(there) = there.filter(|_| !nearest.choices.contains_key(&workload)) else { continue };
+                if let Some((choice, _)) = known.nearest_size_winner(&there) {
+                    nearest.choices.insert(workload, (choice, expect(choice)));
+                }
+                if let Some(choice) = known.best_single(there.collective, there.scale) {
+                    single.choices.insert(workload, (choice, expect(choice)));
+                }
+            }
+        }
+        interpolation.choices = self.highest(&interpolation.predicted);
+        self.contestants.insert(Source::LogLinearInterpolation, interpolation);
+        self.contestants.insert(Source::NearestSize, nearest);
+        self.contestants.insert(Source::BestSingleConfiguration, single);
+    }
+
+    /// The configuration with the highest prediction at each workload; equal: the lowest in order.
+    fn highest(&self, predicted: &[Option<f64>]) -> BTreeMap<Workload, (Configuration, Option<f64>)> {
+        let mut best: BTreeMap<Workload, (Configuration, f64)> = BTreeMap::new();
+        for (point, predicted) in self.points.iter().zip(predicted) {
+            let Some(predicted) = *predicted else { continue };
+            let next = (point.configuration, predicted);
+            best.entry(point.workload)
+                .and_modify(|held| {
+                    if next.1 > held.1 || next.1.total_cmp(&held.1).is_eq() && next.0 < held.0 {
+                        *held = next;
+                    }
+                })
+                .or_insert(next);
+        }
+        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).collect()
+    }
+
+    /// A source's score.
+    pub(super) fn score(&self, source: Source) -> Score {
+        let Some(contestant) = self.contestants.get(&source) else { return Score::default() };
+        let pairs: Vec<(f64, f64)> = self
+            .points
+            .iter()
+            .zip(&contestant.predicted)
+            .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
+            .collect();
+        let (mut lost, mut agreed) = (Vec::new(), 0);
+        for (workload, configurations) in &self.workloads {
+            let Some((choice, _)) = contestant.choices.get(workload) else { continue };
+            let best = winner(configurations.iter().map(|(c, b)| (*c, *b)));
+            let Some((_, best)) = best.filter(|(_, best)| *best > 0.0) else { continue };
+            let got = configurations.get(choice).copied().unwrap_or(0.0);
+            lost.push((1.0 - got / best) * 100.0);
+            agreed += usize::from(got >= best);
+        }
+        Score {
+            r2: metrics::r2(&pairs),
+            mae_gbps: metrics::mean_absolute_error(&pairs),
+            mape_pct: metrics::mean_absolute_percentage_error(&pairs),
+            regret_mean_pct: metrics::mean(&lost),
+            top1_pct: (!lost.is_empty()).then(|| agreed as f64 / lost.len() as f64 * 100.0),
+            regret_max_pct: lost.into_iter().reduce(f64::max),
+        }
+    }
+
+    /// The scores of all baselines.
+    pub(super) fn baselines(&self) -> Baselines {
+        Baselines {
+            log_linear_interpolation: self.score(Source::LogLinearInterpolation),
+            nearest_size: self.score(Source::NearestSize),
+            best_single_configuration: self.score(Source::BestSingleConfiguration),
+        }
+    }
+
+    /// What a source predicts of each point.
+    pub(super) fn predicted(&self, source: Source) -> &[Option<f64>] {
+        self.contestants.get(&source).map_or(&[], |contestant| &contestant.predicted)
+    }
+}

@@ -1,0 +1,139 @@
+//! What would have been deployed at held-out sizes, and what that would have lost.
+
+use std::collections::BTreeMap;
+
+use super::{contest::Contest, folds::Scheme};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    learn::metrics,
+    tuning::{baselines::Curve, result::Source, sweep::Sweep},
+};
+
+/// The model answers unless a baseline lost less by more than this, in points of mean regret: a smaller difference says
+/// nothing about the next size.
+pub const SLACK_POINTS: f64 = 0.2;
+
+/// Mean regret of what each source would have had deployed, in per cent.
+pub type Regret = BTreeMap<Source, f64>;
+
+/// What was deployed at one held-out size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deployed {
+    /// For what.
+    pub workload: Workload,
+    /// Who chose; [`Source::Default`] where nothing promised more than the default.
+    pub source: Source,
+    /// The choice; `None` where the default stays.
+    pub configuration: Option<Configuration>,
+    /// The share of the best measured busbw, the default's included, that the choice lost, in per cent.
+    pub regret_pct: f64,
+}
+
+/// By source: the fold of each held-out workload and what was deployed there.
+type BySource = BTreeMap<Source, Vec<(usize, Deployed)>>;
+
+/// What all sources would have had deployed, for each (collective, scale).
+#[derive(Debug, Default)]
+pub(super) struct Deployments {
+    all: BTreeMap<(Collective, Scale), BySource>,
+}
+
+impl Deployments {
+    pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
+        let folds: BTreeMap<Workload, usize> =
+            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).collect();
+        let mut all: BTreeMap<_, BySource> = BTreeMap::new();
+        for (workload, configurations) in &contest.workloads {
+            let group = (workload.collective, workload.scale);
+            let fold = folds[workload];
+            // A held-out size is held out with its default.
+            let kept = sweep.defaults_of(group.0, group.1).iter().filter(|p| folds.get(&p.workload) != Some(&fold));
+            let own = sweep.default_at(workload).map(|default| default.busbw_gbps);
+            let default = Curve::new(kept).at(workload.size_bytes as f64).zip(own);
+            let best = configurations.values().copied().chain(own).fold(0.0, f64::max);
+            if best <= 0.0 {
+                continue;
+            }
+            for (source, contestant) in &contest.contestants {
+                let Some((choice, expected)) = contestant.choices.get(workload).copied() else { continue };
+                let kept = default.filter(|(default, _)| expected.is_some_and(|expected| expected <= *default));
+                let (source_of, configuration, got) = match kept {
+                    Some((_, own)) => (Source::Default, None, own),
+                    None => (*source, Some(choice), configurations.get(&choice).copied().unwrap_or(0.0)),
+                };
+                let regret_pct = (1.0 - got / best) * 100.0;
+                let deployed = Deployed { workload: *workload, source: source_of, configuration, regret_pct };
+                all.entry(group).or_default().entry(*source).or_default().push((fold, deployed));
+            }
+        }
+        Self { all }
+    }
+
+    /// Each group's mean regret by source, over the folds that `counts` names.
+    pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> BTreeMap<(Collective, Scale), Regret> {
+        let mean = |deployed: &Vec<(usize, Deployed)>| {
+            let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
+            metrics::mean(&lost)
+        };
+        let of = |sources: &BySource| {
+            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).collect()
+        };
+        self.all.iter().map(|(group, sources)| (*group, of(sources))).collect()
+    }
+
+    /// What the source that lost least, over all folds, would have had deployed.
+    pub(super) fn chosen(&self) -> Vec<Deployed> {
+        let regret = self.regret(|_| true);
+        self.pick(|group, _| least_regret(&regret[group]))
+    }
+
+    /// The same where each fold's source is chosen by the other folds alone.
+    pub(super) fn nested(&self) -> Vec<Deployed> {
+        let others: Vec<_> = (0..Scheme::Size.folds()).map(|fold| self.regret(|other| other != fold)).collect();
+        self.pick(|group, fold| others.get(fold).and_then(|o| o.get(group)).map_or(Source::Model, least_regret))
+    }
+
+    fn pick(&self, source: impl Fn(&(Collective, Scale), usize) -> Source) -> Vec<Deployed> {
+        let of_group = |(group, sources): (&(Collective, Scale), &BySource)| {
+            let of_source = |(name, deployed): (&Source, &Vec<(usize, Deployed)>)| {
+                deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
+            };
+            let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
+            picked.sort_by_key(|deployed| deployed.workload);
+            picked
+        };
+        self.all.iter().flat_map(of_group).collect()
+    }
+}
+
+/// The mean of what was lost.
+pub(super) fn mean_regret(deployed: &[Deployed]) -> Option<f64> {
+    metrics::mean(&deployed.iter().map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())
+}
+
+/// The source that answers: the model, unless a baseline lost less on held-out sizes by more than [`SLACK_POINTS`].
+#[must_use]
+pub fn least_regret(regret: &Regret) -> Source {
+    let model = regret.get(&Source::Model).copied().unwrap_or(f64::INFINITY);
+    regret
+        .iter()
+        .filter(|(_, lost)| **lost + SLACK_POINTS < model)
+        .min_by(|a, b| a.1.total_cmp(b.1))
+        .map_or(Source::Model, |(source, _)| *source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baseline_answers_only_where_it_loses_clearly_less() {
+        let regret = |model, interpolation| {
+            Regret::from([(Source::Model, model), (Source::LogLinearInterpolation, interpolation)])
+        };
+        assert_eq!(least_regret(&regret(1.0, 0.9)), Source::Model);
+        assert_eq!(least_regret(&regret(1.0, 0.7)), Source::LogLinearInterpolation);
+        assert_eq!(least_regret(&Regret::from([(Source::NearestSize, 5.0)])), Source::NearestSize);
+        assert_eq!(least_regret(&Regret::new()), Source::Model);
+    }
+}

@@ -1,0 +1,119 @@
+//! What is held out, and what the model says of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Configuration, Scale},
+    learn::{LearnError, folds},
+    progress::Progress,
+    tuning::{aggregate::Point, features::Ask, model::BusbwModel, parameters::Parameters},
+};
+
+/// What is held out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scheme {
+    /// Sizes.
+    Size,
+    /// Configurations.
+    Configuration,
+    /// Scales.
+    Scale,
+}
+
+impl Scheme {
+    /// How many folds there can be.
+    #[must_use]
+    pub const fn folds(self) -> usize {
+        match self {
+            Self::Size => 9,
+            Self::Configuration => 5,
+            Self::Scale => 8,
+        }
+    }
+}
+
+/// Predictions of one fold's held-out points, in the order of the points; `None` where the model can't say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoldPredictions {
+    /// What is held out.
+    pub scheme: Scheme,
+    /// Which fold.
+    pub fold: usize,
+    /// busbw in GB/s.
+    pub predicted: Vec<Option<f64>>,
+}
+
+/// The fold of points that are always kept.
+const NEVER_HELD_OUT: usize = usize::MAX;
+
+/// All folds of all schemes that hold anything out, the slow ones first.
+#[must_use]
+pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
+    [Scheme::Size, Scheme::Configuration, Scheme::Scale]
+        .into_iter()
+        .flat_map(|scheme| {
+            let assignment = assign(points, scheme);
+            (0..scheme.folds())
+                .filter(move |fold| {
+                    let held_out = assignment.iter().filter(|f| *f == fold).count();
+                    held_out > 0 && points.len() - held_out >= 2
+                })
+                .map(move |fold| (scheme, fold))
+        })
+        .collect()
+}
+
+/// The fold of each point: ranks of sizes and of configurations count within each (collective, scale), ranks of scales
+/// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
+#[must_use]
+pub fn assign(points: &[Point], scheme: Scheme) -> Vec<usize> {
+    let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
+    for (index, point) in points.iter().enumerate() {
+        let scale = Some(point.workload.scale).filter(|_| scheme != Scheme::Scale);
+        members.entry((point.workload.collective, scale)).or_default().push(index);
+    }
+    let mut assignment = vec![NEVER_HELD_OUT; points.len()];
+    for indices in members.values() {
+        let ranked = match scheme {
+            Scheme::Size => {
+                let sizes: Vec<u64> = indices.iter().map(|&i| points[i].workload.size_bytes).collect();
+                folds::by_rank(&sizes, scheme.folds())
+            }
+            Scheme::Configuration => {
+                let configurations: Vec<Configuration> = indices.iter().map(|&i| points[i].configuration).collect();
+                folds::by_rank(&configurations, scheme.folds())
+            }
+            Scheme::Scale => {
+                let scales: Vec<Scale> = indices.iter().map(|&i| points[i].workload.scale).collect();
+                if scales.iter().all(|scale| *scale == scales[0]) {
+                    continue;
+                }
+                folds::by_rank(&scales, scheme.folds())
+            }
+        };
+        for (index, fold) in indices.iter().zip(ranked) {
+            assignment[*index] = fold;
+        }
+    }
+    assignment
+}
+
+/// Learns from all points outside a fold and predicts those inside.
+///
+/// # Errors
+/// What the model says.
+pub fn predict_fold(
+    points: &[Point],
+    parameters: &Parameters,
+    scheme: Scheme,
+    fold: usize,
+    progress: &mut dyn Progress,
+) -> Result<FoldPredictions, LearnError> {
+    let (kept, held_out) = folds::split(&assign(points, scheme), fold);
+    let training: Vec<Point> = kept.iter().map(|&i| points[i].clone()).collect();
+    let asks: Vec<Ask> = held_out.iter().map(|&i| (points[i].workload, points[i].configuration)).collect();
+    let model = BusbwModel::fit(&training, parameters, progress)?;
+    Ok(FoldPredictions { scheme, fold, predicted: model.predict(&asks)? })
+}

@@ -1,0 +1,92 @@
+//! How far to trust the model: predictions of what was held out, scored beside what needs no learning.
+//!
+//! Three questions, three ways to hold out ([`folds`]). *An unseen size*: nine folds, the rank of the size modulo nine;
+//! the model predicts every configuration at the held-out size and its best prediction is taken. *An unseen
+//! configuration*: five folds, the rank of (algorithm, protocol, channels) modulo five. *An unseen scale*: a fold for
+//! each scale of a collective that was measured at several. Points are medians over repeats, so repeats never straddle
+//! a fold. [`deployed`] goes one step further: what would have been deployed at the held-out sizes, the default
+//! included.
+
+mod contest;
+pub mod deployed;
+pub mod folds;
+
+use std::collections::BTreeMap;
+
+use self::contest::Contest;
+pub use self::{
+    deployed::{Deployed, Regret, least_regret},
+    folds::{FoldPredictions, Scheme, all_folds, assign, predict_fold},
+};
+use super::{
+    intervals::{HeldOutErrors, LEVEL, nested_coverage_pct},
+    result::{Evaluation, FoldScores, Source},
+    sweep::Sweep,
+};
+use crate::collective::{Collective, Scale};
+
+/// Scores, held-out predictions of the model, and the errors that intervals are made of.
+#[derive(Clone, Debug, Default)]
+pub struct Validation {
+    /// Scores over everything.
+    pub evaluation: Evaluation,
+    /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
+    /// cent.
+    pub regret: BTreeMap<(Collective, Scale), Regret>,
+    /// What the source that answers would have had deployed at each held-out size.
+    pub deployed: Vec<Deployed>,
+    /// Out-of-fold predictions of the model: (point's index, by size, by configuration).
+    pub out_of_fold: Vec<(Option<f64>, Option<f64>)>,
+    /// Held-out errors of the model at unseen sizes.
+    pub size_errors: HeldOutErrors,
+    /// Held-out errors of the model for unseen configurations.
+    pub configuration_errors: HeldOutErrors,
+    /// Held-out errors of log-linear interpolation at unseen sizes.
+    pub interpolation_errors: HeldOutErrors,
+}
+
+/// Puts all folds together. Folds that are missing leave their points unscored.
+#[must_use]
+pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
+    let points = &sweep.points;
+    let by_size = Contest::new(points, predictions, Scheme::Size);
+    let by_configuration = Contest::new(points, predictions, Scheme::Configuration);
+    let by_scale = Contest::new(points, predictions, Scheme::Scale);
+
+    let errors = |contest: &Contest, source, by_size| {
+        HeldOutErrors::new(points, contest.predicted(source), &contest.folds, by_size)
+    };
+    let size_errors = errors(&by_size, Source::Model, true);
+    let configuration_errors = errors(&by_configuration, Source::Model, false);
+    let interpolation_errors = errors(&by_size, Source::LogLinearInterpolation, true);
+
+    let deployments = deployed::Deployments::new(sweep, &by_size);
+    let regret = deployments.regret(|_| true);
+    let nested: Vec<_> = (0..Scheme::Size.folds()).map(|fold| deployments.regret(|other| other != fold)).collect();
+    let folds_of = |scheme: Scheme| regret.keys().flat_map(move |g| (0..scheme.folds()).map(move |fold| (*g, fold)));
+    let coverage_by_size = nested_coverage_pct(folds_of(Scheme::Size), LEVEL, |group, fold| {
+        match nested[fold].get(group).map_or(Source::Model, least_regret) {
+            Source::Model => &size_errors,
+            _ => &interpolation_errors,
+        }
+    });
+    let coverage_by_configuration =
+        nested_coverage_pct(folds_of(Scheme::Configuration), LEVEL, |_, _| &configuration_errors);
+
+    let scores = |contest: &Contest, coverage_90_pct| FoldScores {
+        model: contest.score(Source::Model),
+        baselines: contest.baselines(),
+        coverage_90_pct,
+    };
+    let deployed = deployments.chosen();
+    let evaluation = Evaluation {
+        by_size: scores(&by_size, coverage_by_size),
+        by_configuration: scores(&by_configuration, coverage_by_configuration),
+        by_scale: scores(&by_scale, None),
+        regret_deployed_mean_pct: deployed::mean_regret(&deployed),
+        regret_deployed_nested_mean_pct: deployed::mean_regret(&deployments.nested()),
+    };
+    let predicted = |contest: &Contest| contest.predicted(Source::Model).to_vec();
+    let out_of_fold = predicted(&by_size).into_iter().zip(predicted(&by_configuration)).collect();
+    Validation { evaluation, regret, deployed, out_of_fold, size_errors, configuration_errors, interpolation_errors }
+}

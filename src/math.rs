@@ -3,7 +3,7 @@
 //! The standard library's `exp`, `ln` and friends differ by one unit in the last place between a native
 //! build and WebAssembly; these come from the `libm` crate on both.
 
-pub use libm::{cos, exp, exp2, log as ln, log2, pow, sin};
+pub use libm::{cos, erfc, exp, exp2, log as ln, log2, pow, sin};
 
 /// A reproducible stream of random numbers: SplitMix64 (Steele, Lea, Flood 2014), the same on every target.
 #[derive(Clone, Debug)]

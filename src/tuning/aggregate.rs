@@ -1,12 +1,13 @@
 //! Repeats of one configuration become one point: median, spread, count.
 
-use std::cmp::Ordering::Equal;
-
 use serde::{Deserialize, Serialize};
 
-use super::read::{Asked, Evidence, Kind, Marks, Row, Sample};
 pub use super::sweep::Sweep;
-use crate::collective::{Collective, Configuration, Scale, Workload};
+use super::{
+    read::{Asked, Evidence, Marks, Row, Sample},
+    runs::{Keep, Runs},
+};
+use crate::collective::{Configuration, Workload};
 
 /// Which number of a row is the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,169 +95,20 @@ impl Target {
     }
 }
 
-/// Brings the repeats of each configuration together.
-///
-/// A point's value is the median over its runs of in-place busbw; a line that is itself the median of n runs counts
-/// n times. Where no row of a collective and scale has an in-place measurement, the out-of-place one stands in, and
-/// a note says so; single rows without one are not used, which a note says as well. A run that stands in two files
-/// (a merged file and its parts were dropped together) counts once.
+/// Brings the repeats of each configuration together, all of them: [`Runs::new`] and the medians of its places.
 #[must_use]
 pub fn aggregate(rows: &[Row], target: Target) -> Aggregate {
-    let mut order: Vec<u32> = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-    order.sort_by_key(|i| {
-        let row = &rows[*i as usize];
-        (row.workload, row.kind, row.ran)
-    });
-    let sorted = Sorted { rows, order };
-
-    let mut out = Aggregate::default();
-    let mut doubled = 0;
-    for group in sorted.chunks(&sorted.order, |row| (row.workload.collective, row.workload.scale)) {
-        let first = sorted.row(group[0]).workload;
-        let in_place = group.iter().filter(|i| sorted.row(**i).in_place.is_some()).count();
-        if in_place == 0 {
-            out.notes.push(no_in_place(first.collective, first.scale));
-        } else if in_place < group.len() {
-            out.notes.push(unused(group.len() - in_place, first.collective, first.scale));
-        }
-        let run = |i: &u32| Run::new(sorted.row(*i), target, in_place > 0);
-        for workload in sorted.chunks(group, |row| (row.workload, row.kind)) {
-            let Row { workload: of, kind, .. } = *sorted.row(workload[0]);
-            let mut point = |i: &[u32]| point(of, i.iter().filter_map(run).collect(), &mut doubled);
-            match kind {
-                Kind::Asked => out.sweep.points.extend(sorted.chunks(workload, |row| row.ran).filter_map(point)),
-                Kind::Default => out.sweep.defaults.extend(point(workload)),
-            }
-        }
-    }
-    if doubled > 0 {
-        let stand = if doubled == 1 { "1 row stands" } else { &format!("{doubled} rows stand") };
-        out.notes.push(format!("{stand} in two files with the same times: counted once"));
-    }
-    out
-}
-
-/// Rows in the order of an index.
-struct Sorted<'a> {
-    rows: &'a [Row],
-    order: Vec<u32>,
-}
-
-impl Sorted<'_> {
-    fn row(&self, i: u32) -> &Row {
-        &self.rows[i as usize]
-    }
-
-    /// Pieces of a part of the order in which all rows have the same key.
-    fn chunks<'b, K: PartialEq>(
-        &'b self,
-        part: &'b [u32],
-        key: impl Fn(&Row) -> K + 'b,
-    ) -> impl Iterator<Item = &'b [u32]> {
-        part.chunk_by(move |a, b| key(self.row(*a)) == key(self.row(*b)))
-    }
-}
-
-/// One run, or several of which it is the median.
-struct Run {
-    busbw_gbps: f64,
-    repeats: u32,
-    spread_pct: Option<f64>,
-    marks: Marks,
-    ran: Configuration,
-    file: u16,
-    /// Both times, to tell runs from each other.
-    times_us: [Option<f64>; 2],
-}
-
-impl Run {
-    fn new(row: &Row, target: Target, in_place: bool) -> Option<Self> {
-        let sample = if in_place { row.in_place } else { row.out_of_place }?;
-        Some(Self {
-            busbw_gbps: target.busbw_gbps(&row.workload, &sample),
-            repeats: row.repeats,
-            spread_pct: row.spread_pct,
-            marks: row.marks,
-            ran: row.ran,
-            file: row.file,
-            times_us: [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us)),
-        })
-    }
-
-    /// Two rows of different files that are the same run: nobody measures the same ten digits twice.
-    fn is_same(&self, other: &Self) -> bool {
-        self.file != other.file
-            && self.times_us == other.times_us
-            && self.times_us.iter().all(Option::is_some)
-            && (self.ran, self.repeats) == (other.ran, other.repeats)
-    }
-}
-
-/// One point of runs that are ordered by what ran; `None` of none. Adds how many runs stood there twice.
-fn point(workload: Workload, mut runs: Vec<Run>, doubled: &mut u64) -> Option<Point> {
-    let configuration = most_frequent(&runs)?;
-    runs.sort_by(|a, b| {
-        a.busbw_gbps.total_cmp(&b.busbw_gbps).then(a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal))
-    });
-    let before = runs.len();
-    runs.dedup_by(|later, earlier| later.is_same(earlier));
-    *doubled += (before - runs.len()) as u64;
-    let repeats = runs.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
-    let busbw_gbps = median(&runs);
-    let across = (runs[runs.len() - 1].busbw_gbps - runs[0].busbw_gbps) / busbw_gbps * 100.0;
-    let within = runs.iter().filter_map(|run| run.spread_pct).reduce(f64::max);
-    Some(Point {
-        workload,
-        configuration,
-        busbw_gbps,
-        repeats,
-        spread_pct: if runs.len() > 1 { Some(within.unwrap_or(0.0).max(across)) } else { within },
-        marks: runs.iter().fold(Marks::default(), |marks, run| marks.union(run.marks)),
-        asked: Asked::default(),
-        evidence: Evidence::default(),
-        out_of_place_gbps: None,
-    })
-}
-
-/// The median of ascending runs, each as often as it has repeats.
-fn median(runs: &[Run]) -> f64 {
-    let total: u64 = runs.iter().map(|run| u64::from(run.repeats)).sum();
-    let at = |place: u64| {
-        let mut passed = 0;
-        let found = runs.iter().find(|run| {
-            passed += u64::from(run.repeats);
-            passed > place
-        });
-        found.map_or(0.0, |run| run.busbw_gbps)
-    };
-    f64::midpoint(at((total - 1) / 2), at(total / 2))
-}
-
-/// What ran most often; the first of those that ran equally often.
-fn most_frequent(runs: &[Run]) -> Option<Configuration> {
-    let mut best: Option<(u64, Configuration)> = None;
-    for same in runs.chunk_by(|a, b| a.ran == b.ran) {
-        let count = same.iter().map(|run| u64::from(run.repeats)).sum();
-        if best.is_none_or(|(most, _)| count > most) {
-            best = Some((count, same[0].ran));
-        }
-    }
-    best.map(|(_, ran)| ran)
-}
-
-fn no_in_place(collective: Collective, scale: Scale) -> String {
-    format!("{collective} on {scale} has no in-place measurements: the out-of-place ones are used instead")
-}
-
-fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
-    let (s, are) = if rows == 1 { ("", "is") } else { ("s", "are") };
-    format!("{rows} row{s} of {collective} on {scale} without an in-place measurement {are} not used")
+    let runs = Runs::new(rows, target);
+    Aggregate { sweep: runs.sweep(|_, _| Keep::ALL), notes: runs.notes }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collective::{Algorithm, Protocol};
+    use crate::{
+        collective::{Algorithm, Collective, Protocol, Scale},
+        tuning::read::Kind,
+    };
 
     fn row(line: u32, channels: u32, busbw_gbps: f64) -> Row {
         let workload =

@@ -30,10 +30,8 @@ pub enum KeepReason {
     Uncertain,
     /// The gain is certain, and may be smaller than the smallest that was asked for.
     TooSmall,
-    /// The configuration is the one that the default was seen to run.
+    /// The configuration is the one that the default was seen to run, and forcing it gains nothing that is certain.
     Same,
-    /// The out-of-place runs contradict the gain.
-    Contradicted,
 }
 
 impl Decision {

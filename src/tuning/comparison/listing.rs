@@ -1,0 +1,148 @@
+//! A judged comparison as tables and a chart.
+
+use super::{
+    read::Comparison,
+    verdict::{Effect, Judged, Judgement},
+};
+use crate::{
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    text::{Column, Entry, Listing},
+    units::{Size, percent, significant},
+};
+
+fn size(size_bytes: u64) -> Entry {
+    Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
+}
+
+fn interval((low, high): (f64, f64)) -> Entry {
+    Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) }
+}
+
+fn probability(value: f64) -> Entry {
+    Entry { text: if value > 0.9995 { "> 0.999".to_owned() } else { format!("{value:.3}") }, number: Some(value) }
+}
+
+/// A row per rule.
+#[must_use]
+pub fn by_rule(rules: &[Judged]) -> Listing {
+    let columns = vec![
+        Column::words("Rule", "the rule as it stands in the tuner file"),
+        Column::numbers(
+            "Gain",
+            "geometric mean over its sizes of median conf over median default, in per cent of the default",
+        ),
+        Column::numbers("Least", "gain of its worst size, in per cent of the default"),
+        Column::numbers("Most", "gain of its best size, in per cent of the default"),
+        Column::numbers("Better", "probability that it is better than the default over its sizes"),
+        Column::words("Verdict", "keep or drop"),
+        Column::words("Reason", "why it is dropped"),
+        Column::words("Peers", "the verdict of rccl-sweep's validate_tuner_config.py"),
+        Column::words("To know", "what else must be known"),
+    ];
+    let row = |judged: &Judged| {
+        let gains = || judged.effects.iter().map(|effect| effect.gain_pct);
+        let name = match (&judged.rule.text[..], judged.rule.min_bytes, judged.rule.max_bytes) {
+            ("", min, max) if min == max => Size(min).to_string(),
+            (text, ..) => text.to_owned(),
+        };
+        let peers = match judged.peers.reason() {
+            "" => judged.peers.word().to_owned(),
+            reason => format!("{}: {reason}", judged.peers.word()),
+        };
+        vec![
+            Entry::text(name),
+            Entry::number(judged.gain_pct, percent),
+            Entry::number(gains().reduce(f64::min), percent),
+            Entry::number(gains().reduce(f64::max), percent),
+            if judged.effects.is_empty() { Entry::default() } else { probability(judged.better) },
+            Entry::text(judged.verdict.word()),
+            Entry::text(judged.verdict.reason()),
+            Entry::text(peers),
+            Entry::text(judged.notes.join("; ")),
+        ]
+    };
+    Listing { columns, rows: rules.iter().map(row).collect() }
+}
+
+/// A row per size.
+#[must_use]
+pub fn by_size(comparison: &Comparison, judgement: &Judgement) -> Listing {
+    let columns = vec![
+        Column::numbers("Size", "message size"),
+        Column::numbers("Default", "median busbw of the default, GB/s"),
+        Column::numbers("Conf", "median busbw with the tuner file, GB/s"),
+        Column::numbers("Gain", "median conf over median default, in per cent of the default"),
+        Column::words("90 %", "where the gain lies with nine chances of ten, rounding of the printed digits included"),
+        Column::numbers("psup", "share of pairs of runs in which the tuner file is faster"),
+        Column::numbers("Better", "probability that it is faster"),
+        Column::words("Runs", "runs of the default and with the tuner file"),
+        Column::words("Ran", "what the default ran, and what ran with the tuner file"),
+    ];
+    let effect = |size_bytes: u64, nodes: Option<u32>| {
+        let of_rules = judgement.rules.iter().filter(|judged| judged.rule.nodes.zip(nodes).is_none_or(|(a, b)| a == b));
+        of_rules.flat_map(|judged| &judged.effects).find(|effect| effect.size_bytes == size_bytes)
+    };
+    let rows = comparison.trials.iter().map(|trial| {
+        let effect: Option<&Effect> = effect(trial.size_bytes, trial.nodes);
+        let medians = trial.medians();
+        let ran = [trial.default_ran, trial.conf_ran].map(|ran| ran.map_or_else(|| "–".to_owned(), |c| c.to_string()));
+        vec![
+            size(trial.size_bytes),
+            Entry::number(medians.map(|(default, _)| default), significant),
+            Entry::number(medians.map(|(_, conf)| conf), significant),
+            Entry::number(trial.gain_pct(), percent),
+            effect.map(|effect| interval(effect.interval_90_pct)).unwrap_or_default(),
+            Entry::number(trial.psup(), |psup| format!("{psup:.3}")),
+            effect.map(|effect| probability(effect.better)).unwrap_or_default(),
+            Entry::text(format!("{} + {}", trial.default.len(), trial.conf.len())),
+            Entry::text(if ran == ["–", "–"] { String::new() } else { ran.join(" → ") }),
+        ]
+    });
+    Listing { columns, rows: rows.collect() }
+}
+
+/// Gain over size, with intervals; `None` where there is none.
+#[must_use]
+pub fn chart(judgement: &Judgement) -> Option<Chart> {
+    let mut effects: Vec<&Effect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
+    effects.sort_by_key(|effect| effect.size_bytes);
+    let point = |effect: &&Effect| Point {
+        x: effect.size_bytes as f64,
+        y: effect.gain_pct,
+        low: Some(effect.interval_90_pct.0),
+        high: Some(effect.interval_90_pct.1),
+        note: format!("better with a probability of {:.3}", effect.better),
+    };
+    let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
+    let worst = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
+    let zero =
+        |effect: &&Effect| Point { x: effect.size_bytes as f64, note: "the default".to_owned(), ..Point::default() };
+    let axis = |label: &str, quantity, spacing| Axis { label: label.to_owned(), quantity, spacing };
+    Some(Chart {
+        id: "gain-over-size".to_owned(),
+        title: "Gain of the tuner file over the default".to_owned(),
+        summary: format!(
+            "The tuner file gains {} at {} at best and {} at {} at worst.",
+            percent(best.gain_pct),
+            Size(best.size_bytes),
+            percent(worst.gain_pct),
+            Size(worst.size_bytes)
+        ),
+        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: axis("Gain", Quantity::Percent, Spacing::Linear),
+        series: vec![
+            Series {
+                name: "Default".to_owned(),
+                colour: Colour::Default,
+                mark: Mark::Dashed,
+                points: effects.iter().map(zero).collect(),
+            },
+            Series {
+                name: "Tuner file".to_owned(),
+                colour: Colour::Answer,
+                mark: Mark::Whiskers,
+                points: effects.iter().map(point).collect(),
+            },
+        ],
+    })
+}

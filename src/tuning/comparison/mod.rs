@@ -1,0 +1,81 @@
+//! A/B: runs with the library's default against runs with a tuner file, and which of its rules to keep.
+//!
+//! [`read`] turns a campaign's per-size file into trials, [`rank`] says how likely their difference is by chance,
+//! [`rules`] finds the ranges of a tuner file, [`peers`] judges them as rccl-sweep's authors do, [`verdict`] judges
+//! them without the flaws of that, [`trim`] writes what is left of the file, [`script`] writes the next campaign, and
+//! [`listing`] shows it all.
+
+pub mod listing;
+pub mod peers;
+pub mod rank;
+pub mod read;
+pub mod rules;
+pub mod script;
+pub mod trim;
+pub mod verdict;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::Collective,
+    plot::Chart,
+    text::{Listing, Problems},
+};
+
+/// What is asked of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Which loaded comparison, by its file's number; `None`: the first.
+    pub file: Option<u32>,
+    /// Whose rules are judged, by the file's number; `None`: the first conf, or each size by itself without one.
+    pub conf: Option<u32>,
+    /// The collective, which a per-size file does not name; `None`: by the file's name, else that of the rules.
+    pub collective: Option<Collective>,
+    /// When a rule is kept.
+    pub limits: verdict::Limits,
+}
+
+/// A judged comparison, as the page shows it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Why nothing can be concluded from the campaign; `None` where something can.
+    pub void: Option<String>,
+    /// What must be known of the campaign: sizes missing in one arm, biases, disturbed runs.
+    pub notes: Vec<String>,
+    /// Lines that could not be used.
+    pub problems: Problems,
+    /// The rules in the order of the conf.
+    pub rules: Vec<verdict::Judged>,
+    /// A row per rule: ours beside the peers' verdict.
+    pub by_rule: Listing,
+    /// A row per size.
+    pub by_size: Listing,
+    /// Gain over size, with intervals.
+    pub chart: Option<Chart>,
+    /// The trimmed conf; `None` where no conf was judged.
+    pub trimmed: Option<String>,
+}
+
+/// Judges a campaign: `text` is its per-size file, `name` that file's name, `conf` the tuner file that its second arm
+/// ran.
+#[must_use]
+pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -> Answer {
+    let comparison = read::read(text);
+    let known = conf.map(rules::of_conf);
+    let collective = question
+        .collective
+        .or_else(|| rules::collective_of_name(name))
+        .or_else(|| rules::only_collective(known.as_deref().unwrap_or_default()));
+    let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
+    let judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
+    Answer {
+        by_rule: listing::by_rule(&judgement.rules),
+        by_size: listing::by_size(&comparison, &judgement),
+        chart: listing::chart(&judgement),
+        trimmed: conf.map(|conf| trim::trim(conf, &judgement)),
+        void: judgement.void,
+        notes: judgement.notes,
+        problems: comparison.problems,
+        rules: judgement.rules,
+    }
+}

@@ -1,0 +1,157 @@
+//! How likely one arm's runs lie above the other's by chance: Mann and Whitney's U, exactly.
+//!
+//! U counts the pairs of runs in which the second arm is faster, ties as a half (H. Mann and D. Whitney, Annals of
+//! Mathematical Statistics 18, 1947). Where both arms are the same, each order of the runs is as likely as any other.
+//! U over all pairs is the share that the field calls psup, the probability of superiority.
+
+use crate::math::ln;
+
+/// Pairs in which the second is larger, ties as a half.
+#[must_use]
+pub fn wins(first: &[f64], second: &[f64]) -> f64 {
+    let win = |a: f64, b: f64| match b.total_cmp(&a) {
+        std::cmp::Ordering::Greater => 1.0,
+        std::cmp::Ordering::Equal => 0.5,
+        std::cmp::Ordering::Less => 0.0,
+    };
+    first.iter().flat_map(|a| second.iter().map(move |b| win(*a, *b))).sum()
+}
+
+/// The share of pairs in which the second is larger, ties as a half; `None` where an arm is empty.
+#[must_use]
+pub fn psup(first: &[f64], second: &[f64]) -> Option<f64> {
+    let pairs = first.len() * second.len();
+    (pairs > 0).then(|| wins(first, second) / pairs as f64)
+}
+
+/// How U falls where both arms are the same: the probability of each value from 0 to n·m, for arms of n and m runs.
+#[must_use]
+pub fn null(n: usize, m: usize) -> Vec<f64> {
+    let (few, many) = (n.min(m), n.max(m));
+    let mut counts = vec![0.0; n * m + 1];
+    counts[0] = 1.0;
+    // The Gaussian binomial coefficient: the product over i of (1 − x^(many + i)) / (1 − x^i).
+    for i in 1..=few {
+        for u in (many + i..counts.len()).rev() {
+            counts[u] -= counts[u - many - i];
+        }
+        for u in i..counts.len() {
+            counts[u] += counts[u - i];
+        }
+    }
+    // Each count comes from those below it; the upper half mirrors the lower one without their rounding.
+    for u in 0..counts.len() / 2 {
+        let mirror = counts.len() - 1 - u;
+        counts[mirror] = counts[u];
+    }
+    let total: f64 = counts.iter().sum();
+    counts.iter_mut().for_each(|count| *count /= total);
+    counts
+}
+
+/// The probability that a sum of U over independent pairs of equal arms is at least `wins`; ties that leave a half
+/// count against the second arm. `arms` are the numbers of runs of each pair.
+#[must_use]
+pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
+    /// Beyond, a sum of that many is as good as normal.
+    const EXACT: usize = 1 << 13;
+    let pairs: usize = arms.iter().map(|(n, m)| n * m).sum();
+    if pairs == 0 {
+        return 1.0;
+    }
+    let wins = wins.floor();
+    if pairs > EXACT {
+        let variance: f64 = arms.iter().map(|(n, m)| (n * m * (n + m + 1)) as f64 / 12.0).sum();
+        let deviation = (wins - 0.5 - pairs as f64 / 2.0) / variance.sqrt();
+        return crate::math::erfc(deviation / std::f64::consts::SQRT_2) / 2.0;
+    }
+    let mut sum = vec![1.0];
+    for (n, m) in arms {
+        let one = null(*n, *m);
+        let mut next = vec![0.0; sum.len() + one.len() - 1];
+        for (i, a) in sum.iter().enumerate() {
+            for (j, b) in one.iter().enumerate() {
+                next[i + j] += a * b;
+            }
+        }
+        sum = next;
+    }
+    // Symmetric: the upper tail is the lower one, whose terms are the most precise.
+    let below = (pairs as f64 - wins).max(0.0) as usize;
+    sum.iter().take(below + 1).sum::<f64>().min(1.0)
+}
+
+/// The probability that psup reaches `limit` where both arms of `repeats` runs are the same.
+#[must_use]
+pub fn null_rate(repeats: usize, limit: f64) -> f64 {
+    let wins = (limit * (repeats * repeats) as f64 - 1e-9).ceil();
+    chance(wins, &[(repeats, repeats)])
+}
+
+/// The middle of the ratios second / first over all pairs, as logarithm (Hodges and Lehmann 1963), with the interval
+/// that misses equal medians with a probability of at most `miss` at either end: (low, middle, high).
+#[must_use]
+pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)> {
+    let mut ratios: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| ln(b / a))).collect();
+    ratios.retain(|ratio| ratio.is_finite());
+    ratios.sort_unstable_by(f64::total_cmp);
+    let middle = crate::math::median(&mut ratios)?;
+    let mut below = 0.0;
+    let cut = null(first.len(), second.len()).into_iter().take_while(|p| {
+        below += p;
+        below <= miss
+    });
+    // With few runs no interval is that sure: then it spans all pairs.
+    let cut = cut.count().saturating_sub(1).min(ratios.len() / 2);
+    Some((ratios[cut], middle, ratios[ratios.len() - 1 - cut]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_arms_reach_the_peers_limit_as_often_as_published() {
+        for (repeats, published, digit) in
+            [(3, 0.05, 0.001), (5, 0.008, 0.0005), (7, 0.0012, 5e-5), (9, 0.000_25, 5e-6)]
+        {
+            let rate = null_rate(repeats, 0.95);
+            assert!((rate - published).abs() <= digit, "{repeats} repeats: {rate}");
+        }
+    }
+
+    #[test]
+    fn the_distribution_is_that_of_counting_orders() {
+        // Two against three: ten orders.
+        let expected = [1.0, 1.0, 2.0, 2.0, 2.0, 1.0, 1.0].map(|n: f64| n / 10.0);
+        assert!(null(2, 3).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!((null(31, 29).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!(null(32, 32).iter().all(|p| *p > 0.0));
+    }
+
+    #[test]
+    fn ties_count_half_and_against_the_second() {
+        assert_eq!(psup(&[1.0, 2.0], &[2.0, 3.0]), Some(0.875));
+        assert_eq!(psup(&[], &[1.0]), None);
+        assert!((chance(3.5, &[(2, 2)]) - chance(3.0, &[(2, 2)])).abs() < 1e-12);
+    }
+
+    #[test]
+    fn several_sizes_say_more_than_one() {
+        let one = chance(9.0, &[(3, 3)]);
+        assert!((one - 0.05).abs() < 1e-12);
+        assert!((chance(18.0, &[(3, 3), (3, 3)]) - one * one).abs() < 1e-12);
+        let many = vec![(9, 9); 200];
+        let half: f64 = 200.0 * 81.0 / 2.0;
+        assert!((chance(half.ceil(), &many) - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_interval_holds_the_ratio() {
+        let slow = [1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.0, 1.01, 0.99];
+        let fast = slow.map(|run| run * 1.1);
+        let (low, middle, high) = ratio(&slow, &fast, 0.05).unwrap_or_default();
+        assert!((middle - ln(1.1)).abs() < 0.01 && low < middle && middle < high && high - low < 0.05);
+        assert!(ratio(&slow[..1], &fast[..1], 0.05).is_some_and(|(low, _, high)| low <= high));
+    }
+}

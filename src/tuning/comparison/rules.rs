@@ -1,0 +1,125 @@
+//! The ranges of a tuner file that a campaign can judge.
+
+use serde::{Deserialize, Serialize};
+
+use super::read::Comparison;
+use crate::collective::{Algorithm, Collective, Protocol};
+
+/// One rule: what it says, and for what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// Line in the file, from 1; 0 where there is no file.
+    pub line: u64,
+    /// The rule as it stands.
+    pub text: String,
+    /// `None`: whatever was measured.
+    pub collective: Option<Collective>,
+    /// From this size on…
+    pub min_bytes: u64,
+    /// …up to and including this one.
+    pub max_bytes: u64,
+    /// Nodes; `None`: any.
+    pub nodes: Option<u32>,
+    /// Algorithm and protocol; `None`: the library's choice.
+    pub pair: Option<(Algorithm, Protocol)>,
+    /// Channels; `None`: the library's choice.
+    pub channels: Option<u32>,
+}
+
+impl Range {
+    /// Whether it applies to a size of a collective on so many nodes.
+    #[must_use]
+    pub fn holds(&self, collective: Option<Collective>, nodes: Option<u32>, size_bytes: u64) -> bool {
+        let fits = self.collective.zip(collective).is_none_or(|(own, asked)| own == asked);
+        let on = self.nodes.zip(nodes).is_none_or(|(own, asked)| own == asked);
+        fits && on && (self.min_bytes..=self.max_bytes).contains(&size_bytes)
+    }
+}
+
+/// The rules of a tuner file that name a collective and a range: lines that its readers would take for something else
+/// are no rules here.
+#[must_use]
+pub fn of_conf(conf: &[u8]) -> Vec<Range> {
+    let text = String::from_utf8_lossy(conf);
+    (1..).zip(text.lines()).filter_map(|(line, text)| range(line, text)).collect()
+}
+
+fn range(line: u64, text: &str) -> Option<Range> {
+    let fields: Vec<&str> = text.split(',').map(str::trim).filter(|field| !field.is_empty()).collect();
+    let [collective, min, max, algorithm, protocol, channels, nodes, _ranks, ..] = fields[..] else { return None };
+    let number = |text: &str| text.parse::<u32>().ok();
+    Some(Range {
+        line,
+        text: text.trim().to_owned(),
+        collective: Some(Collective::parse(collective)?),
+        min_bytes: min.parse().ok()?,
+        max_bytes: max.parse().ok()?,
+        nodes: number(nodes),
+        pair: Algorithm::parse(algorithm).zip(Protocol::parse(protocol)),
+        channels: number(channels),
+    })
+}
+
+/// Each measured size as a range of its own, where there is no tuner file.
+#[must_use]
+pub fn each_size(comparison: &Comparison) -> Vec<Range> {
+    let range = |trial: &super::read::Trial| Range {
+        line: 0,
+        text: String::new(),
+        collective: None,
+        min_bytes: trial.size_bytes,
+        max_bytes: trial.size_bytes,
+        nodes: trial.nodes,
+        pair: None,
+        channels: None,
+    };
+    comparison.trials.iter().map(range).collect()
+}
+
+/// The collective that a file's name begins with: `allreduce_1n.per_size_stats.csv`.
+#[must_use]
+pub fn collective_of_name(name: &str) -> Option<Collective> {
+    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let ends = name.match_indices(['_', '.', '-']).map(|(at, _)| at).chain([name.len()]);
+    ends.filter_map(|end| Collective::parse(&name[..end])).last()
+}
+
+/// The collective of all rules, where there is one.
+#[must_use]
+pub fn only_collective(ranges: &[Range]) -> Option<Collective> {
+    let first = ranges.first()?.collective?;
+    ranges.iter().all(|range| range.collective == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_found_and_other_lines_are_not() {
+        let conf = b"collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n# note\n\
+                     allreduce,4096,8192,tree,ll,2,1,8,-1,-1\nallgather,1,2,-1,-1,4,-1,-1\n";
+        let rules = of_conf(conf);
+        assert_eq!(
+            rules.iter().map(|r| (r.line, r.nodes, r.channels)).collect::<Vec<_>>(),
+            [(3, Some(1), Some(2)), (4, None, Some(4))]
+        );
+        assert_eq!(rules[0].pair, Some((Algorithm::Tree, Protocol::Ll)));
+        assert!(rules[0].holds(Some(Collective::AllReduce), Some(1), 8192));
+        assert!(!rules[0].holds(Some(Collective::AllReduce), Some(2), 8192));
+        assert!(!rules[0].holds(Some(Collective::AllGather), Some(1), 8192));
+        assert_eq!(only_collective(&rules), None);
+    }
+
+    #[test]
+    fn a_file_s_name_tells_the_collective() {
+        for (name, collective) in [
+            ("allreduce_1n.per_size_stats.csv", Some(Collective::AllReduce)),
+            ("ab/all_gather_5n.csv", Some(Collective::AllGather)),
+            ("per_size_stats.csv", None),
+            ("reduce_scatter_2n.csv", Some(Collective::ReduceScatter)),
+        ] {
+            assert_eq!(collective_of_name(name), collective, "{name}");
+        }
+    }
+}

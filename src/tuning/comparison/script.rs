@@ -1,0 +1,202 @@
+//! The next campaign: three arms in a balanced order, as a bash script.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Scale},
+    math::Stream,
+    tuning::launch::{self, Launcher, Sizes},
+};
+
+/// What a launch runs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    /// No plugin: the library's default.
+    Default,
+    /// The plugin with the tuner file.
+    Conf,
+    /// The plugin with an empty tuner file: what loading the plugin costs by itself.
+    Empty,
+}
+
+impl Arm {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Default, Self::Conf, Self::Empty];
+
+    /// The word in a log's name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Conf => "conf",
+            Self::Empty => "empty",
+        }
+    }
+
+    /// The arm that a log's name tells: `all_reduce_1n_conf_r3.log`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let stem = name.rsplit(['/', '\\']).next()?.split('.').next()?;
+        let mut words = stem.rsplit('_');
+        let repeat = words.next()?.strip_prefix('r')?;
+        let arm = words.next()?;
+        let is_number = !repeat.is_empty() && repeat.bytes().all(|b| b.is_ascii_digit());
+        Self::ALL.into_iter().find(|a| is_number && a.word() == arm)
+    }
+}
+
+/// A campaign of three arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Campaign {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// Which sizes.
+    pub sizes: Sizes,
+    /// Launches of each arm.
+    pub repeats: u32,
+    /// Shuffles the order.
+    pub seed: u64,
+    /// What starts the ranks.
+    pub launcher: Launcher,
+    /// Path of the plugin.
+    pub plugin: String,
+    /// Path of the tuner file.
+    pub conf: String,
+}
+
+impl Campaign {
+    /// The most launches of each arm.
+    pub const MOST_REPEATS: u32 = 99;
+
+    /// The order of the launches: (arm, repeat from 1). Repeats come in threes, in which each arm stands once in each
+    /// place; every other three mirrors the one before, so that each arm comes as often before as after each other.
+    #[must_use]
+    pub fn order(&self) -> Vec<(Arm, u32)> {
+        let mut stream = Stream::new(self.seed);
+        let mut order = Vec::new();
+        let mut rows: Vec<[Arm; 3]> = Vec::new();
+        for repeat in 1..=self.repeats.clamp(1, Self::MOST_REPEATS) {
+            let place = (repeat - 1) as usize % 6;
+            if place == 0 {
+                let mut first = Arm::ALL;
+                stream.shuffle(&mut first);
+                let [a, b, c] = first;
+                let mut turns = [[a, b, c], [b, c, a], [c, a, b]];
+                stream.shuffle(&mut turns);
+                let mut mirrored = turns.map(|[a, b, c]| [c, b, a]);
+                stream.shuffle(&mut mirrored);
+                rows = turns.into_iter().chain(mirrored).collect();
+            }
+            order.extend(rows[place].map(|arm| (arm, repeat)));
+        }
+        order
+    }
+
+    /// The campaign as a bash script. A log's name tells its arm and repeat, and the script says each launch's place.
+    #[must_use]
+    pub fn script(&self) -> String {
+        let Self { collective, scale, sizes, repeats, seed, .. } = self;
+        let notes = [
+            format!(
+                "Arms: no plugin, the plugin with the tuner file, the plugin with an empty tuner file; {repeats} launches each."
+            ),
+            format!(
+                "Order: balanced, shuffled with seed {seed}. Leave NCCL_DEBUG unset: writing to stdout costs up to 4 %."
+            ),
+            "Give logs/*.log and the tuner file to: collectune ab logs/*.log --conf FILE".to_owned(),
+        ];
+        let title = format!("A/B of a tuner file for {collective} on {scale}.");
+        let mut text = launch::head(&title, self.launcher, *scale, &notes);
+        text += "# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.\n";
+        text += "printf '' >logs/empty.conf\n\n";
+        text += &launch::warm_up(*sizes, *collective);
+        for (arm, repeat) in self.order() {
+            let log = format!("{collective}_{}n_{}_r{repeat}.log", scale.nodes, arm.word());
+            let environment = match arm {
+                Arm::Default => vec![],
+                Arm::Conf => self.loaded(self.conf.clone()),
+                Arm::Empty => self.loaded("logs/empty.conf".to_owned()),
+            };
+            text += &launch::line(&log, *sizes, *collective, &environment);
+        }
+        text
+    }
+
+    fn loaded(&self, conf: String) -> Vec<(&'static str, String)> {
+        vec![("NCCL_TUNER_PLUGIN", self.plugin.clone()), ("NCCL_TUNER_CONFIG_FILE", conf)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn campaign(repeats: u32, seed: u64) -> Campaign {
+        Campaign {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 16 },
+            sizes: Sizes { first: 4096, last: 1 << 29 },
+            repeats,
+            seed,
+            launcher: Launcher::Mpirun,
+            plugin: "/opt/it's here/tuner.so".to_owned(),
+            conf: "tuned.conf".to_owned(),
+        }
+    }
+
+    #[test]
+    fn each_arm_is_as_often_first_second_and_third_and_before_each_other() {
+        for seed in 0..20 {
+            let order = campaign(6, seed).order();
+            assert_eq!(order.len(), 18);
+            for arm in Arm::ALL {
+                for place in 0..3 {
+                    let there = order.iter().skip(place).step_by(3).filter(|(a, _)| *a == arm).count();
+                    assert_eq!(there, 2, "seed {seed}");
+                }
+                for other in Arm::ALL.into_iter().filter(|other| *other != arm) {
+                    let before = order
+                        .chunks(3)
+                        .filter(|of| of.iter().position(|(a, _)| *a == arm) < of.iter().position(|(a, _)| *a == other));
+                    assert_eq!(before.count(), 3);
+                }
+            }
+        }
+        assert_eq!(campaign(6, 1).order(), campaign(6, 1).order());
+        assert!((2..9).any(|seed| campaign(6, seed).order() != campaign(6, 1).order()));
+    }
+
+    #[test]
+    fn names_of_logs_tell_the_arm() {
+        let script = campaign(3, 1).script();
+        let logs = script.lines().filter_map(|line| line.strip_prefix("run ")?.split(' ').next());
+        let mut arms: Vec<Arm> = logs.filter_map(Arm::of_name).collect();
+        arms.sort();
+        assert_eq!(
+            arms,
+            [
+                Arm::Default,
+                Arm::Default,
+                Arm::Default,
+                Arm::Conf,
+                Arm::Conf,
+                Arm::Conf,
+                Arm::Empty,
+                Arm::Empty,
+                Arm::Empty
+            ]
+        );
+        assert_eq!(Arm::of_name("logs/all_reduce_1n_conf_r3.log"), Some(Arm::Conf));
+        for other in ["warm_up.txt", "all_reduce_2n_ring_ll128_c24_r1.log", "conf.log", "a_conf_rx.log", ""] {
+            assert_eq!(Arm::of_name(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn paths_are_quoted() {
+        assert!(campaign(1, 1).script().contains(r"NCCL_TUNER_PLUGIN='/opt/it'\''s here/tuner.so'"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What is left of a tuner file.
+
+use std::collections::BTreeMap;
+
+use super::verdict::{Judgement, Verdict};
+
+/// The readers of a tuner file split longer lines.
+const LONGEST_LINE: usize = 254;
+
+/// The tuner file without its dropped rules, which stand as comments above the others; every other line as it was,
+/// but for a header without `#`, which gets one.
+#[must_use]
+pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
+    let text = String::from_utf8_lossy(conf);
+    let dropped: BTreeMap<u64, &str> = judgement
+        .rules
+        .iter()
+        .filter(|judged| matches!(judged.verdict, Verdict::Drop(_)))
+        .map(|judged| (judged.rule.line, judged.verdict.reason()))
+        .collect();
+    let mut out = String::new();
+    let mut comment = |text: &str| {
+        out += &cut(&format!("# {text}"));
+        out.push('\n');
+    };
+    comment(
+        "Trimmed by Collectune: rules that an A/B campaign did not show to be better than the default were taken out.",
+    );
+    if let Some(void) = &judgement.void {
+        comment(&format!("Nothing was taken out, because the campaign is void: {void}"));
+    }
+    if !dropped.is_empty() {
+        comment(UNTESTED);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for (line, reason) in &dropped {
+        let rule = lines.get(*line as usize - 1).map_or("", |rule| rule.trim());
+        comment(&format!("dropped: {rule}   ({reason})"));
+    }
+    for (number, line) in (1..).zip(lines) {
+        if dropped.contains_key(&number) || line.starts_with("# Trimmed by") || line == format!("# {UNTESTED}") {
+            continue;
+        }
+        if line.trim_start().to_ascii_lowercase().starts_with("coll") && line.contains("min_bytes") {
+            out += "# ";
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// The comment of a file of which something was taken out.
+pub const UNTESTED: &str = "As it stands this file was never run: run it against the default before you deploy it.";
+
+/// Whether a tuner file says of itself that it was never run as it stands.
+#[must_use]
+pub fn is_untested(conf: &str) -> bool {
+    conf.contains(UNTESTED)
+}
+
+/// A comment in one line of at most [`LONGEST_LINE`] bytes: the rest of a longer one would be read as a rule.
+fn cut(line: &str) -> String {
+    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.len() <= LONGEST_LINE {
+        return line;
+    }
+    let end = (0..=LONGEST_LINE - 3).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}…", &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tuning::comparison::{Question, judge};
+
+    const HEADER: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks\n";
+    const RUNS: &str = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1;1.01;1.02,2;2.01;2.02\n1,8192,2;2.01;2.02,1;1;1\n";
+
+    fn trimmed(conf: &str) -> String {
+        judge(RUNS, "allreduce.csv", Some(conf.as_bytes()), &Question::default()).trimmed.unwrap_or_default()
+    }
+
+    #[test]
+    fn dropped_rules_become_comments_and_the_file_says_that_it_was_never_run() {
+        let conf = format!("{HEADER}# mine\nallreduce,4096,4096,tree,ll,2,1,8\nallreduce,8192,8192,tree,ll,4,1,8\n");
+        let out = trimmed(&conf);
+        let lines: Vec<&str> = out.lines().collect();
+        assert!(is_untested(&out));
+        assert!(lines[2].starts_with("# dropped: allreduce,8192,8192,tree,ll,4,1,8   (−50.2 %"), "{out}");
+        assert_eq!(lines[3..], [&format!("# {}", HEADER.trim())[..], "# mine", "allreduce,4096,4096,tree,ll,2,1,8"]);
+        let kept = trimmed("allreduce,4096,4096,tree,ll,2,1,8\n");
+        assert!(!is_untested(&kept) && kept.ends_with("allreduce,4096,4096,tree,ll,2,1,8\n"));
+    }
+
+    #[test]
+    fn no_comment_is_so_long_that_its_end_would_be_a_rule() {
+        let long = format!("allreduce,8192,8192,tree,ll,4,1,8,{}\n", "é".repeat(300));
+        assert!(trimmed(&long).lines().all(|line| line.len() <= LONGEST_LINE));
+    }
+}

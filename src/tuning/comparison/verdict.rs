@@ -1,0 +1,503 @@
+//! Which rules to keep.
+//!
+//! A rule is judged by the sizes at which it is the first that holds. Of each size: the gain of the medians with the
+//! interval of the ratios of all pairs, and by what chance equal arms would look as good ([`rank`]). Gain and chance are
+//! of the same size; a limit is crossed only where no rounding of the printed digits could bring it back; a size without
+//! runs in one arm keeps its rule from being kept. The probability that a rule is better is one minus the chance that
+//! equal arms win as many pairs over all its sizes: for a shift between two samples the one-sided p-value and the
+//! posterior under an indifferent prior agree (Casella and Berger, JASA 82, 1987).
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    peers, rank,
+    read::{Comparison, Trial},
+    rules::Range,
+};
+use crate::{
+    collective::Collective,
+    math::{exp, ln, median},
+    units::{Size, percent},
+};
+
+/// When a rule is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// It is better with at least this probability.
+    pub confidence: f64,
+    /// Some size gains at least so many per cent.
+    pub min_gain_pct: f64,
+    /// No size loses more than so many per cent.
+    pub max_loss_pct: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { confidence: 0.95, min_gain_pct: 2.0, max_loss_pct: 2.0 }
+    }
+}
+
+/// What becomes of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is better.
+    Keep,
+    /// It is not, or not surely; why.
+    Drop(String),
+    /// The campaign is not about it, or is void.
+    NotJudged(String),
+}
+
+impl Verdict {
+    /// In a word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Drop(_) => "drop",
+            Self::NotJudged(_) => "not judged",
+        }
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Keep => "",
+            Self::Drop(reason) | Self::NotJudged(reason) => reason,
+        }
+    }
+}
+
+/// What a campaign says of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Message size in bytes.
+    pub size_bytes: u64,
+    /// (median conf / median default − 1) in per cent of the default.
+    pub gain_pct: f64,
+    /// Where the gain lies with nine chances of ten, the rounding of the printed digits included.
+    pub interval_90_pct: (f64, f64),
+    /// The least and the most of the gain that print the same.
+    pub rounding_pct: (f64, f64),
+    /// The share of pairs that the conf wins.
+    pub psup: f64,
+    /// The probability that it is better.
+    pub better: f64,
+}
+
+/// A judged rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The rule.
+    pub rule: Range,
+    /// Its measured sizes, ascending.
+    pub effects: Vec<Effect>,
+    /// Sizes that have no runs in one arm.
+    pub missing: Vec<u64>,
+    /// The geometric mean of the ratios of its sizes, as gain in per cent.
+    pub gain_pct: Option<f64>,
+    /// The probability that it is better over all its sizes.
+    pub better: f64,
+    /// The probability that two equal arms of as many runs reach the peers' psup of 0.95 at a size.
+    pub null_rate: Option<f64>,
+    /// Ours.
+    pub verdict: Verdict,
+    /// That of rccl-sweep's authors.
+    pub peers: Verdict,
+    /// What else must be known: something else ran than the rule asks for.
+    pub notes: Vec<String>,
+}
+
+/// A judged campaign.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Why nothing can be concluded; `None` where something can.
+    pub void: Option<String>,
+    /// What must be known.
+    pub notes: Vec<String>,
+    /// In the order of the ranges.
+    pub rules: Vec<Judged>,
+}
+
+/// Judges the rules of a campaign of a collective.
+#[must_use]
+pub fn judge(comparison: &Comparison, ranges: &[Range], collective: Option<Collective>, limits: Limits) -> Judgement {
+    let void = void(comparison);
+    let mut of_range: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
+    let mut in_reach: Vec<Vec<&Trial>> = vec![Vec::new(); ranges.len()];
+    let mut uncovered = Vec::new();
+    for trial in &comparison.trials {
+        let holding: Vec<usize> =
+            (0..ranges.len()).filter(|index| ranges[*index].holds(collective, trial.nodes, trial.size_bytes)).collect();
+        match holding.first() {
+            Some(first) => of_range[*first].push(trial),
+            None => uncovered.push(Size(trial.size_bytes).to_string()),
+        }
+        holding.iter().for_each(|index| in_reach[*index].push(trial));
+    }
+    let mut notes = notes(comparison);
+    if !uncovered.is_empty() {
+        notes.push(format!("No rule holds for {}: what ran there is no rule's merit", listed(&uncovered)));
+    }
+    let judge = |(index, range): (usize, &Range)| {
+        let mut judged = judge_one(comparison, range, &mut of_range[index], limits);
+        judged.peers = peers::verdict(&in_reach[index]);
+        if of_range[index].is_empty() {
+            let whom =
+                if in_reach[index].is_empty() { "no size of it was run" } else { "an earlier rule holds instead" };
+            judged.verdict = not_judged(range, &comparison.trials, collective, whom);
+        } else if let Some(void) = &void {
+            judged.verdict = Verdict::NotJudged(format!("the campaign is void: {void}"));
+        }
+        judged
+    };
+    Judgement { rules: ranges.iter().enumerate().map(judge).collect(), void, notes }
+}
+
+/// A rule without trials: of another scale or collective it is none of this campaign's business.
+fn not_judged(range: &Range, trials: &[Trial], collective: Option<Collective>, why: &str) -> Verdict {
+    let is_ours = trials
+        .iter()
+        .any(|trial| Range { min_bytes: 0, max_bytes: u64::MAX, ..range.clone() }.holds(collective, trial.nodes, 0));
+    if is_ours {
+        Verdict::Drop(format!("not validated: {why}"))
+    } else {
+        Verdict::NotJudged("the campaign is of another collective or another number of nodes".to_owned())
+    }
+}
+
+fn judge_one(comparison: &Comparison, range: &Range, trials: &mut [&Trial], limits: Limits) -> Judged {
+    trials.sort_by_key(|trial| trial.size_bytes);
+    let effects: Vec<Effect> = trials.iter().filter_map(|trial| effect(trial, comparison.half_digit_gbps)).collect();
+    let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
+    let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());
+    let arms: Vec<(usize, usize)> = both().map(|trial| (trial.default.len(), trial.conf.len())).collect();
+    let wins = both().map(|trial| rank::wins(&trial.default, &trial.conf)).sum();
+    let better = 1.0 - rank::chance(wins, &arms);
+    let mean = effects.iter().map(|e| ln(1.0 + e.gain_pct / 100.0)).sum::<f64>() / effects.len().max(1) as f64;
+    let fewest = arms.iter().map(|(n, m)| *n.min(m)).min();
+    Judged {
+        rule: range.clone(),
+        verdict: decide(&effects, &missing, better, limits),
+        gain_pct: (!effects.is_empty()).then(|| (exp(mean) - 1.0) * 100.0),
+        effects,
+        missing,
+        better,
+        null_rate: fewest.map(|repeats| rank::null_rate(repeats, 0.95)),
+        peers: Verdict::Keep,
+        notes: trials.iter().filter_map(|trial| other_than_asked(range, trial)).collect(),
+    }
+}
+
+fn effect(trial: &Trial, half: f64) -> Option<Effect> {
+    let (low, _, high) = rank::ratio(&trial.default, &trial.conf, 0.05)?;
+    let (gain, rounding) = (trial.gain_pct()?, trial.gain_range_pct(half)?);
+    let pct = |ratio: f64| (exp(ratio) - 1.0) * 100.0;
+    let wins = rank::wins(&trial.default, &trial.conf);
+    Some(Effect {
+        size_bytes: trial.size_bytes,
+        gain_pct: gain,
+        interval_90_pct: (pct(low) - (gain - rounding.0), pct(high) + (rounding.1 - gain)),
+        rounding_pct: rounding,
+        psup: trial.psup()?,
+        better: 1.0 - rank::chance(wins, &[(trial.default.len(), trial.conf.len())]),
+    })
+}
+
+fn decide(effects: &[Effect], missing: &[u64], better: f64, limits: Limits) -> Verdict {
+    if !missing.is_empty() {
+        let sizes: Vec<String> = missing.iter().map(|size| Size(*size).to_string()).collect();
+        return Verdict::Drop(format!("not validated at {}: one arm has no runs there", listed(&sizes)));
+    }
+    let Some(worst) = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct)) else {
+        return Verdict::Drop("not validated: no size of it was run".to_owned());
+    };
+    let at = |effect: &Effect| format!("{} at {}", percent(effect.gain_pct), Size(effect.size_bytes));
+    if worst.rounding_pct.1 < -limits.max_loss_pct {
+        return Verdict::Drop(format!("{}: a landmine", at(worst)));
+    }
+    let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct)).unwrap_or(worst);
+    if best.rounding_pct.1 < limits.min_gain_pct {
+        return Verdict::Drop(format!("gains too little, at best {}", at(best)));
+    }
+    // One and the same size must gain, beyond rounding, and surely so.
+    let gains = |e: &&Effect| e.gain_pct >= limits.min_gain_pct && e.rounding_pct.0 > 0.0;
+    if !effects.iter().any(|e| gains(&e)) {
+        return Verdict::Drop(format!("{} is no more than the last printed digit", at(best)));
+    }
+    let sure = effects.iter().filter(gains).max_by(|a, b| a.better.total_cmp(&b.better)).unwrap_or(best);
+    let least = sure.better.min(better);
+    // A p-value of exactly the level counts, as with three against three runs.
+    if least < limits.confidence - 1e-9 {
+        let where_ = if sure.better <= better { at(sure) } else { "over all its sizes".to_owned() };
+        return Verdict::Drop(format!("may be chance: better with a probability of only {least:.2} ({where_})"));
+    }
+    Verdict::Keep
+}
+
+/// What ran with the conf, where the rule asks for something else.
+fn other_than_asked(range: &Range, trial: &Trial) -> Option<String> {
+    let ((algorithm, protocol), ran) = (range.pair?, trial.conf_ran?);
+    let more = range.channels.is_some_and(|channels| ran.channels > channels);
+    let differs = (algorithm, protocol) != (ran.algorithm, ran.protocol);
+    (differs || more).then(|| {
+        let channels = range.channels.map_or_else(String::new, |channels| format!("/{channels}"));
+        format!(
+            "at {} {ran} ran, where the rule asks for {algorithm}/{protocol}{channels}: these runs say nothing about it",
+            Size(trial.size_bytes)
+        )
+    })
+}
+
+/// More than this share of points in per cent…
+const VOID_SHARE_PCT: usize = 20;
+/// …that spread by more than this makes a campaign void, in per cent of the median.
+const VOID_SPREAD_PCT: f64 = 25.0;
+
+/// Why a campaign is void.
+fn void(comparison: &Comparison) -> Option<String> {
+    let digit = 2.0 * comparison.half_digit_gbps;
+    let mut points = 0;
+    let mut wide: Vec<(f64, String)> = Vec::new();
+    for trial in &comparison.trials {
+        for (arm, runs) in [("default", &trial.default), ("conf", &trial.conf)] {
+            let Some(middle) = median(&mut runs.clone()) else { continue };
+            points += 1;
+            let (low, high) = runs.iter().fold((f64::INFINITY, 0.0), |(l, h), r| (f64::min(l, *r), f64::max(h, *r)));
+            let spread = (high - low - digit).max(0.0) / middle * 100.0;
+            if spread > VOID_SPREAD_PCT {
+                wide.push((spread, format!("the {arm} at {}", Size(trial.size_bytes))));
+            }
+        }
+    }
+    let worst = wide.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (wide.len() * 100 > points * VOID_SHARE_PCT).then(|| {
+        format!(
+            "{} of {points} points spread over {VOID_SPREAD_PCT} %, most {} with {:.0} %: something disturbed the runs",
+            wide.len(),
+            worst.1,
+            worst.0
+        )
+    })
+}
+
+/// What must be known of a campaign.
+fn notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = Vec::new();
+    let without = |arm: fn(&Trial) -> &Vec<f64>| -> Vec<String> {
+        comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
+    };
+    for (arm, sizes) in [("default", without(|t| &t.default)), ("conf", without(|t| &t.conf))] {
+        if !sizes.is_empty() {
+            notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
+        }
+    }
+    if !comparison.trials.is_empty() {
+        let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
+        let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
+        notes.push(format!(
+            "The file does not say in which order the arms ran; the tool that writes it always runs the default first. \
+             What drifts then counts for one arm: from the first to the last repeat the default moved by {}, the conf by \
+             {} (median over sizes). The three-arm plan runs in a balanced order",
+            drifts[0], drifts[1]
+        ));
+    }
+    let arms: [(&str, fn(&Trial) -> &Vec<f64>); 2] = [("default", |t| &t.default), ("conf", |t| &t.conf)];
+    notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(comparison, arm, *runs)));
+    notes
+}
+
+/// The median over sizes of the last run over the first, as change in per cent.
+fn drift_pct(comparison: &Comparison, runs: fn(&Trial) -> &Vec<f64>) -> Option<f64> {
+    let change = |trial| -> Option<f64> {
+        let runs: &Vec<f64> = runs(trial);
+        (runs.len() > 1).then(|| ln(runs[runs.len() - 1] / runs[0]))
+    };
+    median(&mut comparison.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
+}
+
+/// Repeats that lie low at many sizes at once.
+fn disturbed(comparison: &Comparison, arm: &str, runs: fn(&Trial) -> &Vec<f64>) -> Vec<String> {
+    /// So far below the median of its size, in per cent, rounding apart…
+    const LOW_PCT: f64 = 2.0;
+    /// …at one size in so many.
+    const ONE_IN: usize = 5;
+    let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
+    let low = |trial: &Trial, repeat: usize| -> bool {
+        let (Some(run), Some(middle)) = (runs(trial).get(repeat), median(&mut runs(trial).clone())) else {
+            return false;
+        };
+        run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0)
+    };
+    let mut said = Vec::new();
+    for repeat in 0..repeats {
+        let sizes = comparison.trials.iter().filter(|trial| low(trial, repeat)).count();
+        if sizes * ONE_IN >= comparison.trials.len() && sizes > 1 {
+            said.push(format!(
+                "Run {} of the {arm} is more than {LOW_PCT} % below the median at {sizes} of {} sizes: it was disturbed",
+                repeat + 1,
+                comparison.trials.len()
+            ));
+        }
+    }
+    said
+}
+
+/// `a, b and c`, cut after six.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] if names.len() <= SHOWN => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..SHOWN].join(", "), names.len() - SHOWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Configuration, Protocol};
+
+    fn trial(size_bytes: u64, default: &[f64], conf: &[f64]) -> Trial {
+        Trial { size_bytes, nodes: Some(1), default: default.to_vec(), conf: conf.to_vec(), ..Trial::default() }
+    }
+
+    fn around(middle: f64) -> Vec<f64> {
+        [-2.0, 1.0, 0.0, 2.0, -1.0, 0.5, -0.5].iter().map(|step| middle * (1.0 + step / 1000.0)).collect()
+    }
+
+    fn range(min_bytes: u64, max_bytes: u64) -> Range {
+        let pair = Some((Algorithm::Ring, Protocol::Ll));
+        let text = "allreduce,…".to_owned();
+        let collective = Some(Collective::AllReduce);
+        Range { line: 2, text, collective, min_bytes, max_bytes, nodes: Some(1), pair, channels: Some(8) }
+    }
+
+    fn judged(trials: Vec<Trial>, limits: Limits) -> Judged {
+        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
+        judge(&comparison, &[range(0, u64::MAX)], Some(Collective::AllReduce), limits).rules.remove(0)
+    }
+
+    fn reason(judged: &Judged) -> &str {
+        judged.verdict.reason()
+    }
+
+    #[test]
+    fn a_rule_that_wins_is_kept() {
+        let judged = judged(
+            vec![trial(4096, &around(10.0), &around(11.0)), trial(8192, &around(20.0), &around(20.01))],
+            Limits::default(),
+        );
+        assert_eq!((judged.verdict, judged.peers), (Verdict::Keep, Verdict::Keep));
+        assert!(judged.better > 0.99 && (judged.gain_pct.unwrap_or_default() - 4.9).abs() < 0.1);
+        let [low, high] = [judged.effects[0].interval_90_pct.0, judged.effects[0].interval_90_pct.1];
+        assert!(low < 10.0 && high > 10.0 && low > 9.0 && high < 11.0, "{low} to {high}");
+    }
+
+    #[test]
+    fn gain_and_probability_are_of_the_same_size() {
+        // One size gains by chance, another is surely better by nothing: together they are no reason to keep a rule.
+        let noisy = trial(4096, &[10.0, 12.0, 8.0, 11.0, 9.0], &[10.5, 12.5, 7.9, 11.2, 9.8]);
+        let sure = trial(8192, &[10.0, 10.01, 10.02, 10.03, 10.04], &[10.05, 10.06, 10.07, 10.08, 10.09]);
+        let judged = judged(vec![noisy, sure], Limits::default());
+        assert_eq!(judged.peers, Verdict::Keep);
+        assert!(reason(&judged).starts_with("may be chance"), "{}", reason(&judged));
+    }
+
+    #[test]
+    fn a_last_digit_is_no_landmine_and_no_gain() {
+        let loses = judged(
+            vec![trial(4096, &[0.32; 9], &[0.31; 9]), trial(8192, &around(10.0), &around(11.0))],
+            Limits::default(),
+        );
+        assert!(loses.peers.reason().contains("landmine"));
+        assert_eq!(
+            loses.verdict,
+            Verdict::Drop("may be chance: better with a probability of only 0.50 (over all its sizes)".to_owned())
+                .clone()
+        );
+        let wins = judged(vec![trial(4096, &[0.31; 9], &[0.32; 9])], Limits::default());
+        assert_eq!(wins.peers, Verdict::Keep);
+        assert!(reason(&wins).contains("no more than the last printed digit"), "{}", reason(&wins));
+        let larger = judged(vec![trial(4096, &[31.0; 9], &[30.0; 9])], Limits::default());
+        assert!(reason(&larger).contains("landmine"));
+    }
+
+    #[test]
+    fn a_size_that_is_missing_in_one_arm_is_said() {
+        let trials = vec![trial(4096, &around(10.0), &around(11.0)), trial(8192, &around(10.0), &[])];
+        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
+        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
+        assert_eq!(judgement.rules[0].peers, Verdict::Keep);
+        assert_eq!(reason(&judgement.rules[0]), "not validated at 8 KiB: one arm has no runs there");
+        assert!(
+            judgement.notes.iter().any(|n| n == "The conf has no runs at 8 KiB: no verdict there"),
+            "{:?}",
+            judgement.notes
+        );
+    }
+
+    #[test]
+    fn the_order_is_named_as_a_bias() {
+        let comparison = Comparison {
+            trials: vec![trial(4096, &[10.0, 10.4], &[10.0, 10.4])],
+            half_digit_gbps: 0.005,
+            ..Comparison::default()
+        };
+        let notes = judge(&comparison, &[], None, Limits::default()).notes.join("\n");
+        assert!(notes.contains("always runs the default first") && notes.contains("+4.0 %"), "{notes}");
+    }
+
+    #[test]
+    fn few_repeats_are_no_proof() {
+        let of = |n: usize| judged(vec![trial(4096, &vec![10.0; n], &vec![12.0; n])], Limits::default());
+        assert!(reason(&of(2)).starts_with("may be chance") && of(3).verdict == Verdict::Keep);
+        assert!((of(3).null_rate.unwrap_or_default() - 0.05).abs() < 1e-9 && of(9).null_rate.unwrap_or(1.0) < 0.0003);
+        let strict = Limits { confidence: 0.99, ..Limits::default() };
+        assert!(judged(vec![trial(4096, &[10.0; 3], &[12.0; 3])], strict).verdict != Verdict::Keep);
+    }
+
+    #[test]
+    fn a_disturbed_campaign_is_void_and_says_why() {
+        let wild = [10.0, 14.0, 10.0, 9.0, 10.0];
+        let trials = vec![trial(4096, &wild, &around(11.0)), trial(8192, &around(10.0), &around(11.0))];
+        let comparison = Comparison { trials, half_digit_gbps: 0.005, ..Comparison::default() };
+        let judgement = judge(&comparison, &[range(0, u64::MAX)], None, Limits::default());
+        let why = judgement.void.unwrap_or_default();
+        assert!(why.starts_with("1 of 4 points spread over 25 %, most the default at 4 KiB with 50 %"), "{why}");
+        assert_eq!(judgement.rules[0].verdict.word(), "not judged");
+        // At 0.04 GB/s a spread of a digit is none.
+        let digits = Comparison {
+            trials: vec![trial(1024, &[0.04, 0.05, 0.04], &[0.04, 0.05, 0.05])],
+            half_digit_gbps: 0.005,
+            ..Comparison::default()
+        };
+        assert_eq!(judge(&digits, &[], None, Limits::default()).void, None);
+    }
+
+    #[test]
+    fn what_ran_instead_is_said() {
+        let ran = Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Ll, channels: 32 };
+        let trial = Trial { conf_ran: Some(ran), ..trial(131_072, &around(10.0), &around(11.0)) };
+        let judged = judged(vec![trial], Limits::default());
+        assert!(judged.notes[0].starts_with("at 128 KiB TREE/LL/32 ran, where the rule asks for RING/LL/8"));
+    }
+
+    #[test]
+    fn rules_of_other_scales_are_not_judged_and_unmeasured_ones_are_dropped() {
+        let comparison = Comparison {
+            trials: vec![trial(4096, &around(10.0), &around(11.0))],
+            half_digit_gbps: 0.005,
+            ..Comparison::default()
+        };
+        let ranges =
+            [Range { nodes: Some(2), ..range(0, 9999) }, range(1 << 20, 1 << 21), range(0, 9999), range(0, 9999)];
+        let judgement = judge(&comparison, &ranges, Some(Collective::AllReduce), Limits::default());
+        let words: Vec<&str> = judgement.rules.iter().map(|rule| rule.verdict.word()).collect();
+        assert_eq!(words, ["not judged", "drop", "keep", "drop"]);
+        assert_eq!(reason(&judgement.rules[3]), "not validated: an earlier rule holds instead");
+    }
+}

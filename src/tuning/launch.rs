@@ -1,0 +1,161 @@
+//! Launches of nccl-tests (rccl-tests) as lines of a bash script.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::collective::{Collective, Scale};
+
+/// What starts the ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Launcher {
+    /// Open MPI.
+    #[default]
+    Mpirun,
+    /// Slurm.
+    Srun,
+}
+
+/// A word for bash: as it stands where every character is harmless, else in single quotes.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let harmless =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | '=' | '+' | '%' | '@' | ',');
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    // A NUL can't stand in a word, and a line break in a comment would end it.
+    let plain: String = word.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("'{}'", plain.replace('\'', r"'\''"))
+}
+
+/// The program of nccl-tests.
+#[must_use]
+pub fn program(collective: Collective) -> String {
+    format!("{collective}_perf")
+}
+
+/// Which sizes one launch measures: from the first to the last by factors of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Sizes {
+    /// The first, in bytes.
+    pub first: u64,
+    /// The last, in bytes.
+    pub last: u64,
+}
+
+impl Sizes {
+    /// The sizes to ask for, so that those that were printed come out again: nccl-tests rounds down to a multiple of the
+    /// ranks (3840 bytes for 4096 on 24 ranks), so a size just below a power of two stands for it.
+    #[must_use]
+    pub fn to_cover(first: u64, last: u64) -> Self {
+        let asked = |size: u64| match size.checked_next_power_of_two() {
+            Some(power) if power - size <= power / 10 => power,
+            _ => size,
+        };
+        Self { first: asked(first), last: asked(last) }
+    }
+
+    fn arguments(self) -> String {
+        format!("-b {} -e {} -f 2", self.first, self.last)
+    }
+}
+
+/// The head of a script: functions that its lines call.
+///
+/// `run LOG SIZES PROGRAM NAME=VALUE…` runs a program once, its environment set so, into `logs/LOG`.
+#[must_use]
+pub fn head(title: &str, launcher: Launcher, scale: Scale, notes: &[String]) -> String {
+    let Scale { nodes, ranks } = scale;
+    let per_node = ranks.div_ceil(nodes.max(1)).max(1);
+    let (start, exports) = match launcher {
+        Launcher::Mpirun => (
+            format!("launch=(mpirun -np {ranks} --map-by ppr:{per_node}:node)"),
+            "    for assignment in \"$@\"; do exports+=(-x \"${assignment%%=*}\"); done\n",
+        ),
+        Launcher::Srun => {
+            (format!("launch=(srun -N {nodes} -n {ranks} --ntasks-per-node={per_node} --export=ALL)"), "")
+        }
+    };
+    let mut text = String::from("#!/usr/bin/env bash\n");
+    for line in std::iter::once(title).chain(notes.iter().map(String::as_str)) {
+        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = writeln!(text, "# {line}");
+    }
+    let _ = write!(
+        text,
+        r#"#
+# Adapt the launcher; NCCL_TESTS is the folder of nccl-tests' programs, one process per GPU.
+set -u
+{start}
+tests=${{NCCL_TESTS:-./build}}
+mkdir -p logs
+# What is set outside would hide what is set here.
+unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE
+
+# run LOG SIZES PROGRAM NAME=VALUE…: one launch, into logs/LOG.
+run() {{
+    local log=$1 sizes=$2 program=$3 exports=()
+    shift 3
+{exports}    echo "$(date +%T) $log"
+    # shellcheck disable=SC2086
+    env "$@" "${{launch[@]}}" ${{exports[@]+"${{exports[@]}}"}} "$tests/$program" $sizes -g 1 >"logs/$log" 2>&1 \
+        || echo "$log failed, see logs/$log" >&2
+}}
+
+"#
+    );
+    text
+}
+
+/// One line of a script: a launch into a log. `environment` are pairs of name and value.
+#[must_use]
+pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&str, String)]) -> String {
+    let mut line = format!("run {} {} {}", quoted(log), quoted(&sizes.arguments()), program(collective));
+    for (name, value) in environment {
+        let _ = write!(line, " {name}={}", quoted(value));
+    }
+    line.push('\n');
+    line
+}
+
+/// Launches before the first that counts: with cold clocks the first four are up to 28 % low.
+pub const WARM_UPS: usize = 4;
+
+/// Lines that warm the clocks; their logs count for nothing.
+#[must_use]
+pub fn warm_up(sizes: Sizes, collective: Collective) -> String {
+    let line = line("warm_up.txt", sizes, collective, &[]);
+    format!(
+        "# Cold clocks: the first launches are low, and count for nothing.\nfor _ in {{1..{WARM_UPS}}}; do\n    {line}done\n\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_bash_would_read_them() {
+        for (word, written) in [
+            ("/opt/rccl/tuner.so", "/opt/rccl/tuner.so"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("$(rm -rf /)", "'$(rm -rf /)'"),
+            ("it's", r"'it'\''s'"),
+            ("a\nrm", "'a rm'"),
+            ("~", "'~'"),
+            ("-b 4 -e 8", "'-b 4 -e 8'"),
+        ] {
+            assert_eq!(quoted(word), written);
+        }
+    }
+
+    #[test]
+    fn sizes_that_nccl_tests_rounded_down_are_asked_for_as_they_were() {
+        assert_eq!(Sizes::to_cover(3840, 536_870_400), Sizes { first: 4096, last: 1 << 29 });
+        assert_eq!(Sizes::to_cover(368_640, 368_640), Sizes { first: 368_640, last: 368_640 });
+        assert_eq!(Sizes::to_cover(4096, u64::MAX).last, u64::MAX);
+    }
+}

@@ -1,0 +1,314 @@
+//! The single runs behind the points, kept compactly: to judge noise, to set runs aside, to bring them back.
+
+use std::{cmp::Ordering::Equal, collections::BTreeMap};
+
+use super::{
+    aggregate::{Point, Target},
+    read::{Asked, Evidence, Kind, Marks, Row},
+    sweep::Sweep,
+};
+use crate::collective::{Collective, Configuration, Scale, Workload};
+
+/// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    /// busbw in GB/s: in place, or out of place where a collective and scale has nothing in place.
+    pub busbw_gbps: f64,
+    /// Its out-of-place twin in GB/s; 0 for none.
+    twin_gbps: f64,
+    /// Not a number for none.
+    spread_pct: f64,
+    /// What ran.
+    pub ran: Configuration,
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// How many runs the line is the median of.
+    pub repeats: u32,
+    /// What was asked of the library.
+    pub asked: Asked,
+    /// Which file, as the caller numbers them.
+    pub file: u16,
+    /// How it is known what ran.
+    pub evidence: Evidence,
+    /// What the row's columns say besides.
+    pub marks: Marks,
+}
+
+impl Run {
+    /// Its out-of-place twin in GB/s.
+    #[must_use]
+    pub fn twin_gbps(&self) -> Option<f64> {
+        Some(self.twin_gbps).filter(|twin| *twin > 0.0)
+    }
+
+    /// (max − min) / median in per cent of the runs that the line is the median of.
+    #[must_use]
+    pub fn spread_pct(&self) -> Option<f64> {
+        Some(self.spread_pct).filter(|spread| !spread.is_nan())
+    }
+}
+
+/// The runs of one configuration, or of the default, at one workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Collective, scale and size.
+    pub workload: Workload,
+    /// A configuration that was asked for, or the default.
+    pub kind: Kind,
+    /// What ran most often.
+    pub configuration: Configuration,
+    end: u32,
+}
+
+/// All runs of a sweep, by workload, kind and configuration; those of one place in the order of files and lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Runs {
+    places: Vec<Place>,
+    runs: Vec<Run>,
+    /// What must be known about how they were taken from the rows.
+    pub notes: Vec<String>,
+}
+
+impl Runs {
+    /// Takes the measurements out of rows.
+    ///
+    /// Where no row of a collective and scale has an in-place measurement, the out-of-place one stands in, and a note
+    /// says so; single rows without one are not used, which a note says as well. A run that stands in two files (a
+    /// merged file and its parts were dropped together) counts once.
+    #[must_use]
+    pub fn new(rows: &[Row], target: Target) -> Self {
+        let mut order: Vec<u32> = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
+        order.sort_by_key(|i| {
+            let row = &rows[*i as usize];
+            (row.workload, row.kind, row.ran)
+        });
+        let row = |i: &u32| &rows[*i as usize];
+        let mut out = Self { runs: Vec::with_capacity(rows.len()), ..Self::default() };
+        let mut doubled = 0;
+        for group in order.chunk_by(|a, b| group_of(row(a)) == group_of(row(b))) {
+            let (collective, scale) = group_of(row(&group[0]));
+            let in_place = group.iter().filter(|i| row(i).in_place.is_some()).count();
+            if in_place == 0 {
+                out.notes.push(no_in_place(collective, scale));
+            } else if in_place < group.len() {
+                out.notes.push(unused(group.len() - in_place, collective, scale));
+            }
+            // The default is one place, whatever it chose.
+            let same = |a: &u32, b: &u32| {
+                let (a, b) = (row(a), row(b));
+                (a.workload, a.kind) == (b.workload, b.kind) && (a.kind == Kind::Default || a.ran == b.ran)
+            };
+            for place in group.chunk_by(same) {
+                let timed = place.iter().filter_map(|i| Timed::new(row(i), target, in_place > 0)).collect();
+                let Row { workload, kind, .. } = *row(&place[0]);
+                doubled += out.push(workload, kind, timed);
+            }
+        }
+        if doubled > 0 {
+            let stand = if doubled == 1 { "1 row stands" } else { &format!("{doubled} rows stand") };
+            out.notes.push(format!("{stand} in two files with the same times: counted once"));
+        }
+        out
+    }
+
+    /// Adds a place of runs without those that stand there twice, and says how many these were.
+    fn push(&mut self, workload: Workload, kind: Kind, mut timed: Vec<Timed>) -> usize {
+        let Some(configuration) = most_frequent(timed.iter().map(|t| (t.run.ran, t.run.repeats))) else { return 0 };
+        timed.sort_by(|a, b| {
+            let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
+            a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
+        });
+        let before = timed.len();
+        timed.dedup_by(|later, earlier| later.is_same(earlier));
+        let doubled = before - timed.len();
+        timed.sort_by_key(|t| (t.run.file, t.run.line));
+        self.runs.extend(timed.into_iter().map(|t| t.run));
+        let end = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        self.places.push(Place { workload, kind, configuration, end });
+        doubled
+    }
+
+    /// Nothing was measured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Every place with the index of its first run and its runs, in order.
+    pub fn places(&self) -> impl Iterator<Item = (&Place, usize, &[Run])> {
+        (0..self.places.len()).map(|index| self.place(index))
+    }
+
+    fn place(&self, index: usize) -> (&Place, usize, &[Run]) {
+        let start = index.checked_sub(1).map_or(0, |before| self.places[before].end as usize);
+        let place = &self.places[index];
+        (place, start, &self.runs[start..place.end as usize])
+    }
+
+    /// The places of a workload, the default's last.
+    pub fn at(&self, workload: &Workload) -> impl Iterator<Item = (&Place, usize, &[Run])> {
+        let begin = self.places.partition_point(|p| p.workload < *workload);
+        let end = self.places.partition_point(|p| p.workload <= *workload);
+        (begin..end).map(|index| self.place(index))
+    }
+
+    /// The points of these runs: each the median over its runs of busbw, a line that is itself the median of n runs
+    /// counting n times. `keep` says which runs of a place are used; a place without any has no point.
+    pub fn sweep(&self, mut keep: impl FnMut(&Place, usize) -> Keep) -> Sweep {
+        let mut sweep = Sweep::default();
+        let (mut used, mut twins) = (Vec::new(), Vec::new());
+        for (place, first, runs) in self.places() {
+            used.clear();
+            twins.clear();
+            for (run, index) in runs.iter().zip(first..) {
+                let keep = keep(place, index);
+                if keep.run {
+                    used.push(*run);
+                }
+                if let Some(twin) = run.twin_gbps().filter(|_| keep.twin) {
+                    twins.push((twin, run.repeats));
+                }
+            }
+            let points = if place.kind == Kind::Default { &mut sweep.defaults } else { &mut sweep.points };
+            points.extend(point(place, &used, &mut twins));
+        }
+        sweep
+    }
+}
+
+/// What of a run is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Its busbw.
+    pub run: bool,
+    /// Its out-of-place twin.
+    pub twin: bool,
+}
+
+impl Keep {
+    /// All of it.
+    pub const ALL: Self = Self { run: true, twin: true };
+    /// Nothing of it.
+    pub const NOTHING: Self = Self { run: false, twin: false };
+}
+
+/// A run with both its times, to tell runs from each other.
+struct Timed {
+    run: Run,
+    times_us: [Option<f64>; 2],
+}
+
+impl Timed {
+    fn new(row: &Row, target: Target, in_place: bool) -> Option<Self> {
+        let sample = if in_place { row.in_place } else { row.out_of_place }?;
+        let twin = row.out_of_place.filter(|_| in_place).map(|twin| target.busbw_gbps(&row.workload, &twin));
+        let run = Run {
+            busbw_gbps: target.busbw_gbps(&row.workload, &sample),
+            twin_gbps: twin.unwrap_or(0.0),
+            spread_pct: row.spread_pct.unwrap_or(f64::NAN),
+            ran: row.ran,
+            line: row.line,
+            repeats: row.repeats,
+            asked: row.asked,
+            file: row.file,
+            evidence: row.evidence,
+            marks: row.marks,
+        };
+        Some(Self { run, times_us: [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us)) })
+    }
+
+    /// Two rows of different files that are the same run: nobody measures the same ten digits twice.
+    fn is_same(&self, other: &Self) -> bool {
+        self.run.file != other.run.file
+            && self.times_us == other.times_us
+            && self.times_us.iter().all(Option::is_some)
+            && (self.run.ran, self.run.repeats) == (other.run.ran, other.run.repeats)
+    }
+}
+
+fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point> {
+    let mut values: Vec<(f64, u32)> = runs.iter().map(|run| (run.busbw_gbps, run.repeats)).collect();
+    let busbw_gbps = weighted_median(&mut values)?;
+    let across = (values[values.len() - 1].0 - values[0].0) / busbw_gbps * 100.0;
+    let within = runs.iter().filter_map(Run::spread_pct).reduce(f64::max);
+    Some(Point {
+        workload: place.workload,
+        configuration: place.configuration,
+        busbw_gbps,
+        repeats: runs.iter().fold(0_u32, |sum, run| sum.saturating_add(run.repeats)),
+        spread_pct: if runs.len() > 1 { Some(within.unwrap_or(0.0).max(across)) } else { within },
+        marks: runs.iter().fold(Marks::default(), |marks, run| marks.union(run.marks)),
+        asked: most_frequent(runs.iter().map(|run| (run.asked, run.repeats))).unwrap_or_default(),
+        evidence: runs.iter().map(|run| run.evidence).max().unwrap_or_default(),
+        out_of_place_gbps: weighted_median(twins),
+    })
+}
+
+/// The median of values, each as often as its repeats say; sorts them. `None` for none.
+fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
+    let at = |place: u64| {
+        let mut passed = 0;
+        let found = values.iter().find(|(_, repeats)| {
+            passed += u64::from(*repeats);
+            passed > place
+        });
+        found.map(|(value, _)| *value)
+    };
+    Some(f64::midpoint(at(total.checked_sub(1)? / 2)?, at(total / 2)?))
+}
+
+/// What occurs most often, each as often as its number says; the lowest of those that occur equally often.
+fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
+    let mut counts: BTreeMap<T, u64> = BTreeMap::new();
+    for (item, repeats) in items {
+        *counts.entry(item).or_default() += u64::from(repeats);
+    }
+    counts.into_iter().reduce(|most, next| if next.1 > most.1 { next } else { most }).map(|(item, _)| item)
+}
+
+fn group_of(row: &Row) -> (Collective, Scale) {
+    (row.workload.collective, row.workload.scale)
+}
+
+fn no_in_place(collective: Collective, scale: Scale) -> String {
+    format!("{collective} on {scale} has no in-place measurements: the out-of-place ones are used instead")
+}
+
+fn unused(rows: usize, collective: Collective, scale: Scale) -> String {
+    let (s, are) = if rows == 1 { ("", "is") } else { ("s", "are") };
+    format!("{rows} row{s} of {collective} on {scale} without an in-place measurement {are} not used")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_small() {
+        assert_eq!(size_of::<Run>(), 56);
+        assert!(size_of::<Place>() <= 48, "{}", size_of::<Place>());
+    }
+
+    #[test]
+    fn medians_have_weights() {
+        assert_eq!(weighted_median(&mut [(3.0, 1), (1.0, 1), (2.0, 1)]), Some(2.0));
+        assert_eq!(weighted_median(&mut [(3.0, 3), (1.0, 1), (2.0, 1)]), Some(3.0));
+        assert_eq!(weighted_median(&mut [(4.0, 1), (1.0, 1)]), Some(2.5));
+        assert_eq!(weighted_median(&mut []), None);
+    }
+
+    #[test]
+    fn the_most_frequent_counts_runs() {
+        assert_eq!(most_frequent([(2, 1), (1, 1), (2, 1)].into_iter()), Some(2));
+        assert_eq!(most_frequent([(2, 1), (1, 3), (2, 1)].into_iter()), Some(1));
+        assert_eq!(most_frequent([(2, 1), (1, 1)].into_iter()), Some(1));
+    }
+}

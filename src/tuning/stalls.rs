@@ -1,0 +1,375 @@
+//! Runs that stalled: something else held the machine up, and what was measured is not the configuration.
+//!
+//! The rule, for in-place and for out-of-place runs alike. A run stalled when it is at least [`TIMES`] times slower
+//! than its siblings' median, and slower by more than [`DEVIATIONS`] standard deviations of a run at its size. That
+//! deviation is robust: the median over all places of this and the two neighbouring sizes of ln(max / min) / d₂(n),
+//! where d₂(n) is the mean range of n standard normal numbers (Tippett 1925); so a sweep that is noisy everywhere has
+//! few stalls. Of two runs the slower one is compared with the faster. A run without siblings is compared with its
+//! twin, as the twins of its size usually relate; it is named, and stays, for there is nothing in its place. Being
+//! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    parameters::Screening,
+    read::Kind,
+    runs::{Keep, Place, Run, Runs},
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    math::{exp, ln, median},
+};
+
+/// A stalled run is at least this many times slower than its siblings…
+pub const TIMES: f64 = 1.5;
+
+/// …and by more than this many standard deviations.
+pub const DEVIATIONS: f64 = 6.0;
+
+/// So many pairs of twins tell how twins relate at a size.
+const TWINS: usize = 5;
+
+/// Which of a row's two measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Half {
+    /// The one that decides.
+    InPlace,
+    /// Its witness.
+    OutOfPlace,
+}
+
+/// A run that stalled.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// Which file, as the caller numbers them.
+    pub file: u16,
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// Collective, scale and size.
+    pub workload: Workload,
+    /// What ran.
+    pub configuration: Configuration,
+    /// It was a run of the library's default.
+    pub is_default: bool,
+    /// Which of the place's runs, from 1, in the order of files and lines.
+    pub repeat: u32,
+    /// How many runs the place has.
+    pub of: u32,
+    /// Which of the row's measurements stalled.
+    pub half: Half,
+    /// Its busbw in GB/s.
+    pub busbw_gbps: f64,
+    /// What was expected of it: the median of the place; of two runs the other; of one what its twin lets expect.
+    pub expected_gbps: f64,
+    /// It is not used. `false` for a run without siblings, and where stalls are to be used.
+    pub set_aside: bool,
+}
+
+impl Stall {
+    /// How many times slower it was than expected.
+    #[must_use]
+    pub fn times_slower(&self) -> f64 {
+        self.expected_gbps / self.busbw_gbps
+    }
+}
+
+/// Which runs are set aside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Screened {
+    /// All that stalled, in the order of the runs.
+    pub stalls: Vec<Stall>,
+    /// The stalls that are set aside, by the index of the run, ascending.
+    aside: Vec<(usize, Half)>,
+    by_hand: Vec<(Collective, Scale, Configuration)>,
+}
+
+impl Screened {
+    /// Judges all runs.
+    #[must_use]
+    pub fn new(runs: &Runs, screening: &Screening) -> Self {
+        let mut screened = Self::default();
+        screened.by_hand.extend(screening.set_aside.iter().map(|s| (s.collective, s.scale, s.configuration)));
+        for half in [Half::InPlace, Half::OutOfPlace] {
+            screened.judge(runs, half, !screening.keep_stalls);
+        }
+        screened.stalls.sort_by_key(|s| (s.workload, s.file, s.line));
+        screened.aside.sort_unstable_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
+        screened
+    }
+
+    /// What of a run is used.
+    #[must_use]
+    pub fn keep(&self, place: &Place, run: usize) -> Keep {
+        let Workload { collective, scale, .. } = place.workload;
+        if place.kind == Kind::Asked && self.by_hand.contains(&(collective, scale, place.configuration)) {
+            return Keep::NOTHING;
+        }
+        let mut keep = Keep::ALL;
+        let begin = self.aside.partition_point(|(index, _)| *index < run);
+        for (_, half) in self.aside[begin..].iter().take_while(|(index, _)| *index == run) {
+            match half {
+                Half::InPlace => keep.run = false,
+                Half::OutOfPlace => keep.twin = false,
+            }
+        }
+        keep
+    }
+
+    fn judge(&mut self, runs: &Runs, half: Half, set_aside: bool) {
+        let usual = Usual::new(runs, half);
+        for (place, first, of_place) in runs.places() {
+            let Some(usual) = usual.at(&place.workload) else { continue };
+            let values: Vec<Option<f64>> = of_place.iter().map(|run| single(run, half)).collect();
+            let mut siblings: Vec<f64> = values.iter().flatten().map(|busbw| ln(*busbw)).collect();
+            let lone = siblings.len() == 1;
+            // Of two runs the faster is what the slower is compared with.
+            let expected = match siblings[..] {
+                [] => continue,
+                [_] => None,
+                [a, b] => Some(a.max(b)),
+                _ => median(&mut siblings),
+            };
+            for (nth, (run, value)) in of_place.iter().zip(&values).enumerate() {
+                let Some(value) = *value else { continue };
+                let (expected, deviation) = match expected {
+                    Some(expected) => (expected, usual.deviation),
+                    None => match (usual.twins, single(run, half.other())) {
+                        (Some((relation, deviation)), Some(twin)) => (ln(twin) + relation, deviation),
+                        _ => continue,
+                    },
+                };
+                if expected - ln(value) <= ln(TIMES).max(DEVIATIONS * deviation) {
+                    continue;
+                }
+                self.stalls.push(Stall {
+                    file: run.file,
+                    line: run.line,
+                    workload: place.workload,
+                    configuration: run.ran,
+                    is_default: place.kind == Kind::Default,
+                    repeat: nth as u32 + 1,
+                    of: of_place.len() as u32,
+                    half,
+                    busbw_gbps: value,
+                    expected_gbps: exp(expected),
+                    set_aside: set_aside && !lone,
+                });
+                if set_aside && !lone {
+                    self.aside.push((first + nth, half));
+                }
+            }
+        }
+    }
+}
+
+impl Half {
+    const fn other(self) -> Self {
+        match self {
+            Self::InPlace => Self::OutOfPlace,
+            Self::OutOfPlace => Self::InPlace,
+        }
+    }
+}
+
+/// The measurement of a single run.
+fn single(run: &Run, half: Half) -> Option<f64> {
+    let busbw = match half {
+        Half::InPlace => Some(run.busbw_gbps),
+        Half::OutOfPlace => run.twin_gbps(),
+    };
+    busbw.filter(|busbw| run.repeats == 1 && *busbw > 0.0)
+}
+
+/// How far runs of a size usually are from each other.
+#[derive(Clone, Copy)]
+struct AtSize {
+    deviation: f64,
+    /// ln of this half over the other one: the median, and the deviation from it.
+    twins: Option<(f64, f64)>,
+}
+
+struct Usual(BTreeMap<Workload, AtSize>);
+
+impl Usual {
+    fn new(runs: &Runs, half: Half) -> Self {
+        let mut sizes: Vec<(Workload, Vec<f64>, Vec<f64>)> = Vec::new();
+        for (place, _, of_place) in runs.places() {
+            if sizes.last().is_none_or(|(workload, ..)| *workload != place.workload) {
+                sizes.push((place.workload, Vec::new(), Vec::new()));
+            }
+            let Some((_, deviations, relations)) = sizes.last_mut() else { continue };
+            let values = || of_place.iter().filter_map(|run| single(run, half));
+            let (n, low, high) = values()
+                .fold((0, f64::INFINITY, 0.0_f64), |(n, low, high), value| (n + 1, low.min(value), high.max(value)));
+            if n > 1 {
+                deviations.push(ln(high / low) / mean_range(n));
+            }
+            if let [run] = of_place
+                && let (Some(value), Some(twin)) = (single(run, half), single(run, half.other()))
+            {
+                relations.push(ln(value / twin));
+            }
+        }
+        let group = |at: usize| (sizes[at].0.collective, sizes[at].0.scale);
+        let near = |at: usize| {
+            (at.saturating_sub(1)..(at + 2).min(sizes.len())).filter(move |other| group(*other) == group(at))
+        };
+        let usual = |at: usize| {
+            let mut deviations: Vec<f64> = near(at).flat_map(|other| sizes[other].1.iter().copied()).collect();
+            let mut relations: Vec<f64> = near(at).flat_map(|other| sizes[other].2.iter().copied()).collect();
+            let twins = if relations.len() < TWINS { None } else { median(&mut relations) };
+            let twins = twins.and_then(|relation| {
+                /// From the median absolute deviation of normal numbers to their standard deviation.
+                const NORMAL: f64 = 1.4826;
+                let mut from: Vec<f64> = relations.iter().map(|r| (r - relation).abs()).collect();
+                Some((relation, median(&mut from)? * NORMAL))
+            });
+            (sizes[at].0, AtSize { deviation: median(&mut deviations).unwrap_or(0.0), twins })
+        };
+        Self((0..sizes.len()).map(usual).collect())
+    }
+
+    fn at(&self, workload: &Workload) -> Option<AtSize> {
+        self.0.get(workload).copied()
+    }
+}
+
+/// d₂(n): the mean of max − min of `n` standard normal numbers (Tippett 1925), linear between the tabled numbers.
+#[must_use]
+pub fn mean_range(n: u32) -> f64 {
+    const TABLE: [(u32, f64); 13] = [
+        (1, 0.0),
+        (2, 1.128),
+        (3, 1.693),
+        (4, 2.059),
+        (5, 2.326),
+        (6, 2.534),
+        (7, 2.704),
+        (8, 2.847),
+        (9, 2.970),
+        (10, 3.078),
+        (20, 3.735),
+        (100, 5.015),
+        (1000, 6.483),
+    ];
+    let above = TABLE.partition_point(|(tabled, _)| *tabled < n);
+    let Some((n1, d1)) = TABLE.get(above) else { return TABLE[TABLE.len() - 1].1 };
+    let Some((n0, d0)) = above.checked_sub(1).map(|below| TABLE[below]) else { return *d1 };
+    d0 + (d1 - d0) * f64::from(n - n0) / f64::from(n1 - n0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Protocol},
+        math::Stream,
+        tuning::{
+            aggregate::Target,
+            parameters::SetAside,
+            read::{Asked, Evidence, Marks, Row, Sample},
+        },
+    };
+
+    const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+    fn row(line: u32, channels: u32, in_place: f64, out_of_place: f64) -> Row {
+        let sample = |busbw_gbps| Some(Sample { time_us: None, busbw_gbps });
+        Row {
+            file: 3,
+            line,
+            workload: Workload { collective: Collective::Broadcast, scale: SCALE, size_bytes: 1 << 20 },
+            ran: Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels },
+            in_place: sample(in_place),
+            out_of_place: sample(out_of_place),
+            repeats: 1,
+            spread_pct: None,
+            kind: Kind::Asked,
+            marks: Marks::default(),
+            asked: Asked::default(),
+            evidence: Evidence::default(),
+        }
+    }
+
+    /// Ten configurations of `repeats` runs with a deviation, the value of one run divided by `stall`.
+    fn rows(repeats: u32, deviation: f64, stall: f64) -> Vec<Row> {
+        let mut stream = Stream::new(5);
+        let mut noisy = || 10.0 * exp(deviation * stream.normal());
+        let places = (0..repeats).flat_map(|repeat| (1..=10).map(move |channels| (repeat, channels)));
+        let mut rows: Vec<Row> =
+            places.map(|(repeat, channels)| row(2 + repeat * 10 + channels, channels, noisy(), noisy())).collect();
+        if let Some(Sample { busbw_gbps, .. }) = rows[4].in_place.as_mut() {
+            *busbw_gbps /= stall;
+        }
+        rows
+    }
+
+    fn screened(rows: &[Row], screening: &Screening) -> (Screened, Vec<f64>) {
+        let runs = Runs::new(rows, Target::Printed);
+        let screened = Screened::new(&runs, screening);
+        let points = runs.sweep(|place, run| screened.keep(place, run)).points;
+        (screened, points.iter().map(|point| point.busbw_gbps).collect())
+    }
+
+    #[test]
+    fn a_stall_is_named_and_set_aside_until_it_is_brought_back() {
+        for repeats in [2, 3, 5] {
+            let rows = rows(repeats, 0.01, 4.0);
+            let (found, values) = screened(&rows, &Screening::default());
+            let [stall] = found.stalls[..] else { panic!("{found:?}") };
+            assert_eq!((stall.file, stall.line, stall.repeat, stall.of), (3, 7, 1, repeats));
+            assert_eq!((stall.configuration.channels, stall.half, stall.set_aside), (5, Half::InPlace, true));
+            assert!((3.5..4.5).contains(&stall.times_slower()), "{stall:?}");
+            assert!(values.iter().all(|busbw| (9.5..10.5).contains(busbw)), "{values:?}");
+            let (found, values) = screened(&rows, &Screening { keep_stalls: true, ..Screening::default() });
+            assert!(!found.stalls[0].set_aside);
+            assert!(repeats > 2 || values[4] < 9.0, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_lone_stall_is_named_and_stays() {
+        let (found, values) = screened(&rows(1, 0.01, 20.0), &Screening::default());
+        let [stall] = found.stalls[..] else { panic!("{found:?}") };
+        assert_eq!((stall.line, stall.half, stall.set_aside, stall.of), (7, Half::InPlace, false, 1));
+        assert_eq!(values.len(), 10);
+    }
+
+    #[test]
+    fn honest_noise_is_no_stall() {
+        for deviation in [0.001, 0.05, 0.3] {
+            let (found, _) = screened(&rows(3, deviation, 1.0), &Screening::default());
+            assert_eq!(found.stalls, []);
+        }
+    }
+
+    #[test]
+    fn never_more_than_half_of_the_runs_are_set_aside() {
+        let mut rows = rows(4, 0.01, 1.0);
+        for row in rows.iter_mut().filter(|row| row.ran.channels == 5).take(3) {
+            *row = Row { in_place: Some(Sample { time_us: None, busbw_gbps: 0.1 }), ..*row };
+        }
+        let (found, _) = screened(&rows, &Screening::default());
+        assert!(found.aside.len() <= 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_configuration_is_set_aside_by_hand_at_its_scale() {
+        let rows = rows(3, 0.01, 1.0);
+        let Row { workload, ran, .. } = rows[2];
+        let aside = |scale| vec![SetAside { collective: workload.collective, scale, configuration: ran }];
+        let count = |scale| screened(&rows, &Screening { set_aside: aside(scale), ..Screening::default() }).1.len();
+        assert_eq!(count(SCALE), 9);
+        assert_eq!(count(Scale { nodes: 3, ranks: 24 }), 10);
+    }
+
+    #[test]
+    fn ranges_are_tippett_s() {
+        assert!((mean_range(3) - 1.693).abs() < 1e-9);
+        assert!((3.078..3.735).contains(&mean_range(15)));
+        assert!((mean_range(5_000_000) - 6.483).abs() < 1e-9);
+    }
+}

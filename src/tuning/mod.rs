@@ -14,6 +14,7 @@ pub mod charts;
 pub mod columns;
 pub mod comparison;
 pub mod conf;
+pub mod coverage;
 pub mod decision;
 pub mod export;
 pub mod features;

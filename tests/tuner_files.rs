@@ -36,7 +36,9 @@ fn each_half_wildcard_of_the_shared_conf_is_found() {
         let start = Instant::now();
         let findings = lint(&bytes, reader, &Support::default(), None);
         let took = start.elapsed();
-        for f in findings.iter().take(60) { eprintln!("{reader:?} {} {} {:?} {}", f.line, f.code.name(), f.severity, f.message); }
+        for f in findings.iter().take(60) {
+            eprintln!("{reader:?} {} {} {:?} {}", f.line, f.code.name(), f.severity, f.message);
+        }
         eprintln!("{took:?} {}", findings.len());
         let found = of(Code::HalfWildcard, &findings);
         assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [2, 4, 6, 8, 10, 12, 14, 16]);

@@ -25,6 +25,7 @@ pub mod listing;
 pub mod model;
 pub mod model_file;
 pub mod parameters;
+pub mod plan;
 pub mod random_split;
 pub mod read;
 pub mod recommend;

@@ -28,6 +28,7 @@ pub mod model;
 pub mod model_file;
 pub mod origin;
 pub mod parameters;
+pub mod plan;
 pub mod random_split;
 pub mod read;
 pub mod recommend;

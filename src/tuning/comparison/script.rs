@@ -109,7 +109,8 @@ impl Campaign {
             "Give logs/*.log and the tuner file to: collectune ab logs/*.log --conf FILE".to_owned(),
         ];
         let title = format!("A/B of a tuner file for {collective} on {scale}.");
-        let mut text = launch::head(&title, self.launcher, *scale, &notes);
+        let mut text = launch::head(&title, self.launcher, &notes);
+        text += &launch::ranks(self.launcher, *scale);
         text += "# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.\n";
         text += "printf '' >logs/empty.conf\n\n";
         text += &launch::warm_up(*sizes, *collective);

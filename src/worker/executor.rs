@@ -107,11 +107,12 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let aggregated = aggregate(&rows, target);
         drop(rows);
         let mut notes = aggregated.notes;
+        notes.append(&mut pooled);
         notes.extend(aggregated.sweep.notes());
         *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
         progress.report("Bringing repeats together", 1, 1);
@@ -175,6 +176,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
+    /// What must be known before the rows of all files are pooled.
+    pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
@@ -183,10 +186,13 @@ pub struct Opened {
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
+    let mut origins = Vec::new();
     for (name, file) in names.iter().zip(files) {
-        let (mut report, content) =
-            intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
-        match content {
+        let file =
+            intake::open_file(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+        let mut report = file.report;
+        origins.push(file.origins);
+        match file.content {
             Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
             Content::Rows(rows) => opened.rows.extend(rows),
             Content::Model(text) => {
@@ -209,6 +215,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
         }
         opened.files.push(report);
     }
+    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
     opened
 }
 

@@ -19,11 +19,31 @@ use crate::{
 /// So many lines that were left out are told for each file; the JSON has more.
 const TOLD: usize = 5;
 
-/// Reads files; `-` is the standard input.
+/// Reads files with measurements; `-` is the standard input.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
+/// A file can't be opened, or none holds anything to learn from.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
+    let opened = read_any(paths)?;
+    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Reads a file's bytes as they are; `-` is the standard input.
+///
+/// # Errors
+/// It can't be read.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    read.map_err(|error| CliError::Open { name: path.display().to_string(), error })?;
+    Ok(bytes)
+}
+
+/// Reads files, whatever they hold; `-` is the standard input.
+///
+/// # Errors
+/// A file can't be opened.
+pub(super) fn read_any(paths: &[PathBuf]) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(paths) {
@@ -33,7 +53,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
     }
     let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+    Ok(opened)
 }
 
 fn is_stdin(path: &Path) -> bool {

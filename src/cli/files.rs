@@ -19,10 +19,10 @@ use crate::{
 /// So many lines that were left out are told for each file; the JSON has more.
 const TOLD: usize = 5;
 
-/// Reads files, and all files in folders; `-` is the standard input.
+/// Reads files with measurements, and all files in folders; `-` is the standard input.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
+/// A file can't be opened, or none holds anything to learn from.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
     read_as(paths, None)
 }
@@ -30,8 +30,32 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
 /// Reads files as [`read`] does; `configuration` is that of the runs for which a file does not say it.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
+/// A file can't be opened, or none holds anything to learn from.
 pub(super) fn read_as(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+    let opened = open_all(paths, configuration)?;
+    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Reads a file's bytes as they are; `-` is the standard input.
+///
+/// # Errors
+/// It can't be read.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    read.map_err(|error| CliError::Open { name: path.display().to_string(), error })?;
+    Ok(bytes)
+}
+
+/// Reads files, whatever they hold; `-` is the standard input.
+///
+/// # Errors
+/// A file can't be opened.
+pub(super) fn read_any(paths: &[PathBuf]) -> Result<Opened, CliError> {
+    open_all(paths, None)
+}
+
+fn open_all(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
@@ -41,7 +65,7 @@ pub(super) fn read_as(paths: &[PathBuf], configuration: Option<&Mapping>) -> Res
     }
     let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+    Ok(opened)
 }
 
 /// The files that paths mean: a folder means all files in it and below, hidden ones left out.

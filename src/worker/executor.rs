@@ -4,13 +4,14 @@ use std::io::Read;
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
-    collective::Workload,
+    collective::{Configuration, Workload},
     intake::{self, Content, FileReport, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
         aggregate::{Point, Target, aggregate},
-        hotspots,
+        conf::{export, question},
+        coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
@@ -34,6 +35,12 @@ pub enum ExecuteError {
     /// What the workbench says.
     #[error(transparent)]
     Tuning(#[from] StudyError),
+    /// What a question about tuner files lacks.
+    #[error(transparent)]
+    Conf(#[from] question::QuestionError),
+    /// What a coverage lacks.
+    #[error(transparent)]
+    Coverage(#[from] coverage::CoverageError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -44,6 +51,8 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the files with measurements.
+    sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
 }
@@ -82,6 +91,8 @@ impl Executor {
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
+            Request::Conf(question) => Response::Conf(self.conf(&question)?),
+            Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
         })
     }
 
@@ -114,10 +125,51 @@ impl Executor {
         let mut notes = aggregated.notes;
         notes.append(&mut pooled);
         notes.extend(aggregated.sweep.notes());
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
+        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        *self = Self { study: Study::new(aggregated.sweep, target), documents, sweeps, saved_hashes };
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
+    }
+
+    /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
+    ///
+    /// # Errors
+    /// The file is not loaded, or nothing was measured.
+    pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners
+            }
+            answered => answered,
+        };
+        let basis = export::Basis {
+            sweep: self.study.sweep(),
+            recommendations,
+            names: &self.sweeps,
+            level: self.study.confidence().level,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        Ok(question::answer(question, &self.documents.confs, &basis, Some(&predict))?)
+    }
+
+    /// What the calls of the loaded logs, or typed ones, hit and cost.
+    ///
+    /// # Errors
+    /// There are no calls, or their scale is not known, or the tuner file is not loaded.
+    pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
+        let mut job = JobLog::default();
+        self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
+        let rules = match question.conf {
+            Some(file) => Some(question::rules(&self.documents.confs, file, question.reader)?),
+            None => None,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        let basis = coverage::Basis { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        Ok(coverage::coverage(&job, &basis, question)?)
     }
 
     /// Learns from what was taken in.

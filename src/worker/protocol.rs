@@ -17,7 +17,7 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        hotspots,
+        conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
@@ -125,6 +125,10 @@ pub enum Request {
     SaveModel,
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
+    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    Conf(conf::question::Question),
+    /// The sizes that a job sends. Answers [`Response::Coverage`].
+    Coverage(coverage::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -162,6 +166,10 @@ pub enum Response {
     ModelFile(String),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
+    /// Of [`Request::Conf`].
+    Conf(conf::question::Answer),
+    /// Of [`Request::Coverage`].
+    Coverage(Box<coverage::Answer>),
 }
 
 /// What was read.

@@ -9,7 +9,7 @@ use super::{
     lint::{self, Finding, lint},
     overlay::{self, overlay},
     reader::Reader,
-    rule::read,
+    rule::{Rule, read},
 };
 use crate::{
     collective::{Configuration, Workload},
@@ -106,10 +106,7 @@ pub fn answer(
     basis: &export::Basis<'_>,
     predict: Option<Predict<'_>>,
 ) -> Result<Answer, QuestionError> {
-    let conf = |number: u32| {
-        let found = confs.iter().find(|(file, _)| *file == number);
-        found.map(|(_, bytes)| bytes.as_slice()).ok_or(QuestionError::NoConf)
-    };
+    let conf = |number| find(confs, number);
     let sweep: &Sweep = basis.sweep;
     Ok(match question {
         Question::Lint { file, readers, library } => {
@@ -118,7 +115,7 @@ pub fn answer(
             Answer::Lint { listing: lint::listing(&findings), summary: lint::summary(&findings), findings }
         }
         Question::Overlay { file, reader, library } => {
-            let rules = read(conf(*file)?, *reader);
+            let rules = rules(confs, *file, *reader)?;
             let support = Support::new(library.matrix(), sweep);
             let places = overlay(&rules, *reader, &support, sweep, predict);
             let key = |workload: &Workload| (workload.collective, workload.scale);
@@ -140,6 +137,19 @@ pub fn answer(
         }
         Question::Environment { configuration, library } => Answer::Environment(environment(*configuration, *library)),
     })
+}
+
+fn find(confs: &[(u32, Vec<u8>)], number: u32) -> Result<&[u8], QuestionError> {
+    let found = confs.iter().find(|(file, _)| *file == number);
+    found.map(|(_, bytes)| bytes.as_slice()).ok_or(QuestionError::NoConf)
+}
+
+/// The rules that a reader finds in a loaded tuner file.
+///
+/// # Errors
+/// The file is not loaded.
+pub fn rules(confs: &[(u32, Vec<u8>)], number: u32, reader: Reader) -> Result<Vec<Rule>, QuestionError> {
+    Ok(read(find(confs, number)?, reader))
 }
 
 /// The findings for several readers, one after the other. An empty sweep says nothing.

@@ -17,13 +17,22 @@ use crate::{
 };
 
 /// So many lines that were left out are told for each file; the JSON has more.
-const TOLD: usize = 5;
+pub(super) const TOLD: usize = 5;
 
 /// Reads files; `-` is the standard input.
 ///
 /// # Errors
 /// A file can't be opened, or none holds anything that can be used.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
+    let opened = open_all(paths)?;
+    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Reads files of any kind; `-` is the standard input.
+///
+/// # Errors
+/// A file can't be opened.
+pub(super) fn open_all(paths: &[PathBuf]) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(paths) {
@@ -33,7 +42,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
     }
     let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+    Ok(opened)
 }
 
 fn is_stdin(path: &Path) -> bool {

@@ -4,9 +4,11 @@
 //! learn from them (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or
 //! JSON for programs (`report.rs`). What people must know besides goes to stderr (`terminal.rs`).
 
+mod ab;
 mod arguments;
 mod files;
 mod learnt;
+mod plan;
 mod predict;
 mod report;
 mod table;
@@ -34,6 +36,8 @@ struct CommandLine {
 enum Command {
     Train(train::Train),
     Predict(predict::Predict),
+    Plan(plan::Plan),
+    Ab(ab::Ab),
 }
 
 /// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
@@ -43,6 +47,8 @@ pub fn run() -> ExitCode {
     let outcome = match CommandLine::parse().command {
         Command::Train(command) => command.run(),
         Command::Predict(command) => command.run(),
+        Command::Plan(command) => command.run(),
+        Command::Ab(command) => command.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,6 +82,15 @@ enum CliError {
     /// The model can't be saved.
     #[error("the model can't be saved as {name}: {error}")]
     Save { name: String, error: io::Error },
+    /// Something else can't be saved.
+    #[error("the {what} can't be saved as {name}: {error}")]
+    SaveFile { what: &'static str, name: String, error: io::Error },
+    /// No file is a comparison.
+    #[error(
+        "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign, whose names tell the arm \
+         (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
+    )]
+    NothingToCompare,
     /// The output can't be written.
     #[error("the output can't be written: {0}")]
     Write(io::Error),

@@ -5,17 +5,20 @@ use std::io::Read;
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::Workload,
-    intake::{self, Content, FileReport, Outcome},
+    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
         aggregate::{Point, Target, aggregate},
+        comparison::{self, script::Arm},
         hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
+        plan,
         read::Row,
         study::{Study, StudyError},
+        support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
     },
 };
@@ -34,6 +37,12 @@ pub enum ExecuteError {
     /// What the workbench says.
     #[error(transparent)]
     Tuning(#[from] StudyError),
+    /// No comparison was loaded.
+    #[error(
+        "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+         all_reduce_2n_conf_r1.log, …)"
+    )]
+    NothingToCompare,
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -82,7 +91,27 @@ impl Executor {
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
+            Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
+            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
         })
+    }
+
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners[..]
+            }
+            answered => answered,
+        };
+        let sweep = self.study.sweep();
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
     }
 
     /// What was loaded besides sweeps.
@@ -164,6 +193,20 @@ pub struct Documents {
     pub listings: Vec<(u32, Listing)>,
 }
 
+impl Documents {
+    /// Judges a loaded comparison by a loaded conf.
+    ///
+    /// # Errors
+    /// There is no comparison.
+    pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
+        let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
+        let (_, text) =
+            self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
+        let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
+        Ok(comparison::judge(text, "", conf, question))
+    }
+}
+
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
@@ -184,8 +227,11 @@ pub struct Opened {
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
     for (name, file) in names.iter().zip(files) {
-        let (mut report, content) =
-            intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+        // Of an arm nothing was asked but what its name says.
+        let arm = Arm::of_name(&name.name)
+            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
+        let mapping = name.mapping.as_ref().or(arm.as_ref());
+        let (mut report, content) = intake::open(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         match content {
             Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
             Content::Rows(rows) => opened.rows.extend(rows),
@@ -209,6 +255,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
         }
         opened.files.push(report);
     }
+    let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
+    opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
     opened
 }
 

@@ -17,8 +17,9 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        hotspots,
+        comparison, hotspots,
         parameters::{Parameters, SearchLimits},
+        plan,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -125,6 +126,12 @@ pub enum Request {
     SaveModel,
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
+    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    Compare(comparison::Question),
+    /// The next A/B campaign. Answers [`Response::Campaign`].
+    Campaign(comparison::script::Campaign),
+    /// What to measure next. Answers [`Response::Plan`].
+    Plan(plan::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -162,6 +169,12 @@ pub enum Response {
     ModelFile(String),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
+    /// Of [`Request::Compare`].
+    Compared(comparison::Answer),
+    /// Of [`Request::Campaign`]: a bash script.
+    Campaign(String),
+    /// Of [`Request::Plan`].
+    Plan(plan::Answer),
 }
 
 /// What was read.

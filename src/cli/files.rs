@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// So many lines that were left out are told for each file; the JSON has more.
-const TOLD: usize = 5;
+pub(super) const TOLD: usize = 5;
 
 /// Reads files with measurements, and all files in folders; `-` is the standard input.
 ///

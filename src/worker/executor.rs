@@ -5,18 +5,21 @@ use std::io::Read;
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
-    intake::{self, Content, FileReport, Outcome},
+    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
         aggregate::{Point, Target, aggregate},
+        comparison::{self, script::Arm},
         conf::{export, question},
         coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
+        plan,
         read::Row,
         study::{Study, StudyError},
+        support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
     },
 };
@@ -41,6 +44,12 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
+    /// No comparison was loaded.
+    #[error(
+        "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+         all_reduce_2n_conf_r1.log, …)"
+    )]
+    NothingToCompare,
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -93,7 +102,27 @@ impl Executor {
             }
             Request::Conf(question) => Response::Conf(self.conf(&question)?),
             Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
+            Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
+            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
         })
+    }
+
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners[..]
+            }
+            answered => answered,
+        };
+        let sweep = self.study.sweep();
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
     }
 
     /// What was loaded besides sweeps.
@@ -217,6 +246,20 @@ pub struct Documents {
     pub listings: Vec<(u32, Listing)>,
 }
 
+impl Documents {
+    /// Judges a loaded comparison by a loaded conf.
+    ///
+    /// # Errors
+    /// There is no comparison.
+    pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
+        let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
+        let (_, text) =
+            self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
+        let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
+        Ok(comparison::judge(text, "", conf, question))
+    }
+}
+
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
@@ -240,8 +283,11 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     let mut opened = Opened::default();
     let mut origins = Vec::new();
     for (name, file) in names.iter().zip(files) {
-        let file =
-            intake::open_file(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+        // Of an arm nothing was asked but what its name says.
+        let arm = Arm::of_name(&name.name)
+            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
+        let mapping = name.mapping.as_ref().or(arm.as_ref());
+        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         let mut report = file.report;
         origins.push(file.origins);
         match file.content {
@@ -267,6 +313,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
         }
         opened.files.push(report);
     }
+    let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
+    opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
     opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
     opened
 }

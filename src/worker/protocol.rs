@@ -17,8 +17,9 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        conf, coverage, hotspots,
+        comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
+        plan,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -129,6 +130,12 @@ pub enum Request {
     Conf(conf::question::Question),
     /// The sizes that a job sends. Answers [`Response::Coverage`].
     Coverage(coverage::Question),
+    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    Compare(comparison::Question),
+    /// The next A/B campaign. Answers [`Response::Campaign`].
+    Campaign(comparison::script::Campaign),
+    /// What to measure next. Answers [`Response::Plan`].
+    Plan(plan::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -170,6 +177,12 @@ pub enum Response {
     Conf(conf::question::Answer),
     /// Of [`Request::Coverage`].
     Coverage(Box<coverage::Answer>),
+    /// Of [`Request::Compare`].
+    Compared(comparison::Answer),
+    /// Of [`Request::Campaign`]: a bash script.
+    Campaign(String),
+    /// Of [`Request::Plan`].
+    Plan(plan::Answer),
 }
 
 /// What was read.

@@ -9,12 +9,13 @@ use crate::{
     progress::Progress,
     text::Listing,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Point, Target},
         hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
         read::Row,
+        runs::Runs,
         study::{Study, StudyError},
         validate::{self, FoldPredictions, Scheme},
     },
@@ -109,11 +110,11 @@ impl Executor {
     ) -> Result<Loaded, ExecuteError> {
         let Opened { rows, files, parameters, documents, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let aggregated = aggregate(&rows, target);
+        let mut runs = Runs::new(&rows, target);
         drop(rows);
-        let mut notes = aggregated.notes;
-        notes.extend(aggregated.sweep.notes());
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
+        let mut notes = std::mem::take(&mut runs.notes);
+        *self = Self { study: Study::of_runs(runs, target), documents, saved_hashes };
+        notes.extend(self.study.sweep().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })

@@ -6,6 +6,7 @@
 
 mod decoder;
 mod dialect;
+mod lines;
 mod listing;
 mod number;
 mod preview;
@@ -16,6 +17,7 @@ mod table;
 
 pub use decoder::Decoder;
 pub use dialect::Dialect;
+pub use lines::{Line, Lines};
 pub use listing::{Column, Entry, Listing};
 pub use number::{is_missing, number, whole};
 pub use preview::Preview;

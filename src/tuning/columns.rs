@@ -40,6 +40,8 @@ columns! {
         ["ranks", "nranks", "numranks", "gpus", "ngpus", "worldsize", "np", "totalgpus", "gpucount"];
     SizeBytes = "size_bytes", "message size in bytes, as nccl-tests prints it",
         ["size", "bytes", "nbytes", "messagesize", "messagebytes", "msgsize", "msgbytes", "sizeb", "messagesizebytes"];
+    DataType = "data_type", "the data type, like float", ["datatype", "dtype"];
+    Redop = "redop", "the operation, like sum; none where there is none", ["reduction", "reduceop"];
     TimeOop = "time_oop_us", "out-of-place time in microseconds",
         ["timeoop", "outofplacetime", "outofplacetimeus", "timeoutofplace", "oopus"];
     AlgbwOop = "algbw_oop", "out-of-place algorithm bandwidth in GB/s", ["outofplacealgbw", "algbwoutofplace"];
@@ -97,7 +99,13 @@ impl Column {
             Self::Algo => is_default || Algorithm::parse(text.trim_end_matches('*')).is_some(),
             Self::Proto => is_default || Protocol::parse(text).is_some(),
             Self::SizeBytes => text.parse::<Size>().is_ok(),
-            Self::RequestedAlgo | Self::RequestedProto | Self::MeasuredAlgoRaw | Self::NchannelsSource => true,
+            Self::Nchannels if is_default => true,
+            Self::RequestedAlgo
+            | Self::RequestedProto
+            | Self::MeasuredAlgoRaw
+            | Self::NchannelsSource
+            | Self::DataType
+            | Self::Redop => true,
             _ => is_missing(text) || number(text).is_some(),
         }
     }
@@ -137,6 +145,8 @@ pub struct Columns {
     places: [Option<Place>; Column::ALL.len()],
     /// Cells of the header: a row must have as many.
     width: usize,
+    /// -1 says "the default", as in the measurements of NCCL's tuner example.
+    minus_one_is_default: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -191,6 +201,38 @@ impl Columns {
         columns.checked(headers)
     }
 
+    /// Finds the columns of a measurement CSV of NCCL's tuner example (plugins/tuner/example/scripts):
+    /// `collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us`.
+    /// `None` where the header is another.
+    #[must_use]
+    pub fn tuner_measurements(headers: &[String]) -> Option<Self> {
+        const NAMES: [(&str, Column); 9] = [
+            ("collective", Column::Collective),
+            ("size_bytes", Column::SizeBytes),
+            ("algorithm", Column::Algo),
+            ("protocol", Column::Proto),
+            ("channels", Column::Nchannels),
+            ("nodes", Column::NumNodes),
+            ("ranks", Column::NumGpus),
+            ("bandwidth_gbps", Column::BusbwIp),
+            ("latency_us", Column::TimeIp),
+        ];
+        let at = |name: &str| headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
+        let mapping: Vec<_> = NAMES
+            .iter()
+            .filter_map(|(name, column)| Some((column.name().to_owned(), ColumnSource::Column(at(name)?))))
+            .collect();
+        at("cost_metric").or_else(|| at("pipeOps"))?;
+        let columns = Self::mapped(headers, &mapping).ok()?;
+        Some(Self { minus_one_is_default: true, ..columns })
+    }
+
+    /// -1 says "the default".
+    #[must_use]
+    pub fn minus_one_is_default(&self) -> bool {
+        self.minus_one_is_default
+    }
+
     /// Takes the columns from where a mapping says they are.
     ///
     /// # Errors
@@ -223,11 +265,23 @@ impl Columns {
     }
 
     fn checked(self, headers: &[String]) -> Result<Self, ColumnsError> {
-        let mut missing: Vec<String> = NEEDED.iter().filter(|c| !self.has(**c)).map(|c| c.name().to_owned()).collect();
+        let needs = |column: Column| match column {
+            // The library's default has no protocol and no channels that must be known.
+            Column::Proto | Column::Nchannels => !self.is_default(),
+            _ => true,
+        };
+        let missing = NEEDED.iter().filter(|c| needs(**c) && !self.has(**c));
+        let mut missing: Vec<String> = missing.map(|c| c.name().to_owned()).collect();
         if !MEASUREMENTS.iter().any(|c| self.has(*c)) {
             missing.push("busbw_ip (or time_ip_us)".to_owned());
         }
         if missing.is_empty() { Ok(self) } else { Err(ColumnsError::Missing { missing, found: headers.to_vec() }) }
+    }
+
+    /// All rows are runs of the library's default.
+    fn is_default(&self) -> bool {
+        let algorithm = self.places[Column::Algo as usize].as_ref().map(|place| &place.source);
+        matches!(algorithm, Some(ColumnSource::Constant(text)) if text.trim().eq_ignore_ascii_case("default"))
     }
 
     /// The table has this column, or a constant for it.

@@ -44,6 +44,8 @@ pub struct Decision {
 /// NCCL's own table of latencies and bandwidths, printed once per communicator with subsystem TUNING or GRAPH.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CostTable {
+    /// Ranks of the communicator, where the log says.
+    pub ranks: Option<u32>,
     /// What the library expects of each collective, algorithm and protocol; combinations that it rules out (bandwidth
     /// 0) are left out.
     pub costs: Vec<Cost>,

@@ -5,7 +5,7 @@
 //! model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one answer together,
 //! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out. [`wording`] and [`listing`] say
 //! it to people, [`export`] writes it; [`address`] names a view, [`sizes`] reads sizes as people write them,
-//! [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
+//! [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 
 pub mod address;
 pub mod aggregate;
@@ -22,8 +22,10 @@ pub mod intervals;
 pub mod job;
 pub mod launch;
 pub mod listing;
+pub mod log;
 pub mod model;
 pub mod model_file;
+pub mod origin;
 pub mod parameters;
 pub mod random_split;
 pub mod read;

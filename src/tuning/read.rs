@@ -4,7 +4,7 @@ use std::{io::Read, num::NonZero};
 
 use serde::{Deserialize, Serialize};
 
-use super::{columns::Columns, row::RowReader};
+use super::{columns::Columns, origin::Origins, row::RowReader};
 use crate::{
     collective::{Algorithm, Configuration, Protocol, Workload},
     text::{Problems, Records, State},
@@ -131,10 +131,12 @@ pub struct Reading {
     pub may_be_cut: bool,
     /// Reading stopped at [`MAX_ROWS`].
     pub stopped: bool,
+    /// What the accepted lines were measured with.
+    pub origins: Origins,
 }
 
 impl Reading {
-    fn count(&mut self, row: &Row, unsaid: bool) {
+    pub(super) fn count(&mut self, row: &Row, unsaid: bool) {
         self.rows += 1;
         self.default_rows += u64::from(row.kind == Kind::Default);
         self.substituted_rows += u64::from(row.marks.substituted);
@@ -180,6 +182,7 @@ pub fn read_rows<R: Read>(
             share = share_read();
         }
     }
+    reading.origins = reader.into_origins();
     reading
 }
 

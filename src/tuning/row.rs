@@ -1,7 +1,10 @@
 //! One record of a sweep becomes one row, or a problem that says why not.
 
+use std::num::NonZero;
+
 use super::{
     columns::{Column, Columns},
+    origin::Origins,
     read::{Asked, Evidence, Kind, Marks, Row, Sample},
 };
 use crate::{
@@ -30,6 +33,9 @@ pub(super) struct RowReader<'a> {
     collectives: Memo<Collective>,
     algorithms: Memo<Algorithm>,
     protocols: Memo<Protocol>,
+    origins: Origins,
+    /// Data type and operation of the last row, and what it was measured at: most rows are like the one before.
+    last: (String, String, Option<(Collective, Scale)>),
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
     pub(super) unsaid: bool,
 }
@@ -42,8 +48,15 @@ impl<'a> RowReader<'a> {
             collectives: Memo::new(Collective::parse),
             algorithms: Memo::new(Algorithm::parse),
             protocols: Memo::new(Protocol::parse),
+            origins: Origins::new(),
+            last: (String::new(), String::new(), None),
             unsaid: false,
         }
+    }
+
+    /// What the rows were measured with.
+    pub(super) fn into_origins(self) -> Origins {
+        self.origins
     }
 
     /// Reads one record.
@@ -85,6 +98,8 @@ impl<'a> RowReader<'a> {
             let column = if self.columns.has(Column::BusbwIp) { Column::BusbwIp } else { Column::TimeIp };
             return Err(cells.problem(column, "is no measurement, and the row has no other"));
         }
+        let asked = self.asked(&cells);
+        self.note_origin(&cells, (workload.collective, workload.scale));
         Ok(Row {
             file: self.file,
             line: u32::try_from(record.line()).unwrap_or(u32::MAX),
@@ -96,9 +111,33 @@ impl<'a> RowReader<'a> {
             spread_pct: spread_pct.filter(|_| repeats > 1),
             kind,
             marks,
-            asked: Asked::default(),
-            evidence: Evidence::default(),
+            asked,
+            // Columns of the table: of the channels they hold the plan (nchannels_source is A_flag_ceiling).
+            evidence: Evidence::Planned,
         })
+    }
+
+    /// What was asked for, as far as the row says.
+    fn asked(&mut self, cells: &Cells<'_>) -> Asked {
+        let word = |column| cells.present(column);
+        Asked {
+            algorithm: word(Column::RequestedAlgo).and_then(|word| self.algorithms.get(word)),
+            protocol: word(Column::RequestedProto).and_then(|word| self.protocols.get(word)),
+            channels: word(Column::RequestedNchannels)
+                .and_then(text::whole)
+                .and_then(|n| u16::try_from(n).ok())
+                .and_then(NonZero::new),
+        }
+    }
+
+    fn note_origin(&mut self, cells: &Cells<'_>, group: (Collective, Scale)) {
+        let text = |column| cells.get(column).unwrap_or_default();
+        let (datatype, redop) = (text(Column::DataType), text(Column::Redop));
+        let (last_datatype, last_redop, last_group) = &mut self.last;
+        if (last_datatype.as_str(), last_redop.as_str(), *last_group) != (datatype, redop, Some(group)) {
+            self.origins.entry(group).or_default().measured_type(datatype, redop);
+            self.last = (datatype.to_owned(), redop.to_owned(), Some(group));
+        }
     }
 
     fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {
@@ -122,7 +161,8 @@ impl<'a> RowReader<'a> {
     /// Algorithm and protocol, and whether they say DEFAULT.
     fn what_ran(&mut self, cells: &Cells<'_>, marks: &mut Marks) -> Result<(Algorithm, Protocol, bool), Problem> {
         let algorithm = cells.get(Column::Algo).unwrap_or_default();
-        if algorithm.eq_ignore_ascii_case("default") {
+        let is_minus_one = self.columns.minus_one_is_default() && algorithm == "-1";
+        if algorithm.eq_ignore_ascii_case("default") || is_minus_one {
             return Ok((Algorithm::None, Protocol::None, true));
         }
         let raw = cells.get(Column::MeasuredAlgoRaw).unwrap_or_default();
@@ -204,7 +244,8 @@ impl Cells<'_> {
 
     /// The cell, unless it says that there is nothing.
     fn present(&self, column: Column) -> Option<&str> {
-        self.get(column).filter(|c| !text::is_missing(c))
+        let is_minus_one = |cell: &str| self.columns.minus_one_is_default() && matches!(cell, "-1" | "-1.0");
+        self.get(column).filter(|c| !text::is_missing(c) && !is_minus_one(c))
     }
 
     fn problem(&self, column: Column, expected: &str) -> Problem {
@@ -246,12 +287,14 @@ impl Cells<'_> {
 
     /// Channels; a count from -128 to -1 is a byte that wrapped. Zero and none are for runs that have no say in it.
     fn channels(&self, may_be_unsaid: bool, marks: &mut Marks) -> Result<u32, Problem> {
-        if may_be_unsaid && self.present(Column::Nchannels).is_none() {
+        let unsaid = |cell: &str| cell == "-1" || cell.eq_ignore_ascii_case("default");
+        if may_be_unsaid && self.present(Column::Nchannels).is_none_or(unsaid) {
             return Ok(0);
         }
         let lowest = if may_be_unsaid { 0 } else { 1 };
         let printed = self.get(Column::Nchannels).and_then(text::whole);
-        if let Some(n) = printed.filter(|n| (-128..0).contains(n)) {
+        let may_wrap = |n: &i64| (-128..0).contains(n) && !self.columns.minus_one_is_default();
+        if let Some(n) = printed.filter(may_wrap) {
             marks.wrapped_channels = true;
             return Ok((256 + n) as u32);
         }
@@ -268,33 +311,64 @@ impl Cells<'_> {
             },
         };
         let time_us = number(of.time, "a time above zero", true)?;
-        let algbw = number(of.algbw, "a bandwidth", false)?;
-        let printed = number(of.busbw, "a bandwidth", time_us.is_none())?;
-        if let Some(time_us) = time_us {
+        let algbw_gbps = number(of.algbw, "a bandwidth", false)?;
+        let busbw_gbps = number(of.busbw, "a bandwidth", time_us.is_none())?;
+        let numbers = Numbers { time_us, algbw_gbps, busbw_gbps, slack: medians.slack() };
+        numbers.sample(workload).map_err(|doubt| {
+            let column = if doubt.is_algbw { of.algbw } else { of.busbw };
+            self.problem(column, &doubt.expected)
+        })
+    }
+}
+
+/// The numbers of one measurement, as far as a file has them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// Above zero.
+    pub(super) time_us: Option<f64>,
+    pub(super) algbw_gbps: Option<f64>,
+    pub(super) busbw_gbps: Option<f64>,
+    /// By which share a bandwidth may lie above size / time.
+    pub(super) slack: f64,
+}
+
+/// A bandwidth that can't be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Doubt {
+    /// It is the algorithm bandwidth; else the bus bandwidth.
+    pub(super) is_algbw: bool,
+    /// Completes the sentence that begins with the bandwidth.
+    pub(super) expected: String,
+}
+
+impl Numbers {
+    /// The measurement, if there is one and its numbers agree.
+    pub(super) fn sample(self, workload: &Workload) -> Result<Option<Sample>, Doubt> {
+        if let Some(time_us) = self.time_us {
             let computed = workload.size_bytes as f64 / time_us / 1000.0;
-            for (column, printed, factors) in
-                [(of.algbw, algbw, algbw_factors(workload)), (of.busbw, printed, (0.5, 2.0))]
+            for (is_algbw, printed, factors) in
+                [(true, self.algbw_gbps, algbw_factors(workload)), (false, self.busbw_gbps, (0.5, 2.0))]
             {
                 let Some(printed) = printed else { continue };
                 let slack = DECIMALS_GBPS + DIGITS * computed.max(printed);
                 let (lowest, highest) = (computed * factors.0 - slack, computed * factors.1 + slack);
-                if printed < lowest || printed > highest + medians.slack() * printed {
+                if printed < lowest || printed > highest + self.slack * printed {
                     let expected = format!("contradicts size / time, which is {} GB/s", significant(computed));
-                    return Err(self.problem(column, &expected));
+                    return Err(Doubt { is_algbw, expected });
                 }
             }
         }
         let busbw = |time_us| workload.collective.busbw_gbps(workload.scale.ranks, workload.size_bytes, time_us);
-        let busbw_gbps = match (time_us, printed) {
+        let busbw_gbps = match (self.time_us, self.busbw_gbps) {
             (None, None) => return Ok(None),
             (_, Some(printed)) => printed,
             (Some(time_us), None) => busbw(time_us),
         };
         // A factor of 0 (one rank) or a time beyond all measure leaves nothing to compare.
-        if busbw_gbps <= 0.0 && time_us.is_none_or(|t| busbw(t) <= 0.0) {
-            return Err(self.problem(of.busbw, "is not a bandwidth above zero"));
+        if busbw_gbps <= 0.0 && self.time_us.is_none_or(|t| busbw(t) <= 0.0) {
+            return Err(Doubt { is_algbw: false, expected: "is not a bandwidth above zero".to_owned() });
         }
-        Ok(Some(Sample { time_us, busbw_gbps }))
+        Ok(Some(Sample { time_us: self.time_us, busbw_gbps }))
     }
 }
 

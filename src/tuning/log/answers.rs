@@ -1,0 +1,112 @@
+//! What a log does not say, and what the user says instead.
+
+use std::num::NonZero;
+
+use crate::{
+    collective::{Algorithm, Collective, Protocol},
+    text::{excerpt, whole},
+    tuning::{
+        columns::{Column, ColumnSource},
+        read::Asked,
+    },
+};
+
+/// What the user says of a log, where it does not say it itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// The collective.
+    pub collective: Option<Collective>,
+    /// Nodes.
+    pub nodes: Option<u32>,
+    /// Ranks over all nodes.
+    pub ranks: Option<u32>,
+    /// What was asked for.
+    pub asked: Asked,
+    /// Nothing was asked for: runs of the library's default.
+    pub is_default: bool,
+}
+
+/// What must be said before a log can be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lacking {
+    /// The collective.
+    pub collective: bool,
+    /// Nodes.
+    pub nodes: bool,
+    /// Ranks.
+    pub ranks: bool,
+    /// The algorithm, or that it was the default.
+    pub algorithm: bool,
+    /// The protocol.
+    pub protocol: bool,
+    /// The channels.
+    pub channels: bool,
+}
+
+impl Answers {
+    /// Takes the answers among the constants of a mapping: the columns of a sweep that are the same for all rows.
+    ///
+    /// # Errors
+    /// A constant can't stand for its column; a sentence without its subject.
+    pub fn of(mapping: &[(String, ColumnSource)]) -> Result<Self, String> {
+        let mut answers = Self::default();
+        for (name, source) in mapping {
+            let (Some(column), ColumnSource::Constant(text)) = (Column::parse(name), source) else { continue };
+            answers.take(column, text.trim()).ok_or_else(|| {
+                format!("\"{}\" can't stand for {} ({})", excerpt(text), column.name(), column.meaning())
+            })?;
+        }
+        Ok(answers)
+    }
+
+    fn take(&mut self, column: Column, text: &str) -> Option<()> {
+        let count = |most: i64| whole(text).filter(|n| (1..=most).contains(n)).map(|n| n as u32);
+        let is_default = text.eq_ignore_ascii_case("default");
+        match column {
+            Column::Collective => self.collective = Some(Collective::parse(text)?),
+            Column::NumNodes => self.nodes = Some(count(1_000_000)?),
+            Column::NumGpus => self.ranks = Some(count(10_000_000)?),
+            Column::Algo if is_default => self.is_default = true,
+            Column::Algo => self.asked.algorithm = Some(Algorithm::parse(text.trim_end_matches('*'))?),
+            Column::Proto if is_default => {}
+            Column::Proto => self.asked.protocol = Some(Protocol::parse(text)?),
+            // A number of channels goes with an algorithm; beside DEFAULT it may be 0.
+            Column::Nchannels if is_default || whole(text) == Some(0) => {}
+            Column::Nchannels => self.asked.channels = NonZero::new(count(1024)? as u16),
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+impl Lacking {
+    /// Nothing is lacking.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What either lacks.
+    pub(super) fn and(&mut self, other: Self) {
+        self.collective |= other.collective;
+        self.nodes |= other.nodes;
+        self.ranks |= other.ranks;
+        self.algorithm |= other.algorithm;
+        self.protocol |= other.protocol;
+        self.channels |= other.channels;
+    }
+
+    /// The sweep's columns that must be given.
+    #[must_use]
+    pub fn columns(&self) -> Vec<Column> {
+        let columns = [
+            (self.collective, Column::Collective),
+            (self.nodes, Column::NumNodes),
+            (self.ranks, Column::NumGpus),
+            (self.algorithm, Column::Algo),
+            (self.protocol, Column::Proto),
+            (self.channels, Column::Nchannels),
+        ];
+        columns.into_iter().filter(|(lacks, _)| *lacks).map(|(_, column)| column).collect()
+    }
+}

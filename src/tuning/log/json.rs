@@ -1,0 +1,205 @@
+//! What nccl-tests writes with `-J` (src/util.cu, versions 2 and 3), and rccl-tests with `-Z json`. A run that was cut
+//! off leaves open brackets: what is whole is read.
+
+use serde_json::Value;
+
+use super::{
+    Log,
+    reported::{Reports, reported},
+    run::Run,
+    table::{Datatype, Measured, Printed, redop},
+};
+use crate::{
+    collective::Collective,
+    text::{Problem, number},
+};
+
+/// A JSON text that holds no measurements.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// Nothing whole stands in it.
+    #[error("begins like JSON, but is none: {0}")]
+    Broken(String),
+    /// It is of another kind.
+    #[error("is JSON, but neither what nccl-tests or rccl-tests write nor a model that was saved here")]
+    Unknown,
+}
+
+/// Reads a JSON text.
+///
+/// # Errors
+/// It is none, or none that these programs write.
+pub fn read_json(text: &str) -> Result<Log, JsonError> {
+    let (value, is_cut) = match serde_json::from_str::<Value>(text) {
+        Ok(value) => (value, false),
+        Err(error) => {
+            let mended = mended(text).and_then(|text| serde_json::from_str(&text).ok());
+            (mended.ok_or_else(|| JsonError::Broken(error.to_string()))?, true)
+        }
+    };
+    let mut log = match &value {
+        Value::Array(records) if records.iter().any(|record| record.get("busBw").is_some()) => of_rccl_tests(records),
+        Value::Object(_) if value.get("results").is_some_and(Value::is_array) => of_nccl_tests(&value),
+        _ if is_cut => return Err(JsonError::Broken("it breaks off before the first measurement".to_owned())),
+        _ => return Err(JsonError::Unknown),
+    };
+    log.cut_runs += u64::from(is_cut);
+    Ok(log)
+}
+
+/// The text up to the last record that is whole, with its brackets closed.
+fn mended(text: &str) -> Option<String> {
+    let mut open = Vec::new();
+    let (mut in_string, mut escaped) = (false, false);
+    let mut whole = None;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => open.push(b'}'),
+            b'[' => open.push(b']'),
+            b'}' | b']' => {
+                if open.pop() != Some(byte) {
+                    break;
+                }
+                // A record of a list, or a list: what follows can be left out.
+                if open.len() <= 2 {
+                    whole = Some((at + 1, open.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+    let (end, open) = whole?;
+    let mut text = text.get(..end)?.to_owned();
+    text.extend(open.iter().rev().map(|byte| char::from(*byte)));
+    Some(text)
+}
+
+fn count(value: &Value, key: &str) -> Option<u64> {
+    value.get(key)?.as_u64()
+}
+
+/// A number; NaN is written as a string.
+fn float(value: &Value, key: &str) -> Option<f64> {
+    match value.get(key)? {
+        Value::String(text) => number(text),
+        value => value.as_f64().filter(|n| n.is_finite()),
+    }
+}
+
+fn of_nccl_tests(value: &Value) -> Log {
+    let mut log = Log::default();
+    let mut run = Run { line: 1, ..Run::default() };
+    let strings = |key: &str| {
+        let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(Value::as_str)
+    };
+    run.collective = strings("args").next().and_then(|program| Collective::parse(program.rsplit('/').next()?));
+    for variable in strings("env") {
+        if variable.starts_with("NCCL_") {
+            run.settings.take(variable);
+        }
+        run.is_whole_environment = true;
+    }
+    run.library = count(value, "nccl_version").map(version);
+    if let Some(config) = value.get("config") {
+        log.cold_runs += u64::from(count(config, "warmup_iters") == Some(0));
+        for device in config.get("devices").and_then(Value::as_array).into_iter().flatten() {
+            let number = |key| count(device, key).and_then(|n| u32::try_from(n).ok());
+            if let (Some(rank), Some(host)) = (number("rank"), device.get("hostname").and_then(Value::as_str)) {
+                run.devices.add(rank, number("group").unwrap_or(0), host);
+            }
+        }
+    }
+    let results = value.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for (index, result) in results.iter().enumerate() {
+        let record = index as u64 + 1;
+        match measured(result, record) {
+            Ok((row, is_cpu)) => {
+                run.cpu_time |= is_cpu;
+                run.rows.push(row);
+            }
+            Err((column, expected)) => {
+                let text = result.get(column).map(Value::to_string).unwrap_or_default();
+                let expected = format!("{expected}; the result was left out");
+                log.problems.push(Problem::new(record, &format!("results[{index}].{column}"), &text, expected));
+            }
+        }
+    }
+    run.failed = value.get("out_of_bounds").and_then(|bounds| bounds.get("okay")).and_then(Value::as_str) == Some("false");
+    log.runs.push(run);
+    log
+}
+
+/// NCCL's version by its code: `22606` is 2.26.6.
+pub(super) fn version(code: u64) -> String {
+    if code < 10_000 {
+        format!("{}.{}.{}", code / 1000, code / 100 % 10, code % 100)
+    } else {
+        format!("{}.{}.{}", code / 10_000, code / 100 % 100, code % 100)
+    }
+}
+
+/// One result, and whether its times are those of the CPU. The error is the key and what is wrong with its value.
+fn measured(result: &Value, line: u64) -> Result<(Measured, bool), (&'static str, &'static str)> {
+    let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
+    let mut is_cpu = false;
+    let mut printed = |key: &'static str| match result.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(half) => {
+            is_cpu |= half.get("cpu_time").is_some();
+            let time = float(half, "time").or_else(|| float(half, "cpu_time"));
+            match (time, float(half, "alg_bw"), float(half, "bus_bw")) {
+                (Some(time_us), Some(algbw_gbps), Some(busbw_gbps)) => {
+                    Ok(Some(Printed { time_us, algbw_gbps, busbw_gbps, wrong: float(half, "nwrong") }))
+                }
+                _ => Err((key, "has no time and bandwidths")),
+            }
+        }
+    };
+    let (out_of_place, in_place) = (printed("out_of_place")?, printed("in_place")?);
+    let row = Measured {
+        line,
+        size_bytes: count(result, "size").filter(|n| *n <= 1 << 53).ok_or(("size", "is not a size in bytes"))?,
+        count: count(result, "count").ok_or(("count", "is not a number of elements"))?,
+        datatype: Datatype::parse(text("type")).ok_or(("type", "is not a data type"))?,
+        redop: redop(text("redop")),
+        in_place,
+        out_of_place,
+        planned: None,
+        wrapped: false,
+        warp_speed: false,
+    };
+    if in_place.is_none() && out_of_place.is_none() {
+        return Err(("in_place", "is no measurement, and the result has no other"));
+    }
+    Ok((row, is_cpu))
+}
+
+fn of_rccl_tests(records: &[Value]) -> Log {
+    const KEYS: [&str; 13] = [
+        "collective", "name", "nodes", "ranks", "gpus", "size", "type", "redop", "inPlace", "time", "algBw", "busBw", "wrong",
+    ];
+    let mut reports = Reports::default();
+    for (index, record) in records.iter().enumerate() {
+        let line = index as u64 + 1;
+        let cells = KEYS.map(|key| match record.get(key) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(value) => Some(value.to_string()),
+        });
+        match reported(|index| cells[index].as_deref()) {
+            Ok(reported) => reports.add(line, &reported),
+            Err((key, expected)) => {
+                let text = cells[key].as_deref().unwrap_or_default();
+                let expected = format!("{expected}; the record was left out");
+                reports.log.problems.push(Problem::new(line, &format!("[{index}].{}", KEYS[key]), text, expected));
+            }
+        }
+    }
+    reports.log.is_rccl = true;
+    reports.log
+}

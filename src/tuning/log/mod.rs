@@ -1,0 +1,145 @@
+//! Logs: the tables of nccl-tests and rccl-tests, and what the library of a job says.
+//!
+//! [`read_text`] reads a log, [`read_json`] what `-J` and `-Z json` write, [`read_csv`] what `-Z csv` writes. Each gives
+//! a [`Log`], of which [`Log::rows`] makes the rows of a sweep: with the configuration of each row as the log knows it
+//! (debug lines, columns of the table, environment, file name), and where it does not, as [`Answers`] say.
+//!
+//! Names of hosts and users, paths and tokens stay here: what leaves is numbers and the field's own words.
+
+mod answers;
+mod costs;
+mod debug;
+mod file_name;
+mod json;
+mod reader;
+mod reported;
+mod run;
+mod settings;
+mod table;
+
+use std::io::Read;
+
+pub use self::{
+    answers::{Answers, Lacking},
+    json::{JsonError, read_json},
+    reported::read_csv,
+};
+use self::{
+    file_name::FileName,
+    run::{Run, Told},
+};
+use super::{
+    job::JobLog,
+    read::{Reading, Row},
+};
+use crate::text::{Lines, Problems};
+
+/// What a log holds.
+#[derive(Debug, Default)]
+pub struct Log {
+    runs: Vec<Run>,
+    /// What the library said.
+    pub job: JobLog,
+    problems: Problems,
+    is_rccl: bool,
+    /// Runs whose end is missing.
+    cut_runs: u64,
+    /// Runs without warm-up.
+    cold_runs: u64,
+    /// There were more rows or runs than are read.
+    is_cut_short: bool,
+    last_is_cut: bool,
+}
+
+/// The rows of a log.
+#[derive(Debug, Default)]
+pub struct LogRows {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What became of the lines.
+    pub reading: Reading,
+    /// What the reader wants said.
+    pub notes: Vec<String>,
+}
+
+/// Reads the lines of a log.
+pub fn read_text<R: Read>(lines: &mut Lines<R>, share_read: &mut dyn FnMut() -> f64) -> Log {
+    reader::read(lines, share_read)
+}
+
+impl Log {
+    /// It is a log: something of it was understood.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !self.runs.is_empty() || self.problems.count > 0 || !self.job.is_empty() || self.job.torn_lines > 0
+    }
+
+    /// It has rows of tables, or what might have been rows.
+    #[must_use]
+    pub fn has_runs(&self) -> bool {
+        !self.runs.is_empty() || self.problems.count > 0
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub fn format(&self) -> &'static str {
+        match (self.has_runs(), self.is_rccl) {
+            (true, true) => "rccl-tests log",
+            (true, false) => "nccl-tests log",
+            (false, true) => "debug log of RCCL",
+            (false, false) => "debug log of NCCL",
+        }
+    }
+
+    /// The rows of its tables; `file` stands in [`Row::file`], `name` is the file's name.
+    ///
+    /// # Errors
+    /// What must be said first.
+    pub fn rows(&self, file: u16, name: &str, answers: &Answers) -> Result<LogRows, Lacking> {
+        let name = FileName::parse(name);
+        let mut told = Told::default();
+        told.reading.problems = self.problems.clone();
+        let mut rows = Vec::new();
+        for run in &self.runs {
+            run.rows(file, &name, answers, &mut rows, &mut told);
+        }
+        if !told.lacking.is_nothing() {
+            return Err(told.lacking);
+        }
+        let notes = self.notes(&told);
+        Ok(LogRows { rows, reading: told.reading, notes })
+    }
+
+    /// What must be known of it, whatever is answered.
+    fn notes(&self, told: &Told) -> Vec<String> {
+        let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+        let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+        let mut notes = Vec::new();
+        if told.empty_rows > 0 {
+            notes.push(format!("{} of size 0, where there is less than an element for each rank", rows(told.empty_rows)));
+        }
+        if told.whole_environment_rows > 0 {
+            notes.push(format!(
+                "{} of runs for which nothing was asked, as their environment shows: read as the library's default",
+                rows(told.whole_environment_rows)
+            ));
+        }
+        if told.assumed_default_rows > 0 {
+            notes.push(format!(
+                "{} for which nothing says what was asked, and what ran changes with the size: read as the library's \
+                 default. If a tuner's conf chose it, set them aside",
+                rows(told.assumed_default_rows)
+            ));
+        }
+        if self.cut_runs > 0 {
+            notes.push(format!("{} without an end: the log was cut, or the run died; what is whole was read", runs(self.cut_runs)));
+        }
+        if self.cold_runs > 0 {
+            notes.push(format!("{} without warm-up: the first sizes include the start", runs(self.cold_runs)));
+        }
+        if self.is_cut_short {
+            notes.push("There are more rows or runs than are read; split the log".to_owned());
+        }
+        notes
+    }
+}

@@ -1,0 +1,384 @@
+//! One run of nccl-tests: what its log says about it, and the rows that come of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash, Hasher},
+    num::NonZero,
+};
+
+use super::{
+    answers::{Answers, Lacking},
+    debug::larger_buffer,
+    file_name::FileName,
+    settings::{Settings, is_point_to_point},
+    table::{Measured, Printed},
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    text::Problem,
+    tuning::{
+        job::Decision,
+        origin::Origin,
+        read::{Asked, Evidence, Kind, Marks, Reading, Row, Sample},
+        row::Numbers,
+    },
+};
+
+/// What a log says about one run, and what it measured.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    /// Where it begins.
+    pub(super) line: u64,
+    pub(super) collective: Option<Collective>,
+    /// As the file says it in so many words; else the devices are counted.
+    pub(super) nodes: Option<u32>,
+    pub(super) ranks: Option<u32>,
+    pub(super) devices: Devices,
+    /// What was asked of the library.
+    pub(super) settings: Settings,
+    /// The settings are the whole environment: what is not there was not set.
+    pub(super) is_whole_environment: bool,
+    pub(super) library: Option<String>,
+    pub(super) rows: Vec<Measured>,
+    /// What the library said that it runs, and how often.
+    pub(super) decided: BTreeMap<Decision, u64>,
+    /// Wrong values came out of it.
+    pub(super) failed: bool,
+    /// The times are those of the CPU, says the header.
+    pub(super) cpu_time: bool,
+}
+
+/// The devices that a run lists.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Devices {
+    ranks: BTreeSet<u32>,
+    /// Numbers that stand for the names of the hosts, which are forgotten.
+    hosts: BTreeSet<u64>,
+}
+
+impl Devices {
+    /// More than any run has.
+    const MOST: usize = 1 << 20;
+
+    /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
+    pub(super) fn add(&mut self, rank: u32, group: u32, host: &str) {
+        if group == 0 && self.ranks.len() < Self::MOST && self.ranks.insert(rank) {
+            self.hosts.insert(hash(host));
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    fn count(&self) -> Option<u32> {
+        // A list with a torn line still has its last rank.
+        self.ranks.last().and_then(|last| last.checked_add(1))
+    }
+}
+
+fn hash(text: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What became of the rows of all runs of a log.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) reading: Reading,
+    pub(super) lacking: Lacking,
+    /// Rows of size 0, and rows that were taken for the default because what ran changes with the size.
+    pub(super) empty_rows: u64,
+    pub(super) assumed_default_rows: u64,
+    pub(super) whole_environment_rows: u64,
+}
+
+/// How a configuration is known of a run as a whole.
+struct Known {
+    kind: Kind,
+    asked: Asked,
+    /// How the weakest part of `asked` is known.
+    evidence: Evidence,
+}
+
+impl Run {
+    /// Nodes, ranks and collective, as far as they are known.
+    fn scope(&self, name: &FileName, answers: &Answers) -> (Option<Collective>, Option<u32>, Option<u32>) {
+        let hosts = u32::try_from(self.devices.hosts.len()).ok().filter(|n| *n > 0);
+        (
+            answers.collective.or(self.collective).or(name.collective),
+            answers.nodes.or(self.nodes).or(hosts).or(name.nodes),
+            answers.ranks.or(self.ranks).or(self.devices.count()).or(name.ranks),
+        )
+    }
+
+    /// Adds the rows of this run.
+    pub(super) fn rows(&self, file: u16, name: &FileName, answers: &Answers, rows: &mut Vec<Row>, told: &mut Told) {
+        let (collective, nodes, ranks) = self.scope(name, answers);
+        let mut lacking = Lacking {
+            collective: collective.is_none(),
+            nodes: nodes.is_none(),
+            ranks: ranks.is_none(),
+            ..Lacking::default()
+        };
+        if let Some(fault) = self.cpu_times() {
+            told.reading.problems.push(fault);
+            return;
+        }
+        let measured: Vec<&Measured> = self.rows.iter().filter(|row| row.size_bytes > 0).collect();
+        told.empty_rows += (self.rows.len() - measured.len()) as u64;
+        // Where even the collective is not known, nothing can be said about what was asked of it.
+        let of = collective.unwrap_or(Collective::AllReduce);
+        let scale = Scale { nodes: nodes.unwrap_or(1), ranks: ranks.unwrap_or(1) };
+        let executed = self.executed(of, scale.ranks, &measured);
+        let known = self.known(of, name, answers, &measured, &executed, told);
+        let mut read = Vec::with_capacity(measured.len());
+        for (row, executed) in measured.iter().zip(&executed) {
+            match configuration(of, row, *executed, &known) {
+                Ok((ran, evidence)) => read.push((row, ran, evidence)),
+                Err(lacks) => lacking.and(lacks),
+            }
+        }
+        if !lacking.is_nothing() {
+            told.lacking.and(lacking);
+            return;
+        }
+        let mut origin = Origin::default();
+        self.library.iter().for_each(|library| origin.library(library));
+        if !self.devices.is_empty() {
+            origin.hosts.insert(hash(&self.devices.hosts));
+        }
+        let no_row_says = self.failed && measured.iter().all(|row| !has_wrong(row));
+        for (row, ran, evidence) in read {
+            if no_row_says {
+                let expected = "is of a run from which wrong values came, and no row says which; the row was left out";
+                told.reading.problems.push(problem(row, "", expected));
+                continue;
+            }
+            origin.measured_type(row.datatype.name, row.redop.unwrap_or_default());
+            let workload = Workload { collective: of, scale, size_bytes: row.size_bytes };
+            match samples(row, &workload) {
+                Err(problem) => told.reading.problems.push(problem),
+                Ok([out_of_place, in_place]) => {
+                    let row = Row {
+                        file,
+                        line: u32::try_from(row.line).unwrap_or(u32::MAX),
+                        workload,
+                        ran,
+                        in_place,
+                        out_of_place,
+                        repeats: 1,
+                        spread_pct: None,
+                        kind: known.kind,
+                        marks: Marks {
+                            substituted: known.kind == Kind::Asked && is_substituted(&known.asked, &ran),
+                            wrapped_channels: row.wrapped && evidence == Evidence::Planned,
+                            warp_speed: row.warp_speed,
+                        },
+                        asked: if known.kind == Kind::Asked { known.asked } else { Asked::default() },
+                        evidence,
+                    };
+                    told.reading.count(&row, false);
+                    rows.push(row);
+                }
+            }
+        }
+        told.reading.origins.entry((of, scale)).or_default().merge(&origin);
+    }
+
+    /// Times of the CPU contradict the bandwidths, which are those of the whole operation: the option `-C`.
+    fn cpu_times(&self) -> Option<Problem> {
+        /// A bandwidth has enough digits to contradict.
+        const TELLING_GBPS: f64 = 0.2;
+        let mut telling = 0_u64;
+        let mut contradicting = Vec::new();
+        for row in &self.rows {
+            let Some(printed) = row.in_place.or(row.out_of_place) else { continue };
+            let algbw = row.size_bytes as f64 / printed.time_us / 1000.0;
+            if printed.algbw_gbps < TELLING_GBPS || !algbw.is_finite() {
+                continue;
+            }
+            telling += 1;
+            if (0.67..1.5).contains(&(algbw / printed.algbw_gbps)) || self.collective == Some(Collective::Hypercube) {
+                continue;
+            }
+            contradicting.push(row);
+        }
+        let first = *contradicting.first().or(self.rows.first().as_ref())?;
+        if !self.cpu_time && (telling < 2 || contradicting.len() as u64 * 2 <= telling) {
+            return None;
+        }
+        let expected = "is a time of the CPU (option -C), not of the operation, as busbw shows; the table was left out";
+        Some(problem(first, "time", expected))
+    }
+
+    /// What the library said that it runs, for each row.
+    fn executed(&self, collective: Collective, ranks: u32, rows: &[&Measured]) -> Vec<Option<Configuration>> {
+        let mut by_size: BTreeMap<u64, (u64, Configuration)> = BTreeMap::new();
+        for (decision, times) in self.decided.iter().filter(|(decision, _)| decision.collective == collective) {
+            let said = by_size.entry(decision.size_bytes).or_insert((0, decision.configuration));
+            if *times > said.0 {
+                *said = (*times, decision.configuration);
+            }
+        }
+        let with = |parts: u64| -> Vec<Option<Configuration>> {
+            rows.iter()
+                .map(|row| by_size.get(&(row.size_bytes / parts.max(1))).map(|(_, configuration)| *configuration))
+                .collect()
+        };
+        let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
+        // The library counts the bytes of one rank's part, where the table prints those of all.
+        let (whole, part) = (with(1), with(larger_buffer(collective, ranks)));
+        if found(&whole) > found(&part) { whole } else { part }
+    }
+
+    /// What was asked, and whether it was anything.
+    fn known(
+        &self,
+        collective: Collective,
+        name: &FileName,
+        answers: &Answers,
+        rows: &[&Measured],
+        executed: &[Option<Configuration>],
+        told: &mut Told,
+    ) -> Known {
+        let set = self.settings.any(collective);
+        let named = name.asked != Asked::default();
+        let given = answers.asked != Asked::default();
+        let mut kind = Kind::Asked;
+        if !set && !named {
+            let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
+            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).collect();
+            if self.is_whole_environment && !given {
+                kind = Kind::Default;
+                told.whole_environment_rows += rows.len() as u64;
+            } else if name.is_default || answers.is_default {
+                kind = Kind::Default;
+            } else if !given && pairs.len() > 1 && ran().count() == rows.len() {
+                kind = Kind::Default;
+                told.assumed_default_rows += rows.len() as u64;
+            }
+        }
+        let mut evidence = Evidence::Executed;
+        let asked = Asked {
+            algorithm: strongest(collective, &self.settings, name, answers, &mut evidence, |asked| asked.algorithm),
+            protocol: strongest(collective, &self.settings, name, answers, &mut evidence, |asked| asked.protocol),
+            channels: strongest(collective, &self.settings, name, answers, &mut evidence, |asked| asked.channels),
+        };
+        Known { kind, asked, evidence }
+    }
+}
+
+/// The strongest source that says a part of what was asked; `evidence` becomes the weakest of all parts.
+fn strongest<T>(
+    collective: Collective,
+    settings: &Settings,
+    name: &FileName,
+    answers: &Answers,
+    evidence: &mut Evidence,
+    part: impl Fn(&Asked) -> Option<T>,
+) -> Option<T> {
+    let sources = [
+        (settings.asked(collective), Evidence::Asked),
+        (name.asked, Evidence::FileName),
+        (answers.asked, Evidence::Given),
+    ];
+    let (value, source) = sources.iter().find_map(|(asked, source)| Some((part(asked)?, *source)))?;
+    *evidence = source.max(*evidence);
+    Some(value)
+}
+
+/// What a row ran, and how that is known; else what must be said.
+fn configuration(
+    collective: Collective,
+    row: &Measured,
+    executed: Option<Configuration>,
+    known: &Known,
+) -> Result<(Configuration, Evidence), Lacking> {
+    let nothing = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 0 };
+    let asked_channels = known.asked.channels.map_or(0, |n| u32::from(NonZero::get(n)));
+    if let Some(ran) = executed.or(row.planned).filter(|ran| ran.algorithm != Algorithm::None) {
+        let source = if executed.is_some() { Evidence::Executed } else { Evidence::Planned };
+        // Older libraries print no channels.
+        let channels = [ran.channels, row.planned.map_or(0, |p| p.channels), asked_channels].into_iter().find(|n| *n > 0);
+        return match channels {
+            Some(channels) if channels == ran.channels => Ok((ran, source)),
+            Some(channels) => Ok((Configuration { channels, ..ran }, known.evidence.max(Evidence::Planned))),
+            None if known.kind == Kind::Default => Ok((ran, source)),
+            None => Err(Lacking { channels: true, ..Lacking::default() }),
+        };
+    }
+    if known.kind == Kind::Default {
+        return Ok((nothing, known.evidence.max(Evidence::Asked)));
+    }
+    if is_point_to_point(collective) {
+        let lacks = Lacking { algorithm: true, protocol: true, channels: true, ..Lacking::default() };
+        let ran = Configuration { channels: asked_channels, ..nothing };
+        return if asked_channels > 0 { Ok((ran, known.evidence)) } else { Err(lacks) };
+    }
+    match (known.asked.algorithm, known.asked.protocol, asked_channels) {
+        (Some(algorithm), Some(protocol), channels) if channels > 0 => {
+            Ok((Configuration { algorithm, protocol, channels }, known.evidence))
+        }
+        (algorithm, protocol, channels) => Err(Lacking {
+            algorithm: algorithm.is_none(),
+            protocol: protocol.is_none(),
+            channels: channels == 0,
+            ..Lacking::default()
+        }),
+    }
+}
+
+fn is_substituted(asked: &Asked, ran: &Configuration) -> bool {
+    asked.algorithm.is_some_and(|a| a != ran.algorithm && ran.algorithm != Algorithm::None)
+        || asked.protocol.is_some_and(|p| p != ran.protocol && ran.protocol != Protocol::None)
+}
+
+fn has_wrong(row: &Measured) -> bool {
+    [row.in_place, row.out_of_place].iter().flatten().any(|printed| printed.wrong.is_some_and(|wrong| wrong > 0.0))
+}
+
+/// The measurements of a row, out of place and in place.
+fn samples(row: &Measured, workload: &Workload) -> Result<[Option<Sample>; 2], Problem> {
+    if has_wrong(row) {
+        return Err(problem(row, "#wrong", "wrong values came out of this run; the row was left out"));
+    }
+    let counted = u128::from(row.count) * u128::from(row.datatype.bytes);
+    let parts = u128::from(workload.scale.ranks);
+    // What the ranks share does not divide evenly for every size.
+    let fits = |size: u128| u128::from(row.size_bytes).abs_diff(size) <= parts * 64;
+    if !fits(counted) && !fits(counted * parts) {
+        return Err(problem(row, "count", "contradicts the size; the row was left out"));
+    }
+    let sample = |printed: Option<Printed>| -> Result<Option<Sample>, Problem> {
+        let Some(Printed { time_us, algbw_gbps, busbw_gbps, .. }) = printed else { return Ok(None) };
+        if time_us <= 0.0 || algbw_gbps < 0.0 || busbw_gbps < 0.0 {
+            return Err(problem(row, "time", "is not a time above zero; the row was left out"));
+        }
+        let numbers = Numbers {
+            time_us: Some(time_us),
+            algbw_gbps: Some(algbw_gbps),
+            busbw_gbps: Some(busbw_gbps),
+            slack: 0.0,
+        };
+        numbers.sample(workload).map_err(|doubt| {
+            let (column, number) = if doubt.is_algbw { ("algbw", algbw_gbps) } else { ("busbw", busbw_gbps) };
+            Problem::new(row.line, column, &number.to_string(), format!("{}; the row was left out", doubt.expected))
+        })
+    };
+    Ok([sample(row.out_of_place)?, sample(row.in_place)?])
+}
+
+/// A problem with one number of a row, or with the row.
+fn problem(row: &Measured, column: &str, expected: &str) -> Problem {
+    let printed = row.in_place.or(row.out_of_place);
+    let number = |of: fn(Printed) -> f64| printed.map(|p| of(p).to_string()).unwrap_or_default();
+    let text = match column {
+        "time" => number(|p| p.time_us),
+        "#wrong" => number(|p| p.wrong.unwrap_or_default()),
+        "count" => row.count.to_string(),
+        _ => row.size_bytes.to_string(),
+    };
+    Problem::new(row.line, column, &text, expected)
+}

@@ -1,0 +1,178 @@
+//! What was asked of the library: environment variables, wherever a log echoes them.
+
+use std::num::NonZero;
+
+use crate::{
+    collective::{Algorithm, Collective, Protocol},
+    tuning::read::Asked,
+};
+
+/// The variables that choose algorithm, protocol and channels, as far as they were seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    algorithm: Option<Word<Algorithm>>,
+    protocol: Option<Word<Protocol>>,
+    /// Smallest and largest number of channels of collectives.
+    channels: [Option<u32>; 2],
+    /// The same, of point-to-point operations.
+    p2p_channels: [Option<u32>; 2],
+    /// A tuner's conf or plugin was named: it asks for something that the log does not show.
+    tuner: bool,
+}
+
+/// A variable's value, if it is one word; lists (`ring,tree`) and exclusions (`^LL128`) leave the choice open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word<T> {
+    One(T),
+    Open,
+}
+
+impl<T: Copy> Word<T> {
+    fn parse(value: &str, parse: fn(&str) -> Option<T>) -> Self {
+        parse(value).map_or(Self::Open, Self::One)
+    }
+
+    fn one(self) -> Option<T> {
+        match self {
+            Self::One(value) => Some(value),
+            Self::Open => None,
+        }
+    }
+}
+
+impl Settings {
+    /// Takes every variable that a text sets: `NCCL_ALGO=Ring`, `-x NCCL_PROTO=LL128`, `--export=ALL,NCCL_ALGO=Tree`,
+    /// `NCCL_ALGO set by environment to Ring`. Answers whether there was one.
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        let mut any = false;
+        let mut rest = text;
+        while let Some(at) = rest.find("NCCL_") {
+            let key_end = rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
+            let (key, after) = (&rest[at..key_end], &rest[key_end..]);
+            rest = after;
+            let Some(value) = after.strip_prefix('=').or_else(|| after.strip_prefix(" set by environment to ")) else {
+                continue;
+            };
+            any |= self.set(key, value_of(value));
+        }
+        any
+    }
+
+    /// Sets one variable; answers whether it is one that counts.
+    fn set(&mut self, key: &str, value: &str) -> bool {
+        let number = value.parse().ok();
+        match key {
+            "NCCL_ALGO" => self.algorithm = Some(Word::parse(value, Algorithm::parse)).filter(|_| !value.is_empty()),
+            "NCCL_PROTO" => self.protocol = Some(Word::parse(value, Protocol::parse)).filter(|_| !value.is_empty()),
+            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_NRINGS" => self.channels[0] = number,
+            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_NRINGS" => self.channels[1] = number,
+            "NCCL_MIN_P2P_NCHANNELS" => self.p2p_channels[0] = number,
+            "NCCL_MAX_P2P_NCHANNELS" => self.p2p_channels[1] = number,
+            "NCCL_TUNER_CONFIG_FILE" | "NCCL_TUNER_PLUGIN" => self.tuner = !value.is_empty(),
+            _ => return false,
+        }
+        true
+    }
+
+    /// These settings, and where they say nothing, those of `base`.
+    pub(super) fn over(&self, base: &Self) -> Self {
+        let pair = |a: [Option<u32>; 2], b: [Option<u32>; 2]| [a[0].or(b[0]), a[1].or(b[1])];
+        Self {
+            algorithm: self.algorithm.or(base.algorithm),
+            protocol: self.protocol.or(base.protocol),
+            channels: pair(self.channels, base.channels),
+            p2p_channels: pair(self.p2p_channels, base.p2p_channels),
+            tuner: self.tuner || base.tuner,
+        }
+    }
+
+    /// Something is set that bears on this collective.
+    pub(super) fn any(&self, collective: Collective) -> bool {
+        if is_point_to_point(collective) {
+            return self.p2p_channels.iter().any(Option::is_some);
+        }
+        self.algorithm.is_some() || self.protocol.is_some() || self.channels.iter().any(Option::is_some) || self.tuner
+    }
+
+    /// What they ask for, of this collective.
+    pub(super) fn asked(&self, collective: Collective) -> Asked {
+        if is_point_to_point(collective) {
+            return Asked { channels: pinned(self.p2p_channels), ..Asked::default() };
+        }
+        Asked {
+            algorithm: self.algorithm.and_then(Word::one),
+            protocol: self.protocol.and_then(Word::one),
+            channels: pinned(self.channels),
+        }
+    }
+}
+
+/// The channels are as asked where the smallest and the largest number are the same.
+fn pinned([least, most]: [Option<u32>; 2]) -> Option<NonZero<u16>> {
+    let channels = least.filter(|least| Some(*least) == most)?;
+    u16::try_from(channels).ok().filter(|n| *n <= 1024).and_then(NonZero::new)
+}
+
+/// The collective takes no algorithm and no protocol.
+pub(super) fn is_point_to_point(collective: Collective) -> bool {
+    use Collective::{AllToAll, Gather, Hypercube, Scatter, SendRecv};
+    matches!(collective, AllToAll | SendRecv | Gather | Scatter | Hypercube)
+}
+
+/// The value that begins a text. A comma ends it where the next variable follows (`--export=ALL,A=1,B=2`).
+fn value_of(text: &str) -> &str {
+    let (text, quote) = match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => (&text[1..], Some(quote)),
+        _ => (text, None),
+    };
+    let ends = |c: char| match quote {
+        Some(quote) => c == quote,
+        None => c.is_whitespace() || matches!(c, '"' | '\'' | ';' | '`' | ')' | '\\'),
+    };
+    let value = &text[..text.find(ends).unwrap_or(text.len())];
+    match value.find(',') {
+        Some(comma) if value[comma..].contains('=') => &value[..comma],
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> (Option<Algorithm>, Option<Protocol>, u16) {
+        let mut settings = Settings::default();
+        settings.take(text);
+        let Asked { algorithm, protocol, channels } = settings.asked(Collective::AllReduce);
+        (algorithm, protocol, channels.map_or(0, NonZero::get))
+    }
+
+    #[test]
+    fn wherever_they_stand() {
+        let all = (Some(Algorithm::Ring), Some(Protocol::Ll128), 24);
+        for text in [
+            "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24 mpirun -np 8 ./all_reduce_perf",
+            "mpirun -x NCCL_ALGO=RING -x NCCL_PROTO=\"LL128\" -x NCCL_MIN_NCHANNELS=24 -x NCCL_MAX_NCHANNELS='24' x",
+            "srun --export=ALL,NCCL_ALGO=ring,NCCL_PROTO=ll128,NCCL_MIN_NCHANNELS=24,NCCL_MAX_NCHANNELS=24 x",
+            "NCCL_ALGO set by environment to ring NCCL_PROTO set by environment to LL128 NCCL_MIN_NCHANNELS=24; \
+             NCCL_MAX_NCHANNELS=24;",
+        ] {
+            assert_eq!(asked(text), all, "{text}");
+        }
+        assert_eq!(asked("NCCL_ALGO=ring,tree NCCL_PROTO=^LL128 NCCL_MAX_NCHANNELS=8"), (None, None, 0));
+        assert_eq!(asked("NCCL_ALGORITHM=Ring NCCL_ALGO=").0, None);
+    }
+
+    #[test]
+    fn nothing_asked_and_something_that_stays_open() {
+        let any = |text: &str, collective| {
+            let mut settings = Settings::default();
+            settings.take(text);
+            settings.any(collective)
+        };
+        assert!(!any("NCCL_DEBUG=INFO NCCL_ALGO=", Collective::AllReduce));
+        assert!(any("NCCL_ALGO=ring,tree", Collective::AllReduce) && !any("NCCL_ALGO=ring", Collective::AllToAll));
+        assert!(any("NCCL_TUNER_CONFIG_FILE=/home/a/b.conf", Collective::Reduce));
+        assert!(any("NCCL_MAX_P2P_NCHANNELS=8", Collective::AllToAll));
+    }
+}

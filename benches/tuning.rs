@@ -58,7 +58,7 @@ fn train(criterion: &mut Criterion) {
     });
     group.bench_function("default_answer_all_reduce_three_scales", |bencher| {
         bencher.iter(|| {
-            let mut study = Study::new(&sweep, Target::Time);
+            let mut study = Study::new(sweep.clone(), Target::Time);
             study.train(Parameters::default(), &mut Silent).map(<[_]>::len)
         });
     });

@@ -130,9 +130,9 @@ impl Runs {
 
     /// Points of which no more is known, each as one line.
     #[must_use]
-    pub fn of_points(sweep: &Sweep) -> Self {
+    pub fn of_points(Sweep { points, defaults }: Sweep) -> Self {
         let mut out = Self::default();
-        let mut defaults = sweep.defaults.iter().peekable();
+        let mut defaults = defaults.iter().peekable();
         let mut push = |point: &Point, kind| {
             let run = Run {
                 busbw_gbps: point.busbw_gbps,
@@ -148,7 +148,7 @@ impl Runs {
             };
             out.push(point.workload, kind, vec![Timed { run, times_us: [None; 2] }]);
         };
-        for at in sweep.points.chunk_by(|a, b| a.workload == b.workload) {
+        for at in points.chunk_by(|a, b| a.workload == b.workload) {
             while let Some(default) = defaults.next_if(|default| default.workload < at[0].workload) {
                 push(default, Kind::Default);
             }

@@ -64,7 +64,7 @@ pub enum StudyError {
 impl Study {
     /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
     #[must_use]
-    pub fn new(sweep: &Sweep, target: Target) -> Self {
+    pub fn new(sweep: Sweep, target: Target) -> Self {
         Self::of_runs(Runs::of_points(sweep), target)
     }
 

@@ -116,7 +116,10 @@ impl Log {
         let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         let mut notes = Vec::new();
         if told.empty_rows > 0 {
-            notes.push(format!("{} of size 0, where there is less than an element for each rank", rows(told.empty_rows)));
+            notes.push(format!(
+                "{} of size 0, where there is less than an element for each rank",
+                rows(told.empty_rows)
+            ));
         }
         if told.whole_environment_rows > 0 {
             notes.push(format!(
@@ -132,7 +135,10 @@ impl Log {
             ));
         }
         if self.cut_runs > 0 {
-            notes.push(format!("{} without an end: the log was cut, or the run died; what is whole was read", runs(self.cut_runs)));
+            notes.push(format!(
+                "{} without an end: the log was cut, or the run died; what is whole was read",
+                runs(self.cut_runs)
+            ));
         }
         if self.cold_runs > 0 {
             notes.push(format!("{} without warm-up: the first sizes include the start", runs(self.cold_runs)));

@@ -30,6 +30,7 @@ pub mod parameters;
 pub mod random_split;
 pub mod read;
 pub mod recommend;
+pub mod record;
 pub mod result;
 mod row;
 pub mod runs;

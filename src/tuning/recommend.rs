@@ -3,7 +3,7 @@
 use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
-    decision::{Expected, Judge, default_between, unmeasured},
+    decision::{Expected, Judge, Judged, default_between, unmeasured},
     features::Ask,
     intervals::LEVEL,
     model::BusbwModel,
@@ -37,7 +37,7 @@ pub struct Advisor<'a> {
 /// The share of normal numbers that lie within one standard deviation.
 const ONE_DEVIATION: f64 = 0.6827;
 
-impl Advisor<'_> {
+impl<'a> Advisor<'a> {
     /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes;
     /// the measurements while there is no model.
     #[must_use]
@@ -49,6 +49,17 @@ impl Advisor<'_> {
         regret.map_or(Source::Model, validate::least_regret)
     }
 
+    /// What was measured at a workload and may be chosen, and the verdict on it.
+    #[must_use]
+    pub fn judged(&self, workload: &Workload) -> (Vec<&'a Point>, Option<Judged<'a>>) {
+        let sweep = self.sweep;
+        let points: Vec<&'a Point> =
+            sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)).collect();
+        let held_out = self.half_width(workload, Source::Model, ONE_DEVIATION);
+        let judged = self.judge.judge(&points, sweep.default_at(workload), held_out);
+        (points, judged)
+    }
+
     /// The answer for a workload. Where it was measured, the verdict on the measurements: only a promise of the model for
     /// a configuration that was not measured there outweighs it, if even the lower end of its interval lies above the
     /// best measurement. Elsewhere the source's choice. `check` runs the exhaustive search beside the coarse one.
@@ -57,8 +68,7 @@ impl Advisor<'_> {
     /// What the model says.
     pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         let source = self.source(workload.collective, workload.scale);
-        let points: Vec<&Point> =
-            self.sweep.points_at(workload).iter().filter(|p| self.space.allows(workload, &p.configuration)).collect();
+        let (points, judged) = self.judged(workload);
         let measured_best = super::sweep::best(points.iter().copied());
         let default = self.sweep.default_at(workload);
         let known = Recommendation {
@@ -66,8 +76,6 @@ impl Advisor<'_> {
             default: default.map(measured),
             ..Recommendation::unknown(*workload)
         };
-        let judged = self.judge.judge(&points, default, self.half_width(workload, Source::Model, ONE_DEVIATION));
-
         let mut predict = |asks: &[Ask]| self.model.map_or_else(|| Ok(vec![None; asks.len()]), |m| m.predict(asks));
         let mut exhaustive = None;
         let choice = match source {

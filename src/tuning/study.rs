@@ -1,5 +1,7 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
+use std::collections::BTreeMap;
+
 use super::{
     aggregate::{Point, Target},
     baselines::Measurements,
@@ -10,6 +12,7 @@ use super::{
     model_file::{self, ModelFile},
     parameters::{Parameters, Screening, SearchLimits},
     recommend::Advisor,
+    record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     runs::Runs,
     search::SearchSpace,
@@ -267,6 +270,12 @@ impl Study {
                 recommendation,
             })
         })
+    }
+
+    /// The runs behind a workload's points, and what stalled; `names` are those of the files.
+    #[must_use]
+    pub fn record(&self, question: &record::Question, names: &BTreeMap<u16, String>) -> record::Answer {
+        self.with_advisor(None, |advisor| record::answer(advisor, question, names))
     }
 
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.

@@ -1,6 +1,6 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
@@ -45,6 +45,8 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the loaded files, as their rows number them.
+    names: BTreeMap<u16, String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
 }
@@ -80,6 +82,7 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.study.record(&question, &self.names)),
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
@@ -113,7 +116,8 @@ impl Executor {
         let mut runs = Runs::new(&rows, target);
         drop(rows);
         let mut notes = std::mem::take(&mut runs.notes);
-        *self = Self { study: Study::of_runs(runs, target), documents, saved_hashes };
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
+        *self = Self { study: Study::of_runs(runs, target), documents, names, saved_hashes };
         notes.extend(self.study.sweep().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();

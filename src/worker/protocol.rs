@@ -19,6 +19,7 @@ use crate::{
         aggregate::Target,
         hotspots,
         parameters::{Parameters, SearchLimits},
+        record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -123,6 +124,8 @@ pub enum Request {
     Importances,
     /// The model as a file. Answers [`Response::ModelFile`].
     SaveModel,
+    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    Record(record::Question),
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
 }
@@ -160,6 +163,8 @@ pub enum Response {
     Importances(Vec<Importance>),
     /// Of [`Request::SaveModel`]: the file's text.
     ModelFile(String),
+    /// Of [`Request::Record`].
+    Record(record::Answer),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
 }

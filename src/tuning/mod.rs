@@ -32,6 +32,7 @@ pub mod plan;
 pub mod random_split;
 pub mod read;
 pub mod recommend;
+pub mod record;
 pub mod result;
 mod row;
 pub mod runs;

@@ -1,6 +1,6 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     progress::Progress,
     text::Listing,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Point, Target},
         comparison::{self, script::Arm},
         conf::{export, question},
         coverage, hotspots,
@@ -18,6 +18,7 @@ use crate::{
         parameters::Parameters,
         plan,
         read::Row,
+        runs::Runs,
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -60,6 +61,8 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the loaded files, as their rows number them.
+    names: BTreeMap<u16, String>,
     /// Names of the files with measurements.
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
@@ -97,6 +100,7 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.study.record(&question, &self.names)),
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
@@ -149,14 +153,15 @@ impl Executor {
     ) -> Result<Loaded, ExecuteError> {
         let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let aggregated = aggregate(&rows, target);
+        let mut runs = Runs::new(&rows, target);
         drop(rows);
-        let mut notes = aggregated.notes;
+        let mut notes = std::mem::take(&mut runs.notes);
         notes.append(&mut pooled);
-        notes.extend(aggregated.sweep.notes());
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
         let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, sweeps, saved_hashes };
+        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        notes.extend(self.study.sweep().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })

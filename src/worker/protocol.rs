@@ -20,6 +20,7 @@ use crate::{
         comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan,
+        record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -124,6 +125,8 @@ pub enum Request {
     Importances,
     /// The model as a file. Answers [`Response::ModelFile`].
     SaveModel,
+    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    Record(record::Question),
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
     /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
@@ -171,6 +174,8 @@ pub enum Response {
     Importances(Vec<Importance>),
     /// Of [`Request::SaveModel`]: the file's text.
     ModelFile(String),
+    /// Of [`Request::Record`].
+    Record(record::Answer),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
     /// Of [`Request::Conf`].

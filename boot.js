@@ -3,19 +3,19 @@
 // What the page finds, before its `main` runs:
 //
 //     globalThis.collectune = {
-//       workerModule: Promise<WebAssembly.Module>,  // src/bin/worker.rs, compiled once for all workers
-//       workerGlue: Promise<string>,                // its JavaScript; defines the global `wasm_bindgen`
+//       module: Promise<WebAssembly.Module>,  // compiled once, for the page and all its workers
+//       glue: Promise<string>,                // its JavaScript; defines the global `wasm_bindgen`
 //     }
 //
-// Both are there by then: without its worker the page would be of no use, and starting one later needs no request.
+// Both are there by then: without its workers the page would be of no use, and starting one later needs no request.
 // A worker is
 //
-//     new Worker(URL.createObjectURL(new Blob([workerGlue, BOOTSTRAP], { type: "text/javascript" })))
+//     new Worker(URL.createObjectURL(new Blob([glue, BOOTSTRAP], { type: "text/javascript" })))
 //
-// where BOOTSTRAP is the text below, and the first message to it is `{ module: workerModule }`. A worker from a blob
-// inherits the content security policy of index.html; one from a URL would not. The bootstrap keeps messages that
-// arrive before `main` of src/bin/worker.rs has set `self.onmessage`, and gives them to it in order; a failure to
-// start becomes the worker's `error` event.
+// where BOOTSTRAP is the text below, and the first message to it is `{ module }`. `main` finds no window there, and
+// listens to the page. A worker from a blob inherits the content security policy of index.html; one from a URL would
+// not. The bootstrap keeps messages that arrive before `main` has set `self.onmessage`, and gives them to it in order;
+// a failure to start becomes the worker's `error` event.
 //
 //     self.onmessage = (first) => {
 //       const early = [];
@@ -60,35 +60,40 @@
     return promise;
   };
 
-  // The names of the worker's files never change, so a cache must ask whether they still hold.
   const get = async (url, options) => {
     const response = await fetch(url, options);
-    if (!response.ok) throw new Error(`${new URL(url, location.href).pathname}: ${response.status} ${response.statusText}`);
+    if (!response.ok) throw new Error(`${new URL(url).pathname}: ${response.status} ${response.statusText}`);
     return response;
   };
   // Some hosts serve .wasm under another type, which streaming compilation refuses.
-  const compile = async (url, options) => {
-    const response = await get(url, options);
+  const compile = async (url) => {
+    const response = await get(url, { mode: "cors", credentials: "same-origin" });
     return response.headers.get("content-type") === "application/wasm"
       ? WebAssembly.compileStreaming(response)
       : WebAssembly.compile(await response.arrayBuffer());
   };
+  const run = (url) =>
+    new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = url;
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`${new URL(url).pathname} could not be loaded`));
+      document.head.append(script);
+    });
 
   bar.value = 0;
-  const fresh = { cache: "no-cache" };
-  const page = document.getElementById("page-glue").href;
-  const pageGlue = part(import(page));
-  const pageModule = part(compile(document.getElementById("page-wasm").href, { mode: "cors", credentials: "same-origin" }));
-  const workerGlue = part(get("worker.js", fresh).then((response) => response.text()));
-  const workerModule = part(compile("worker_bg.wasm", fresh));
-  globalThis.collectune = { workerModule, workerGlue };
+  const address = document.getElementById("page-glue").href;
+  const module = part(compile(document.getElementById("page-wasm").href));
+  const glue = part(get(address).then((response) => response.text()));
+  // After the text is there, the script comes from the browser's cache.
+  const running = part(glue.then(() => run(address)));
+  globalThis.collectune = { module, glue };
 
-  const start = ([glue, module]) =>
-    glue
-      .default({ module_or_path: module })
+  const start = ([module]) =>
+    wasm_bindgen({ module_or_path: module })
       .then(() => boot.remove())
       .catch((error) => fail("The page could not start. Reload it; if that doesn't help, the browser may be too old.", error));
-  Promise.all([pageGlue, pageModule, workerGlue, workerModule]).then(start, (error) =>
+  Promise.all([module, running]).then(start, (error) =>
     fail("The page's code could not be loaded. Check the connection and reload the page.", error),
   );
 })();

@@ -10,7 +10,7 @@
 //!
 //! | floor | room | what lives there |
 //! |---|---|---|
-//! | 8 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines |
+//! | 8 | `main.rs`, `bin/cli.rs` | doors of a few lines: page and worker, command line |
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |

@@ -4,10 +4,28 @@
 
 use std::{path::PathBuf, time::Instant};
 
-use collectune::tuning::{
-    conf::{Code, Finding, Reader, Severity, lint, read},
-    support::Support,
+use collectune::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    intake::{self, Content},
+    math::Stream,
+    progress::Silent,
+    tuning::{
+        aggregate::{Point, Target, aggregate},
+        conf::{
+            Code, Finding, Reader, Severity, choose,
+            export::{Basis, Export, Options, export},
+            lint, read,
+            scan::LONGEST_LINE,
+        },
+        decision::{Decision, KeepReason},
+        recommend::measured,
+        result::Recommendation,
+        study::Study,
+        support::{Library, Support},
+        sweep::{Sweep, best},
+    },
 };
+use proptest::prelude::*;
 
 /// A file of the real data; says so where it is absent.
 fn data(name: &str) -> Option<Vec<u8>> {
@@ -25,6 +43,10 @@ fn of(code: Code, findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|finding| finding.code == code).collect()
 }
 
+fn lint_alone(text: impl AsRef<[u8]>, reader: Reader) -> Vec<Finding> {
+    lint(text.as_ref(), reader, &Support::default(), None)
+}
+
 #[test]
 fn each_half_wildcard_of_the_shared_conf_is_found() {
     let Some(bytes) = data("conf/gfx950_base_tuner.conf") else { return };
@@ -33,15 +55,440 @@ fn each_half_wildcard_of_the_shared_conf_is_found() {
         (Reader::DnTuner, Severity::Changes, "memory outside the table"),
         (Reader::Rccl, Severity::Dead, "skipped with a warning"),
     ] {
-        let start = Instant::now();
-        let findings = lint(&bytes, reader, &Support::default(), None);
-        let took = start.elapsed();
-        for f in findings.iter().take(60) { eprintln!("{reader:?} {} {} {:?} {}", f.line, f.code.name(), f.severity, f.message); }
-        eprintln!("{took:?} {}", findings.len());
+        let findings = lint_alone(&bytes, reader);
         let found = of(Code::HalfWildcard, &findings);
         assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [2, 4, 6, 8, 10, 12, 14, 16]);
         assert!(found.iter().all(|f| f.severity == severity && f.message.contains(what)), "{found:?}");
         assert_eq!(of(Code::HeaderAsRule, &findings)[0].line, 1);
         assert_eq!(read(&bytes, reader).len(), if reader == Reader::Rccl { 1747 } else { 1756 });
+    }
+}
+
+/// What each reader finds in a line, in a conf of it alone: code and severity.
+#[test]
+fn every_malformed_line_is_located() {
+    use Code::*;
+    use Severity::{Changes, Dead, Note};
+    type Expected = Option<(Code, Severity)>;
+    let long = format!("allreduce,0,4095,ring,ll,4,2,16,-1,-1{}allreduce,0,4095,ring,ll,4,2,16", " ".repeat(220));
+    let comment = format!("#{}allreduce,0,4095,ring,ll,4,2,16", "x".repeat(254));
+    let table: &[(&str, [Expected; 3])] = &[
+        ("allreduce,0,4095,ring,ll,4,2,16,-1,-1", [None, None, None]),
+        ("allreduce,0,4095,ring,ll,4,2,16", [None, None, None]),
+        (" allreduce\t, 0 ,4095 , ring,ll ,4, 2,16 ", [None, None, None]),
+        ("allreduce,0,4095,ring,ll,-1,2,16", [Some((Channels, Changes)), None, None]),
+        ("allreduce,0,4095,ring,ll,0,2,16", [Some((Channels, Note)); 3]),
+        (
+            "allreduce,0,4095,ring,ll,-5,2,16",
+            [Some((Channels, Changes)), Some((Channels, Changes)), Some((Channels, Note))],
+        ),
+        ("allreduce,0,4095,ring,ll,280,2,16", [Some((Channels, Changes)); 3]),
+        (
+            "allreduce,0,4095,-1,ll,4,2,16",
+            [Some((HalfWildcard, Changes)), Some((HalfWildcard, Changes)), Some((HalfWildcard, Dead))],
+        ),
+        (
+            "allreduce,0,4095,ring,-1,4,2,16",
+            [Some((HalfWildcard, Changes)), Some((HalfWildcard, Changes)), Some((HalfWildcard, Dead))],
+        ),
+        ("allreduce,0,4095,-1,-1,4,2,16", [Some((UnknownAlgorithm, Changes)), None, Some((UnknownAlgorithm, Dead))]),
+        (
+            "alltoall,0,4095,ring,ll,4,2,16",
+            [Some((UnknownCollective, Changes)), Some((UnknownCollective, Changes)), Some((UnknownCollective, Dead))],
+        ),
+        (
+            "all_reduce,0,4095,ring,ll,4,2,16",
+            [Some((UnknownCollective, Note)), Some((UnknownCollective, Note)), Some((UnknownCollective, Dead))],
+        ),
+        (
+            "allreduce,0,4095,direct,ll,4,2,16",
+            [Some((UnknownAlgorithm, Changes)), Some((UnknownAlgorithm, Changes)), Some((UnknownAlgorithm, Dead))],
+        ),
+        (
+            "allreduce,0,4095,ring,ll64,4,2,16",
+            [Some((UnknownProtocol, Changes)), Some((UnknownProtocol, Changes)), Some((UnknownProtocol, Dead))],
+        ),
+        (
+            "allreduce,0,4095,TREE,ll,4,2,16",
+            [Some((UpperCase, Changes)), Some((UpperCase, Changes)), Some((UpperCase, Dead))],
+        ),
+        (
+            "AllReduce,0,4095,ring,ll,4,2,16",
+            [Some((UpperCase, Note)), Some((UpperCase, Note)), Some((UpperCase, Dead))],
+        ),
+        (
+            "Broadcast,0,4095,ring,ll,4,2,16",
+            [Some((UpperCase, Changes)), Some((UpperCase, Changes)), Some((UpperCase, Dead))],
+        ),
+        ("allreduce,8192,4096,ring,ll,4,2,16", [Some((EmptyRange, Dead)); 3]),
+        ("allreduce,0,4096,ring,ll,4,0,16", [Some((EmptyRange, Dead)); 3]),
+        ("broadcast,0,4095,tree,ll,4,2,16", [Some((Unsupported, Dead)); 3]),
+        ("allreduce,0,4095,collnet_chain,simple,4,2,16", [Some((Unsupported, Dead)); 3]),
+        ("allreduce,0,4095,ring,ll128,4,1,8", [Some((Substituted, Changes)); 3]),
+        ("allreduce,0,4095,tree,simple,4,1,8", [Some((Substituted, Changes)); 3]),
+        ("allreduce,0,4095,nvls,simple,4,2,16", [Some((Substituted, Changes)); 3]),
+        ("allgather,0,4095,ring,simple,4,2,16", [Some((Substituted, Note)); 3]),
+        ("allreduce,0,4095,ring", [Some((TooFewFields, Dead)); 3]),
+        ("garbage", [Some((TooFewFields, Dead)); 3]),
+        ("  \t", [Some((TooFewFields, Note)), Some((TooFewFields, Note)), None]),
+        ("\r", [Some((TooFewFields, Note)), Some((TooFewFields, Note)), None]),
+        ("allreduce,0,4095,,ll,4,2,16", [Some((EmptyField, Dead)); 3]),
+        (
+            "allreduce,0,4095,,ll,4,2,16,-1,-1",
+            [Some((EmptyField, Changes)), Some((EmptyField, Changes)), Some((EmptyField, Dead))],
+        ),
+        (
+            "allreduce,0,4095, ,ll,4,2,16",
+            [Some((EmptyField, Changes)), Some((EmptyField, Changes)), Some((EmptyField, Dead))],
+        ),
+        ("allreduce,0,4095,ring,ll,4,2,16,", [Some((EmptyField, Note)); 3]),
+        (
+            "allreduce,0,4095,ring,ll,4,2,16,\r",
+            [Some((BadNumber, Changes)), Some((BadNumber, Changes)), Some((EmptyField, Note))],
+        ),
+        ("allreduce,0,4095,ring,ll,4,2,16\r", [None, None, None]),
+        ("allreduce,0,4095,ring,ll,four,2,16", [Some((BadNumber, Changes)); 3]),
+        ("allreduce,0,-1,ring,ll,4,2,16", [Some((BadNumber, Changes)); 3]),
+        ("allreduce,0,99999999999999999999,ring,ll,4,2,16", [Some((BadNumber, Changes)); 3]),
+        ("allreduce,0,128M,ring,ll,4,2,16", [Some((TrailingText, Changes)); 3]),
+        ("allreduce,0,4095,ring,ll,4,2,16 # two nodes", [Some((TrailingText, Note)); 3]),
+        ("allreduce,0,4095,ring,ll,4,2,16,-1,-1,any,more", [Some((TrailingText, Note)); 3]),
+        ("allreduce,0,4095,ring,ll,4,2,16,-1,-1\0,x", [Some((TrailingText, Note)); 3]),
+        ("  # a comment", [Some((CommentNotFirst, Note)), Some((CommentNotFirst, Note)), None]),
+        (
+            " # allreduce,0,4095,tree,ll,4,2,16",
+            [Some((CommentNotFirst, Changes)), Some((CommentNotFirst, Changes)), None],
+        ),
+        (
+            "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
+            [Some((HeaderAsRule, Note)); 3],
+        ),
+        (&long, [Some((LongLine, Changes)); 3]),
+        (&comment, [Some((LongLine, Changes)); 3]),
+    ];
+    for (line, expected) in table {
+        for (reader, expected) in Reader::ALL.iter().zip(expected) {
+            // The line stands third, so that its place is told.
+            let text = format!("# first\n\n{line}\n");
+            // What else is said of the file as a whole, and of what a line becomes besides, is not asked here.
+            let found = lint_alone(&text, *reader);
+            let found: Vec<&Finding> = found.iter().filter(|f| f.code != Code::Gap).collect();
+            match expected {
+                None => assert!(found.is_empty(), "{reader:?} {line:?}: {found:?}"),
+                Some((code, severity)) => assert!(
+                    found.iter().any(|f| (f.line, f.code, f.severity) == (3, *code, *severity)),
+                    "{reader:?} {line:?}: {found:?}"
+                ),
+            }
+            assert!(found.iter().all(|f| f.line == 3), "{reader:?} {line:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn overlaps_and_gaps_are_told_with_what_they_do() {
+    let text = "allreduce,0,4095,tree,ll,4,2,16\n\
+                allreduce,2048,8191,ring,ll,8,2,16\n\
+                allreduce,1024,2047,ring,ll,2,2,16\n\
+                alltoall,0,65535,ring,simple,4,-1,-1\n\
+                broadcast,0,4095,tree,ll,4,2,16\n\
+                broadcast,0,4095,ring,ll,4,2,16\n\
+                broadcast,8192,16383,ring,ll,4,2,16\n";
+    let brief = |reader| {
+        let found = lint_alone(text, reader);
+        let of_ranges = found.iter().filter(|f| matches!(f.code, Code::Overlap | Code::Gap));
+        of_ranges.map(|f| (f.line, f.code.name(), f.severity)).collect::<Vec<_>>()
+    };
+    use Severity::{Changes, Dead, Note};
+    assert_eq!(brief(Reader::Rccl), [(2, "overlap", Changes), (3, "overlap", Dead), (6, "gap", Note)]);
+    let dn = brief(Reader::DnTuner);
+    // The alltoall rule is one for allreduce: it is partly shadowed, and fills what is beyond.
+    assert_eq!(dn, [(2, "overlap", Changes), (3, "overlap", Dead), (4, "overlap", Changes), (6, "gap", Note)]);
+    let example = lint_alone(text, Reader::Example);
+    let gap = of(Code::Gap, &example);
+    assert!(gap.iter().any(|f| f.severity == Changes && f.message.contains("run on one channel")), "{gap:?}");
+    assert!(gap.iter().any(|f| f.message.starts_with("no rule is about reduce, allgather, reducescatter")), "{gap:?}");
+    let message = &of(Code::Overlap, &lint_alone(text, Reader::Rccl))[0].message.clone();
+    assert_eq!(message, "line 1 matches first for 2 KiB to 4095 B, so TREE/LL/4 runs there, not RING/LL/8");
+}
+
+#[test]
+fn a_conf_is_linted_in_milliseconds() {
+    let Some(bytes) = data("conf/gfx950_base_tuner.conf") else { return };
+    let start = Instant::now();
+    const TIMES: u32 = 5;
+    for _ in 0..TIMES {
+        Reader::ALL.iter().for_each(|reader| drop(lint_alone(&bytes, *reader)));
+    }
+    let each = start.elapsed() / TIMES;
+    eprintln!("1,756 rules, three readers: {each:?}");
+    assert!(each.as_millis() < 500, "{each:?}");
+}
+
+#[test]
+fn no_conf_holds_anybody_up() {
+    // Many scales, each with many rules, and rules for any scale between them.
+    let text: String = (0..60_000_u64)
+        .map(|i| {
+            let nodes = if i % 2 == 0 { -1 } else { i as i64 };
+            format!("allreduce,{},{},ring,ll,{},{nodes},{}\n", i * 64 % 4096, u64::MAX - i, 1 + i % 9, i % 977)
+        })
+        .collect();
+    let start = Instant::now();
+    let findings = lint_alone(&text, Reader::DnTuner);
+    assert!(!findings.is_empty() && start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+// --- Export ---
+
+const FIVE: [Collective; 5] = [
+    Collective::AllReduce,
+    Collective::AllGather,
+    Collective::ReduceScatter,
+    Collective::Broadcast,
+    Collective::Reduce,
+];
+
+/// A sweep as it could be measured, and any decisions about it.
+fn random_table(stream: &mut Stream) -> (Sweep, Vec<Recommendation>) {
+    let mut sweep = Sweep::default();
+    let mut recommendations = Vec::new();
+    let mut collectives = FIVE.to_vec();
+    collectives.push(Collective::AllToAll);
+    let groups = 1 + stream.below(4);
+    let mut seen = Vec::new();
+    for _ in 0..groups {
+        let nodes = 1 + stream.below(4) as u32;
+        let key = (collectives[stream.below(6)], Scale { nodes, ranks: nodes * 8 });
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let (collective, scale) = key;
+        let mut sizes: Vec<u64> = (0..1 + stream.below(12))
+            .map(|_| match stream.below(3) {
+                0 => 1 << (8 + stream.below(24)),
+                1 => 1 + stream.next_u64() % 100,
+                _ => 1 + stream.next_u64() % (1 << 32),
+            })
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let direct_below = if stream.below(2) == 0 { 0 } else { sizes[stream.below(sizes.len())] };
+        for size_bytes in sizes {
+            let workload = Workload { collective, scale, size_bytes };
+            let mut points: Vec<Point> = Vec::new();
+            for _ in 0..1 + stream.below(6) {
+                let channels = [1, 2, 4, 8, 16, 48, 168, 0][stream.below(8)];
+                let (algorithm, protocol) = if collective == Collective::AllToAll {
+                    (Algorithm::None, Protocol::None)
+                } else if collective == Collective::AllGather && size_bytes < direct_below {
+                    (Algorithm::Direct, Protocol::Simple)
+                } else {
+                    let pairs = [
+                        (Algorithm::Ring, Protocol::Simple),
+                        (Algorithm::Ring, Protocol::Ll),
+                        (Algorithm::Ring, Protocol::Ll128),
+                        (Algorithm::Tree, Protocol::Ll),
+                    ];
+                    pairs[stream.below(if collective == Collective::AllReduce { 4 } else { 3 })]
+                };
+                let configuration = Configuration { algorithm, protocol, channels };
+                if points.iter().all(|point| point.configuration != configuration) {
+                    let mut point = Point::new(workload, configuration, 1.0 + stream.unit());
+                    point.marks.wrapped_channels = channels == 168;
+                    points.push(point);
+                }
+            }
+            points.sort_by_key(|point| point.configuration);
+            let default = (stream.below(3) > 0).then(|| {
+                let configuration = points[stream.below(points.len())].configuration;
+                Point::new(workload, configuration, 0.9 + stream.unit())
+            });
+            let choice = points[stream.below(points.len())].clone();
+            let mut configuration = choice.configuration;
+            if stream.below(8) == 0 {
+                configuration.channels = 300;
+            }
+            recommendations.push(Recommendation {
+                configuration: Some(configuration),
+                measured_best: best(&points).map(measured),
+                default: default.as_ref().map(measured),
+                decision: match stream.below(5) {
+                    0 => Decision::KeepDefault { reason: KeepReason::Uncertain },
+                    1 => Decision::Unknown,
+                    2 => Decision::NoDefault,
+                    _ => Decision::Deploy,
+                },
+                ..Recommendation::unknown(workload)
+            });
+            sweep.points.extend(points);
+            sweep.defaults.extend(default);
+        }
+    }
+    sweep.points.sort_by_key(|point| (point.workload, point.configuration));
+    sweep.defaults.sort_by_key(|point| point.workload);
+    stream.shuffle(&mut recommendations);
+    (sweep, recommendations)
+}
+
+/// What is exported and read back chooses at each size what its column shows. Returns how many choices were compared.
+fn check_round_trip(
+    sweep: &Sweep,
+    recommendations: &[Recommendation],
+    options: &Options,
+    stream: &mut Stream,
+) -> usize {
+    let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
+    let basis = Basis { sweep, recommendations, names: &names, level: 0.9 };
+    let exported = export(&basis, options);
+    let support = Support::new(options.library.matrix(), sweep);
+    let mut compared = 0;
+    for file in &exported.files {
+        let rules = read(file.text.as_bytes(), options.reader);
+        assert_eq!(rules.len(), file.rules, "{}", file.text);
+        for line in file.text.lines() {
+            assert!(line.len() <= LONGEST_LINE, "{line}");
+            assert!(line.starts_with('#') || !line.starts_with("alltoall"), "{line}");
+        }
+        let of_file =
+            |scale: Scale| !options.by_scale || file.name.contains(&format!("_{}n{}r", scale.nodes, scale.ranks));
+        for row in exported.rows.iter().filter(|row| of_file(row.scale)) {
+            let mut sizes = vec![row.min_bytes, row.max_bytes, row.min_bytes.midpoint(row.max_bytes)];
+            sizes.extend(&row.sizes);
+            let width = row.max_bytes - row.min_bytes;
+            sizes.extend((0..4).map(|_| row.min_bytes + stream.next_u64() % width.saturating_add(1).max(1)));
+            for size_bytes in sizes {
+                let workload = Workload { collective: row.collective, scale: row.scale, size_bytes };
+                let choice = choose(&rules, options.reader, &support, &workload);
+                assert_eq!(choice.effect, row.effect, "{options:?} {workload:?}\n{}", file.text);
+                compared += 1;
+            }
+        }
+        for rule in &rules {
+            let scale = Scale { nodes: rule.nodes as u32, ranks: rule.ranks as u32 };
+            let points = sweep.points_of(rule.collective, scale).iter();
+            let most = points.filter(|p| !p.marks.wrapped_channels).map(|p| p.configuration.channels).max();
+            assert!(most.is_none_or(|most| rule.channels <= most as i32), "{rule:?}");
+        }
+        // Nothing that stands there is read as something else.
+        let findings = lint(file.text.as_bytes(), options.reader, &support, Some(sweep));
+        let lines = |f: &&Finding| f.severity != Severity::Note && f.code != Code::Gap;
+        let bad: Vec<_> = findings.iter().filter(lines).collect();
+        assert!(bad.is_empty(), "{bad:?}\n{}", file.text);
+    }
+    // Rows cover every size of every group, without holes and overlaps.
+    for rows in exported.rows.chunk_by(|a, b| (a.collective, a.scale) == (b.collective, b.scale)) {
+        assert_eq!((rows[0].min_bytes, rows[rows.len() - 1].max_bytes), (0, u64::MAX));
+        assert!(rows.windows(2).all(|pair| pair[0].max_bytes + 1 == pair[1].min_bytes), "{rows:?}");
+        if options.reader == Reader::Example {
+            assert!(rows.iter().all(|row| row.rule.is_some() || rows.len() == 1), "{rows:?}");
+        }
+    }
+    compared
+}
+
+fn all_options() -> Vec<Options> {
+    let mut all = Vec::new();
+    for reader in Reader::ALL {
+        for (by_scale, open_ends) in [(false, false), (true, true)] {
+            all.push(Options { reader: *reader, library: Library::Rccl, by_scale, open_ends, architecture: None });
+        }
+    }
+    all
+}
+
+#[test]
+fn what_is_exported_runs_as_its_column_says() {
+    let mut stream = Stream::new(4);
+    let mut compared = 0;
+    for _ in 0..3000 {
+        let (sweep, recommendations) = random_table(&mut stream);
+        for options in all_options() {
+            compared += check_round_trip(&sweep, &recommendations, &options, &mut stream);
+        }
+    }
+    assert!(compared > 300_000, "{compared}");
+}
+
+fn study(names: &[&str]) -> Option<Study> {
+    let mut rows = Vec::new();
+    for (id, name) in (0..).zip(names) {
+        let bytes = data(name)?;
+        let (_, content) = intake::open(&bytes[..], name, bytes.len() as u64, id, None, &mut Silent);
+        if let Content::Rows(of_file) = content {
+            rows.extend(of_file);
+        }
+    }
+    Some(Study::new(aggregate(&rows, Target::Time).sweep, Target::Time))
+}
+
+const SWEEPS: [&str; 6] = [
+    "all_gather_2n.csv",
+    "all_reduce_1n.csv",
+    "all_reduce_2n_median.csv",
+    "all_reduce_3n_median.csv",
+    "broadcast_1n.csv",
+    "broadcast_2n.csv",
+];
+
+#[test]
+fn real_sweeps_run_as_their_column_says() {
+    let mut stream = Stream::new(5);
+    for names in SWEEPS.iter().map(std::slice::from_ref).chain([&SWEEPS[..]]) {
+        let Some(study) = study(names) else { return };
+        let winners = study.winners().unwrap();
+        for options in all_options() {
+            let compared = check_round_trip(study.sweep(), &winners, &options, &mut stream);
+            let refused = options.reader == Reader::Example;
+            assert!(compared > 0 || refused, "{names:?} {options:?}");
+        }
+    }
+}
+
+fn export_of(study: &Study, reader: Reader) -> Export {
+    let winners = study.winners().unwrap();
+    let names = ["sweep.csv".to_owned()];
+    let basis = Basis { sweep: study.sweep(), recommendations: &winners, names: &names, level: 0.9 };
+    export(&basis, &Options { reader, ..Options::default() })
+}
+
+#[test]
+fn direct_all_gather_becomes_channels_only_for_the_reader_that_knows_it() {
+    let Some(study) = study(&["all_gather_2n.csv"]) else { return };
+    let dn = export_of(&study, Reader::DnTuner);
+    assert!(dn.files[0].text.contains("\nallgather,4096,11587,-1,-1,16,2,16,-1,-1\n"), "{}", dn.files[0].text);
+    let rccl = export_of(&study, Reader::Rccl);
+    assert!(
+        rccl.files[0].text.contains("\nallgather,4096,11587,ring,simple,16,2,16,-1,-1\n"),
+        "{}",
+        rccl.files[0].text
+    );
+    assert!(rccl.rows.iter().any(|row| row.effect.to_string().starts_with("Direct/SIMPLE/")), "{:?}", rccl.rows);
+    assert_eq!(rccl.files[0].name, "rccl_tuner_gfx950.csv");
+    assert_eq!(dn.files[0].name, "nccl_tuner.conf");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        for reader in Reader::ALL {
+            prop_assert!(read(&bytes, *reader).len() <= bytes.len());
+            lint_alone(&bytes, *reader);
+        }
+    }
+
+    #[test]
+    fn any_fields_are_read(text in "(([a-z#]{0,4}|-?[0-9]{0,21}|allreduce|ring|ll|-1)[, \t\r\n\0]{1,2}){0,60}") {
+        let lines = 1 + text.bytes().filter(|b| *b == b'\n').count() as u32;
+        for reader in Reader::ALL {
+            let rules = read(text.as_bytes(), *reader);
+            prop_assert!(rules.iter().all(|rule| rule.line >= 1 && rule.line <= lines));
+            for finding in lint_alone(&text, *reader) {
+                prop_assert!(finding.line >= 1 && finding.line <= lines, "{finding:?}");
+            }
+        }
     }
 }

@@ -33,9 +33,9 @@ def with_sklearn():
 def build():
     example = ["cargo", "build", "--quiet", "--example", "boosting"]
     subprocess.run([*example, "--release"], check=True)
-    # As the page's worker is built.
-    subprocess.run([*example, "--profile", "worker", "--target", "wasm32-unknown-unknown"], check=True)
-    wasm = "target/wasm32-unknown-unknown/worker/examples/boosting.wasm"
+    # As the page is built.
+    subprocess.run([*example, "--profile", "page", "--target", "wasm32-unknown-unknown"], check=True)
+    wasm = "target/wasm32-unknown-unknown/page/examples/boosting.wasm"
     subprocess.run(["wasm-bindgen", "--target", "nodejs", "--out-dir", OUT, wasm], check=True)
 
 

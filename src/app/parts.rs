@@ -38,7 +38,7 @@ pub async fn load() -> Result<Parts, JsValue> {
     }
     let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
     let part = async |name: &str| JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await;
-    let (module, glue) = (part("workerModule").await?, part("workerGlue").await?);
+    let (module, glue) = (part("module").await?, part("glue").await?);
     let script = glue.as_string().ok_or("the worker's code is no text")? + BOOTSTRAP;
     let script = Blob::new_with_options(script.as_str(), Some("text/javascript")).into();
     let parts = Parts { module, script };

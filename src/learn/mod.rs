@@ -13,6 +13,7 @@ pub mod hockney;
 pub mod importance;
 pub mod kriging;
 pub mod linear;
+pub mod matrix_process;
 pub mod metrics;
 pub mod polynomial;
 mod regression_tree;

@@ -29,8 +29,11 @@ fn open_broken(folder: &Path) -> Page {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn everything_arrives_with_the_page() {
     let page = Page::open();
-    let worker = page.run("const { workerGlue, workerModule } = collectune; return [typeof await workerGlue, (await workerModule).constructor.name]", &[]);
-    assert_eq!(worker, serde_json::json!(["string", "Module"]));
+    let parts = page.run(
+        "const { glue, module } = collectune; return [typeof await glue, (await module).constructor.name]",
+        &[],
+    );
+    assert_eq!(parts, serde_json::json!(["string", "Module"]));
     assert!(!page.text().contains("is loading"), "{}", page.text());
     page.assert_clean();
 }
@@ -39,10 +42,12 @@ fn everything_arrives_with_the_page() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn code_that_is_missing_is_said() {
     let folder = copy(|_| None);
-    fs::remove_file(folder.path().join("worker_bg.wasm")).unwrap();
+    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let wasm = files.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "wasm")).unwrap();
+    fs::remove_file(wasm).unwrap();
     let page = open_broken(folder.path());
     page.wait_for_text("The page's code could not be loaded. Check the connection and reload the page.");
-    page.wait_for_text("worker_bg.wasm: 404");
+    page.wait_for_text("_bg.wasm: 404");
 }
 
 #[test]

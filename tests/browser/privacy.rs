@@ -79,7 +79,7 @@ fn a_worker_can_send_nothing_to_another_host() {
 fn a_worker_that_would_escape_the_policy_cannot_start() {
     let page = Page::open();
     let outcome = page.run(
-        "const worker = new Worker('worker.js');
+        "const worker = new Worker(document.getElementById('page-glue').href);
          return new Promise((resolve) => {
              worker.onerror = () => resolve('refused');
              worker.onmessage = () => resolve('started');

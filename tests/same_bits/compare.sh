@@ -6,8 +6,8 @@ set -eu
 out=target/same_bits
 mkdir -p "$out"
 cargo build --quiet --example same_bits
-cargo build --quiet --profile worker --example same_bits --target wasm32-unknown-unknown
-wasm-bindgen --target nodejs --out-dir "$out" target/wasm32-unknown-unknown/worker/examples/same_bits.wasm
+cargo build --quiet --profile page --example same_bits --target wasm32-unknown-unknown
+wasm-bindgen --target nodejs --out-dir "$out" target/wasm32-unknown-unknown/page/examples/same_bits.wasm
 target/debug/examples/same_bits >"$out/native.txt"
 node "$out/same_bits.js" >"$out/wasm.txt"
 test "$(wc -l <"$out/native.txt")" -eq 5

@@ -6,13 +6,13 @@
 
 use crate::math::ln;
 
-/// Pairs in which the second is larger, ties as a half.
+/// Pairs in which the second is larger, ties as a half: two numbers are tied where they differ by at most `apart`.
 #[must_use]
-pub fn wins(first: &[f64], second: &[f64]) -> f64 {
-    let win = |a: f64, b: f64| match b.total_cmp(&a) {
-        std::cmp::Ordering::Greater => 1.0,
-        std::cmp::Ordering::Equal => 0.5,
-        std::cmp::Ordering::Less => 0.0,
+pub fn wins(first: &[f64], second: &[f64], apart: f64) -> f64 {
+    let win = |a: f64, b: f64| match b - a {
+        difference if difference > apart => 1.0,
+        difference if difference < -apart => 0.0,
+        _ => 0.5,
     };
     first.iter().flat_map(|a| second.iter().map(move |b| win(*a, *b))).sum()
 }
@@ -21,7 +21,7 @@ pub fn wins(first: &[f64], second: &[f64]) -> f64 {
 #[must_use]
 pub fn psup(first: &[f64], second: &[f64]) -> Option<f64> {
     let pairs = first.len() * second.len();
-    (pairs > 0).then(|| wins(first, second) / pairs as f64)
+    (pairs > 0).then(|| wins(first, second, 0.0) / pairs as f64)
 }
 
 /// How U falls where both arms are the same: the probability of each value from 0 to n·m, for arms of n and m runs.

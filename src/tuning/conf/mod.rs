@@ -5,6 +5,7 @@
 //! rules together and [`choose`] follows them.
 
 pub mod choose;
+pub mod export;
 pub mod lint;
 pub mod number;
 pub mod reader;

@@ -4,6 +4,20 @@
 //! The tie goes to the default, then to fewer channels. A gain over the default has an interval, and what does not
 //! beat the default over the whole of it is not recommended.
 
+//!
+//! [`deviations`] says how noisy single runs are, [`draws`] how medians of a few of them err, [`contest`] what can be
+//! told apart through that, [`aliases`] which channel counts are one configuration. [`Judge`] puts it together for
+//! what was measured, [`unmeasured()`] decides where
+//! nothing was measured.
+
+pub mod aliases;
+pub mod contest;
+pub mod deviations;
+pub mod draws;
+mod judge;
+mod unmeasured;
 mod verdict;
 
+pub use judge::{Judge, Judged};
+pub use unmeasured::{Expected, default_between, unmeasured};
 pub use verdict::{Basis, Decision, Gain, KeepReason, MoreRuns, Noise, Witness};

@@ -30,6 +30,11 @@ const NAMES: [&str; MOST_FIELDS] = [
     "regBuff",
 ];
 
+/// Whether a piece is the header that names the fields.
+pub(super) fn is_header_line(piece: &Piece<'_>) -> bool {
+    is_header(&cut(piece.text))
+}
+
 /// Looks at the fields of a piece of which a reader made `content`.
 pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Findings) {
     if matches!(content, Content::Comment | Content::Blank) {
@@ -102,6 +107,10 @@ fn empty_fields(piece: &Piece<'_>, content: Content, habits: &Habits, findings: 
             Content::Dropped(Dropped::TooFewFields(left)) => push(
                 Severity::Dead,
                 format!("{what}: {} are left, too few, and the line is left out", count(left as u64, "field")),
+            ),
+            Content::Dropped(_) => push(
+                Severity::Dead,
+                format!("{what}: those after it move one place to the left, and the line is skipped with a warning"),
             ),
             _ => push(Severity::Changes, format!("{what}: those after it move one place to the left")),
         }

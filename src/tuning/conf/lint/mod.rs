@@ -7,6 +7,8 @@ mod rules;
 
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::measured::{beside_default, most_channels};
+
 use super::{
     reader::Reader,
     rule::{Content, Rule, content},
@@ -141,8 +143,10 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
             continue;
         }
         line(&of_line, &mut findings);
-        for (_, content) in of_line.drain(..) {
-            if let Content::Rule(rule) = content {
+        for (piece, content) in of_line.drain(..) {
+            if let Content::Rule(rule) = content
+                && !fields::is_header_line(&piece)
+            {
                 rules::rule(&rule, support, &mut findings);
                 kept.push(rule);
             }

@@ -1,0 +1,153 @@
+//! A Gaussian process over the cells of a matrix: rows are things that were tried, columns what each was tried on.
+//!
+//! Every row is measured in all columns or in none. The covariance of two cells is (covariance of their rows) ×
+//! (correlation of their columns), and each measurement has noise. Turned into the eigenvectors of the columns'
+//! correlation the columns no longer depend on each other, so one Cholesky factor of as many rows as were measured for
+//! each column solves it exactly (Bonilla, Chai and Williams, "Multi-task Gaussian process prediction", NIPS 2007;
+//! Saatçi 2011, chapter 5). The mean of each column and the variance are their most likely values.
+
+use super::linear::{Cholesky, Eigen, Square, dot};
+use crate::math::ln;
+
+/// The columns' correlation, turned into its eigenvectors once.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    eigen: Eigen,
+}
+
+impl Columns {
+    /// From the correlation of each two columns.
+    #[must_use]
+    pub fn new(correlation: Square) -> Self {
+        let mut eigen = Eigen::new(correlation);
+        // Rounding can leave one just below zero.
+        eigen.values.iter_mut().for_each(|value| *value = value.max(0.0));
+        Self { eigen }
+    }
+
+    fn count(&self) -> usize {
+        self.eigen.values.len()
+    }
+}
+
+/// A fitted process.
+#[derive(Clone, Debug)]
+pub struct MatrixProcess<'a> {
+    columns: &'a Columns,
+    means: Vec<f64>,
+    /// For each eigenvector the factor over rows, and the weights of the rows.
+    factors: Vec<(Cholesky, Vec<f64>)>,
+    variance: f64,
+    badness: f64,
+}
+
+impl<'a> MatrixProcess<'a> {
+    /// Fits `rows` (each a height for each column), whose covariance is `covariance` in units of the variance, with a
+    /// noise of `noise` of it; `None` of no rows, or where the covariance is none.
+    #[must_use]
+    pub fn fit(columns: &'a Columns, rows: &[Vec<f64>], covariance: &Square, noise: f64) -> Option<Self> {
+        let (n, m) = (rows.len(), columns.count());
+        if n == 0 || covariance.size != n || rows.iter().any(|row| row.len() != m) {
+            return None;
+        }
+        let means: Vec<f64> = (0..m).map(|c| rows.iter().map(|row| row[c]).sum::<f64>() / n as f64).collect();
+        let (mut quadratic, mut log_determinant) = (0.0, 0.0);
+        let mut factors = Vec::with_capacity(m);
+        for (value, vector) in columns.eigen.values.iter().zip(columns.eigen.vectors.values.chunks_exact(m)) {
+            let turned: Vec<f64> = rows
+                .iter()
+                .map(|row| row.iter().zip(&means).zip(vector).map(|((height, mean), v)| (height - mean) * v).sum())
+                .collect();
+            let factor = Cholesky::new(Square::from_fn(n, |i, j| {
+                covariance.values[i * n + j] * value + if i == j { noise } else { 0.0 }
+            }))?;
+            let white = factor.forward(&turned);
+            quadratic += dot(&white, &white);
+            log_determinant += factor.diagonal().map(|d| 2.0 * ln(d)).sum::<f64>();
+            let weights = factor.solve(&turned);
+            factors.push((factor, weights));
+        }
+        let cells = (n * m) as f64;
+        let variance = (quadratic / cells).max(1e-12);
+        Some(Self { columns, means, factors, variance, badness: cells * ln(variance) + log_determinant })
+    }
+
+    /// Minus twice the log likelihood, up to a constant: lower is likelier.
+    #[must_use]
+    pub fn badness(&self) -> f64 {
+        self.badness
+    }
+
+    /// Mean and standard deviation in each column of a row that was not measured: its covariances with the rows that
+    /// were, and its own variance, in units of the variance.
+    #[must_use]
+    pub fn predict(&self, covariances: &[f64], own: f64) -> Vec<(f64, f64)> {
+        let m = self.columns.count();
+        let turned: Vec<(f64, f64)> = self
+            .factors
+            .iter()
+            .zip(&self.columns.eigen.values)
+            .map(|((factor, weights), value)| {
+                let white = factor.forward(covariances);
+                (value * dot(covariances, weights), (value * own - value * value * dot(&white, &white)).max(0.0))
+            })
+            .collect();
+        let column = |c: usize| {
+            let mut sums = (self.means[c], 0.0);
+            for ((mean, variance), vector) in turned.iter().zip(self.columns.eigen.vectors.values.chunks_exact(m)) {
+                sums.0 += mean * vector[c];
+                sums.1 += variance * vector[c] * vector[c];
+            }
+            (sums.0, (sums.1 * self.variance).sqrt())
+        };
+        (0..m).map(column).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::{exp, sin};
+
+    fn correlation(size: usize, length: f64) -> Square {
+        Square::from_fn(size, |i, j| exp(-((i as f64 - j as f64) / length).abs()))
+    }
+
+    fn height(row: f64, column: usize) -> f64 {
+        column as f64 + sin(row * 0.7) + 0.1 * row * sin(column as f64)
+    }
+
+    #[test]
+    fn agrees_with_the_process_over_all_cells() {
+        let (n, m, noise) = (4, 3, 0.01);
+        let (of_rows, of_columns) = (correlation(n + 1, 2.0), correlation(m, 1.5));
+        let rows: Vec<Vec<f64>> = (0..n).map(|i| (0..m).map(|c| height(i as f64, c)).collect()).collect();
+        let known = Square::from_fn(n, |i, j| of_rows.values[i * (n + 1) + j]);
+        let columns = Columns::new(of_columns.clone());
+        let process = MatrixProcess::fit(&columns, &rows, &known, noise).expect("it is a covariance");
+        let to_new: Vec<f64> = (0..n).map(|i| of_rows.values[i * (n + 1) + n]).collect();
+        let predicted = process.predict(&to_new, 1.0);
+
+        let k = |a: usize, b: usize| of_rows.values[a / m * (n + 1) + b / m] * of_columns.values[a % m * m + b % m];
+        let cells = n * m;
+        let full =
+            Cholesky::new(Square::from_fn(cells, |a, b| k(a, b) + if a == b { noise } else { 0.0 })).expect("so");
+        let residual: Vec<f64> = (0..cells).map(|a| rows[a / m][a % m] - process.means[a % m]).collect();
+        let weights = full.solve(&residual);
+        let variance = dot(&weights, &residual) / cells as f64;
+        for (c, (mean, deviation)) in predicted.into_iter().enumerate() {
+            let to: Vec<f64> = (0..cells).map(|a| k(a, n * m + c)).collect();
+            let white = full.forward(&to);
+            assert!((mean - process.means[c] - dot(&to, &weights)).abs() < 1e-9);
+            assert!((deviation * deviation - variance * (1.0 - dot(&white, &white))).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_fitted_is_not() {
+        let columns = Columns::new(correlation(2, 1.0));
+        assert!(MatrixProcess::fit(&columns, &[], &correlation(0, 1.0), 0.1).is_none());
+        assert!(MatrixProcess::fit(&columns, &[vec![1.0]], &correlation(1, 1.0), 0.1).is_none());
+        assert!(MatrixProcess::fit(&columns, &[vec![1.0, f64::NAN]], &correlation(1, 1.0), 0.1).is_some());
+    }
+}

@@ -1,0 +1,69 @@
+//! What must be known before a tuner file is deployed.
+
+use super::{
+    Basis, Options,
+    plan::{Plan, Span},
+};
+use crate::{
+    tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
+    units::Size,
+};
+
+/// Adds what must be known about these plans.
+pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, warnings: &mut Vec<String>) {
+    for plan in plans {
+        for span in &plan.spans {
+            warnings.extend(channels(plan, span, basis));
+        }
+    }
+    if !options.reader.habits().keeps_default {
+        one_channel(plans, warnings);
+    }
+    if options.reader == Reader::Rccl {
+        warnings.push(
+            "A bare RCCL may already run a conf that is compiled into it; then the default of the sweep includes it. \
+             RCCL_TUNER_EMBEDDED_CONFIG=0 turns that off."
+                .to_owned(),
+        );
+    }
+    if !plans.is_empty() {
+        warnings.push(
+            "These rules are a prediction: run the job with and without the file, interleaved, and keep what wins."
+                .to_owned(),
+        );
+    }
+}
+
+fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
+    let channels = u32::try_from(span.written?.channels).ok().filter(|channels| *channels > 0)?;
+    let defaults = basis.sweep.defaults_of(plan.collective, plan.scale).iter();
+    let inside = defaults.filter(|default| span.sizes.contains(&default.workload.size_bytes));
+    let message = beside_default(channels, inside)?;
+    let (from, to) = (Size(*span.sizes.first()?), Size(*span.sizes.last()?));
+    Some(format!("{} on {}, {from} to {to}: {message}", plan.collective, plan.scale))
+}
+
+/// What a reader that can't keep the default runs where the file says nothing.
+fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
+    let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
+    scales.sort_unstable();
+    scales.dedup();
+    for scale in &scales {
+        let has = |collective| plans.iter().any(|plan| plan.scale == *scale && plan.collective == collective);
+        let without: Vec<&str> =
+            COLLECTIVES.iter().filter(|(_, collective)| !has(*collective)).map(|(_, c)| c.name()).collect();
+        if !without.is_empty() {
+            warnings.push(format!(
+                "{scale}: {} were not measured, and with this reader they run on one channel",
+                without.join(", ")
+            ));
+        }
+    }
+    if !scales.is_empty() {
+        warnings.push(
+            "With this reader every communicator of another scale runs on one channel, those that a job splits off \
+             included."
+                .to_owned(),
+        );
+    }
+}

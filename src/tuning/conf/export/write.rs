@@ -1,0 +1,119 @@
+//! Plans become the text of files.
+
+use super::{Basis, File, Options, plan::Plan};
+use crate::{
+    collective::Scale,
+    tuning::conf::{reader::Reader, scan::LONGEST_LINE},
+    units::Size,
+};
+
+/// What the fields are, as a comment: without the `#` it would be a rule.
+const FIELDS: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff";
+
+/// The files, in the order of their scales.
+pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
+    let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
+    scales.sort_unstable();
+    scales.dedup();
+    let file = |scale: Option<Scale>| {
+        let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();
+        let rules: Vec<String> =
+            of_file.iter().flat_map(|plan| plan.spans.iter().filter_map(|span| plan.line(span))).collect();
+        let text = header(&of_file, basis, options) + &rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
+        File { name: file_name(options, scale), text, rules: rules.len() }
+    };
+    match scales[..] {
+        [] => Vec::new(),
+        _ if options.by_scale => scales.into_iter().map(|scale| file(Some(scale))).collect(),
+        _ => vec![file(None)],
+    }
+}
+
+/// The name to offer for a file of all scales or of one.
+pub(super) fn file_name(options: &Options, scale: Option<Scale>) -> String {
+    let scale = scale.map_or_else(String::new, |Scale { nodes, ranks }| format!("_{nodes}n{ranks}r"));
+    match options.reader {
+        Reader::Rccl => {
+            let plain = |name: &String| {
+                let plain: String =
+                    name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
+                (!plain.is_empty()).then_some(plain)
+            };
+            let architecture = options.architecture.as_ref().and_then(plain).unwrap_or_else(|| "gfx950".to_owned());
+            format!("rccl_tuner_{architecture}{scale}.csv")
+        }
+        Reader::Example | Reader::DnTuner => format!("nccl_tuner{scale}.conf"),
+    }
+}
+
+fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
+    let reader = options.reader.name();
+    let mut lines = Comments(String::new());
+    lines.say(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")), &[format!("rules for {reader}")]);
+    lines.say("gains", &[format!("hold at a level of {:.0} %", basis.level * 100.0)]);
+    for name in basis.names {
+        lines.say("sweep", std::slice::from_ref(name));
+    }
+    for plan in plans {
+        let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();
+        if !kept.is_empty() {
+            let what = if options.reader.habits().keeps_default {
+                "default kept at"
+            } else {
+                "the default is as fast, but this reader can't keep it, at"
+            };
+            lines.say(&format!("{} on {}: {what}", plan.collective, plan.scale), &kept);
+        }
+    }
+    lines.0 + "# " + FIELDS + "\n"
+}
+
+/// Comment lines, each short enough to be read in one piece.
+struct Comments(String);
+
+impl Comments {
+    /// `# subject: item, item` in as many lines as it takes.
+    fn say(&mut self, subject: &str, items: &[String]) {
+        let begin = format!("# {subject}:");
+        let mut line = begin.clone();
+        for (index, item) in items.iter().enumerate() {
+            let comma = if index + 1 < items.len() { "," } else { "" };
+            let word = format!(" {item}{comma}");
+            if line.len() + word.len() > LONGEST_LINE && line != begin {
+                self.push(&line);
+                line.clone_from(&begin);
+            }
+            line += &word;
+        }
+        self.push(&line);
+    }
+
+    fn push(&mut self, line: &str) {
+        let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.0 += &plain[..plain.floor_char_boundary(LONGEST_LINE)];
+        self.0.push('\n');
+    }
+}
+
+/// How a reader is made to read a file, in lines of a shell and their explanation.
+#[must_use]
+pub fn loading(reader: Reader, file_name: &str) -> String {
+    let conf = format!("export NCCL_TUNER_CONFIG_FILE=/absolute/path/{file_name}\n");
+    let plugin = |library: &str| {
+        format!(
+            "# The plugin's path must be absolute: a name that can't be found falls back to the library's own tuner\n\
+             # without an error. NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=TUNING shows whether it was loaded.\n\
+             export NCCL_TUNER_PLUGIN=/absolute/path/{library}\n{conf}"
+        )
+    };
+    match reader {
+        Reader::Example => plugin("libnccl-tuner-example.so"),
+        Reader::DnTuner => plugin("librccl-tuner.so"),
+        Reader::Rccl => format!(
+            "# RCCL from ROCm 7.13 reads the file itself where no plugin is loaded. With another architecture the name\n\
+             # is rccl_tuner_<arch>.csv; rocminfo names it (gfx950 is MI350 and MI355, gfx942 is MI300).\n\
+             {conf}\
+             # or put it where it is looked for: tuner/ beside librccl.so, or $ROCM_PATH/share/rccl/tuner/\n"
+        ),
+    }
+}

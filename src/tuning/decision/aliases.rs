@@ -1,0 +1,119 @@
+//! Channel counts that are one configuration: at small sizes the library runs fewer channels than planned.
+
+use super::deviations::rounding;
+use crate::{
+    math::{ln, median},
+    tuning::{aggregate::Point, read::Evidence},
+};
+
+/// The library gives a channel at least this much to do before it uses another one: 512 threads of 64 bytes, the
+/// largest of NCCL's thresholds (`NCCL_SIMPLE_THREAD_THRESHOLD`, src/include/comm.h). Above, the plan is what runs.
+const BYTES_PER_CHANNEL: u64 = 512 * 64;
+
+/// Bandwidths further apart than this are not called the same, however noisy they are.
+const SAME_AT_MOST: f64 = 0.03;
+
+/// Medians that are the same are not further apart than this many of their standard deviations.
+const DEVIATIONS: f64 = 2.5;
+
+/// For each point of one workload, ordered by configuration, the index of the point whose alias it is; its own where
+/// it is none.
+///
+/// Channels are an upper bound of what runs. So from some count on, all counts of an algorithm and protocol run the
+/// same and measure the same: these are aliases of the smallest of them. `deviation` is that of ln busbw of one run.
+/// Counts that were seen to be executed are never aliases.
+#[must_use]
+pub fn aliases(points: &[&Point], deviation: f64) -> Vec<usize> {
+    let mut of: Vec<usize> = (0..points.len()).collect();
+    let mut begin = 0;
+    let pair = |point: &Point| (point.configuration.algorithm, point.configuration.protocol);
+    for same in points.chunk_by(|a, b| pair(a) == pair(b)) {
+        let first = begin + first_of_the_same(same, deviation);
+        begin += same.len();
+        of[first..begin].fill(first);
+    }
+    of
+}
+
+fn first_of_the_same(points: &[&Point], deviation: f64) -> usize {
+    let last = points.len() - 1;
+    let mut first = last;
+    while let Some(next) = first.checked_sub(1) {
+        let point = points[next];
+        let channels = u64::from(point.configuration.channels.max(1));
+        let is_planned = points[next..].iter().all(|point| point.evidence != Evidence::Executed);
+        if !is_planned
+            || point.workload.size_bytes / channels > BYTES_PER_CHANNEL
+            || !is_one(&points[next..], deviation)
+        {
+            break;
+        }
+        first = next;
+    }
+    first
+}
+
+fn is_one(points: &[&Point], deviation: f64) -> bool {
+    let mut values: Vec<f64> = points.iter().map(|point| ln(point.busbw_gbps)).collect();
+    let Some(middle) = median(&mut values) else { return true };
+    points.iter().all(|point| {
+        let noise = DEVIATIONS * deviation * (std::f64::consts::FRAC_PI_2 / f64::from(point.repeats)).sqrt();
+        // Two roundings of one number are at most a digit apart.
+        let digit = rounding(point.busbw_gbps) * 12.0_f64.sqrt();
+        (ln(point.busbw_gbps) - middle).abs() <= noise.min(SAME_AT_MOST).max(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload};
+
+    fn points(size_bytes: u64, busbw: &[(u32, f64)], evidence: Evidence) -> Vec<Point> {
+        let scale = Scale { nodes: 1, ranks: 8 };
+        let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+        let point = |(channels, busbw): &(u32, f64)| {
+            let configuration =
+                Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: *channels };
+            Point { repeats: 3, evidence, ..Point::new(workload, configuration, *busbw) }
+        };
+        busbw.iter().map(point).collect()
+    }
+
+    fn found(points: &[Point], deviation: f64) -> Vec<usize> {
+        aliases(&points.iter().collect::<Vec<_>>(), deviation)
+    }
+
+    const CURVE: [(u32, f64); 6] = [(1, 1.0), (2, 1.4), (4, 1.8), (8, 1.81), (16, 1.79), (32, 1.8)];
+
+    #[test]
+    fn counts_beyond_what_runs_are_aliases_of_the_first() {
+        assert_eq!(found(&points(65536, &CURVE, Evidence::Planned), 0.01), [0, 1, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn what_was_executed_is_no_alias() {
+        assert_eq!(found(&points(65536, &CURVE, Evidence::Executed), 0.01), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_plateau_of_large_messages_is_none() {
+        assert_eq!(found(&points(64 << 20, &CURVE, Evidence::Planned), 0.01), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn noise_does_not_make_different_ones_the_same() {
+        assert_eq!(found(&points(65536, &CURVE, Evidence::Planned), 0.5), [0, 1, 2, 2, 2, 2]);
+        let falling = [(1, 1.0), (2, 2.0), (4, 1.5), (8, 1.0)];
+        assert_eq!(found(&points(65536, &falling, Evidence::Planned), 0.01), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn pairs_are_kept_apart() {
+        let mut all = points(4096, &[(1, 1.0), (2, 1.0)], Evidence::Planned);
+        let mut others = points(4096, &[(1, 1.0), (2, 1.0)], Evidence::Planned);
+        others.iter_mut().for_each(|point| point.configuration.protocol = Protocol::Simple);
+        all.append(&mut others);
+        assert_eq!(found(&all, 0.01), [0, 0, 2, 2]);
+    }
+}

@@ -1,0 +1,159 @@
+//! Which configurations can't be told apart from the best, and what the best gains over the default for certain.
+//!
+//! Medians of a few runs are compared in ln busbw, each difference in units of its own standard error, with how medians
+//! err drawn as [`super::draws`] says. *Tied* are those that lie below no other by more than chance puts the truly
+//! best one below the highest of all, at the level: subset selection (Gupta 1965), by which the truly best is among
+//! them with that probability. The *gain* over the default is at least what was measured, less the largest error in
+//! favour of any contender that chance brings with half of what the level leaves: simultaneous lower bounds of many
+//! against a control (Dunnett 1955; by resampling: Westfall and Young 1993), so that choosing the best of many is paid
+//! for. Those that lie so far below the best that chance can't lift them to it are no contenders (as in Hansen 2005).
+//! The upper end errs for the choice alone. Where everything is as fast as the default, a gain above nothing is
+//! claimed with a probability of at most (1 − level) / 2.
+
+use super::{
+    deviations::{AtWorkload, Own},
+    draws::{ROUNDS, quantile},
+};
+
+/// One side of a comparison: a configuration, or the default, at a workload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Side {
+    /// ln of the median busbw.
+    pub ln_busbw: f64,
+    /// Standard deviation of ln busbw of one run…
+    deviation: f64,
+    /// …and its degrees of freedom.
+    freedom: f64,
+    /// How many runs the median is of, as far as its error goes.
+    runs: u32,
+    /// Which draws are its own.
+    column: usize,
+}
+
+/// The noise at a workload, and the level at which it is to be seen through.
+#[derive(Clone, Copy, Debug)]
+pub struct Contest<'a> {
+    noise: AtWorkload<'a>,
+    level: f64,
+}
+
+/// What chance does, in standard errors of a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Chance {
+    /// In favour of any of the contenders over the default.
+    pub in_favour: f64,
+    /// Against the choice.
+    pub against: f64,
+}
+
+impl Side {
+    /// The standard error of the median, but for a factor that all have.
+    fn error(&self) -> f64 {
+        self.deviation / f64::from(self.runs).sqrt()
+    }
+
+    /// The standard error of a difference, likewise.
+    #[must_use]
+    pub fn apart(&self, other: &Self) -> f64 {
+        (self.error() * self.error() + other.error() * other.error()).sqrt()
+    }
+}
+
+impl<'a> Contest<'a> {
+    /// Compares with this noise at a level in 0..1.
+    #[must_use]
+    pub fn new(noise: AtWorkload<'a>, level: f64) -> Self {
+        Self { noise, level: level.clamp(0.0, 0.9999) }
+    }
+
+    /// A median of runs; `column` is 0 for the default and different for each other side.
+    #[must_use]
+    pub fn side(&self, ln_busbw: f64, own: Own, column: usize) -> Side {
+        let moderated = self.noise.pooled.moderated(own.variance);
+        // A deviation that is known from elsewhere is that of the median.
+        let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
+        Side { ln_busbw, deviation: moderated.deviation(), freedom: moderated.freedom(), runs, column }
+    }
+
+    fn errors(&self, side: &Side) -> impl Iterator<Item = f32> + use<'a> {
+        let deviation = side.deviation as f32;
+        self.noise.draws.errors(side.runs, side.column).map(move |error| error * deviation)
+    }
+
+    /// The highest errors, in each round, of `sides` against one of them or a default, in standard errors.
+    fn highest<'b>(&self, sides: impl Iterator<Item = &'b Side>, against: &Side) -> Vec<f32> {
+        let of_other: Vec<f32> = self.errors(against).collect();
+        let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
+        for side in sides {
+            let scale = 1.0 / side.apart(against) as f32;
+            for ((highest, error), of_other) in highest.iter_mut().zip(self.errors(side)).zip(&of_other) {
+                *highest = highest.max((error - of_other) * scale);
+            }
+        }
+        highest
+            .iter_mut()
+            .zip(self.noise.draws.widening(against.freedom))
+            .for_each(|(highest, wider)| *highest *= wider);
+        highest
+    }
+
+    /// Which sides can't be told apart from the best one, and which of the others chance might have kept from it.
+    #[must_use]
+    pub fn tied(&self, sides: &[Side]) -> Tied {
+        /// Chance that is this many times larger than what ties has never been seen.
+        const NEVER: f64 = 2.0;
+        /// Further below the best than this many deviations nobody needs to draw.
+        const FAR: f64 = 12.0;
+        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Tied::default() };
+        let behind = |side: &Side| best.ln_busbw - side.ln_busbw;
+        let is_near = |side: &&Side| behind(side) <= FAR * side.deviation.max(best.deviation);
+        let mut highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
+        let chance = quantile(&mut highest, self.level).max(0.0);
+        let is_tied = |side: &Side| {
+            is_near(&side) && sides.iter().all(|other| other.ln_busbw - side.ln_busbw <= chance * side.apart(other))
+        };
+        Tied {
+            tied: sides.iter().map(is_tied).collect(),
+            contenders: sides.iter().map(|side| behind(side) <= NEVER * chance * side.apart(best)).collect(),
+        }
+    }
+
+    /// What chance does to the gains of contenders over a default, where `choice` is to be chosen of them.
+    #[must_use]
+    pub fn chance<'b>(&self, contenders: impl Iterator<Item = &'b Side>, choice: &Side, default: &Side) -> Chance {
+        let tail = (1.0 + self.level) / 2.0;
+        let mut in_favour = self.highest(contenders, default);
+        let mut against = self.highest(std::iter::once(default), choice);
+        Chance { in_favour: quantile(&mut in_favour, tail).max(0.0), against: quantile(&mut against, tail).max(0.0) }
+    }
+
+    /// By how much a side must lead another one like it to be told apart from it.
+    #[must_use]
+    pub fn lead(&self, side: &Side) -> f64 {
+        let other = Side { column: 0, ..*side };
+        let mut highest = self.highest(std::iter::once(side), &other);
+        quantile(&mut highest, self.level).max(0.0) * side.apart(&other)
+    }
+}
+
+/// Which sides have a claim to be the best one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tied {
+    /// They can't be told apart from the best.
+    pub tied: Vec<bool>,
+    /// Chance might have kept them from being the best.
+    pub contenders: Vec<bool>,
+}
+
+/// More runs than this nobody makes.
+const MOST_MORE_RUNS: u32 = 50;
+
+/// How many more runs of both sides make a margin as small as `wanted`; `None` for more than anybody would make.
+///
+/// Medians err with the root of the runs.
+#[must_use]
+pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
+    let weight = |more: u32| runs.iter().map(|runs| 1.0 / f64::from(runs.saturating_add(more).max(1))).sum::<f64>();
+    let now = weight(0);
+    (1..=MOST_MORE_RUNS).find(|more| margin * (weight(*more) / now).sqrt() < wanted)
+}

@@ -1,0 +1,253 @@
+//! How far single runs lie from where they belong, pooled so that three repeats mean something.
+//!
+//! The noise of a sweep depends on its size far more than on its configuration, and three repeats tell a standard
+//! deviation to within a factor of two. So variances of ln busbw are pooled over the places of a size and its
+//! neighbours; each place then has its own, moderated by them as if they were [`PRIOR`] further repeats of it (the
+//! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
+//! mean range of as many normal numbers (Tippett 1925).
+
+use std::collections::BTreeMap;
+
+use super::draws::Draws;
+use crate::{
+    collective::{Collective, Scale, Workload},
+    math::{ln, log2},
+    tuning::{
+        decision::Basis,
+        runs::{Place, Run, Runs},
+        stalls::{Screened, mean_range},
+    },
+};
+
+/// Sizes within this many doublings belong together…
+const NEAR_DOUBLINGS: f64 = 1.05;
+
+/// …and the nearest further ones, until there are this many degrees of freedom.
+const ENOUGH: f64 = 20.0;
+
+/// The pooled variance counts like this many degrees of freedom of a place's own.
+const PRIOR: f64 = 2.0;
+
+/// No run is known better than this, as a share.
+const LEAST: f64 = 1e-4;
+
+/// The last digit of a printed busbw.
+const DIGIT_GBPS: f64 = 0.01;
+
+/// So many residuals have a shape of their own; fewer are taken as normal.
+const SHAPED: usize = 30;
+
+/// The noise of a sweep.
+#[derive(Clone, Debug, Default)]
+pub struct Deviations {
+    groups: BTreeMap<(Collective, Scale), Group>,
+    normal: Draws,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    basis: Basis,
+    /// Each size with the variance of its places.
+    sizes: Vec<(u64, Pooled)>,
+    draws: Draws,
+}
+
+/// A variance of ln busbw and its degrees of freedom.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pooled {
+    variance: f64,
+    freedom: f64,
+}
+
+/// What the noise at a workload is.
+#[derive(Clone, Copy, Debug)]
+pub struct AtWorkload<'a> {
+    /// Where it comes from.
+    pub basis: Basis,
+    /// Of one run: standard deviation of ln busbw, and its degrees of freedom.
+    pub pooled: Pooled,
+    /// How medians of runs err.
+    pub draws: &'a Draws,
+}
+
+/// What a place's own runs tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own {
+    /// Runs that are used.
+    pub runs: u32,
+    /// What they say of the noise.
+    pub variance: Pooled,
+    /// It comes from single runs, and not from the spread of medians.
+    pub is_of_runs: bool,
+}
+
+impl Deviations {
+    /// The noise of the runs that are used.
+    #[must_use]
+    pub fn new(runs: &Runs, screened: &Screened) -> Self {
+        let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<Own>>> = BTreeMap::new();
+        for (place, first, of_place) in runs.places() {
+            let Workload { collective, scale, size_bytes } = place.workload;
+            let sizes = collected.entry((collective, scale)).or_default();
+            sizes.entry(size_bytes).or_default().push(Own::new(place, first, of_place, screened));
+        }
+        let mut groups = BTreeMap::new();
+        for (group, sizes) in collected {
+            let all = || sizes.values().flatten().filter(|own| own.variance.freedom > 0.0);
+            if all().next().is_none() {
+                continue;
+            }
+            let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
+            let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
+            counts.sort_unstable();
+            counts.dedup();
+            let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
+            let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
+            let shape = residuals(runs, screened, group, &group_noise);
+            group_noise.draws = Draws::new(if shape.len() < SHAPED { &[] } else { &shape }, &counts);
+            groups.insert(group, group_noise);
+        }
+        Self { groups, normal: Draws::new(&[], &[1]) }
+    }
+
+    /// The noise at a size; `None` where no repeats and no spreads tell it.
+    #[must_use]
+    pub fn at(&self, workload: &Workload) -> Option<AtWorkload<'_>> {
+        let group = self.groups.get(&(workload.collective, workload.scale))?;
+        let pooled = group.near(workload.size_bytes);
+        Some(AtWorkload { basis: group.basis, pooled, draws: &group.draws })
+    }
+
+    /// The measured sizes near a workload, itself among them.
+    pub fn neighbours(&self, workload: &Workload) -> impl Iterator<Item = Workload> {
+        let workload = *workload;
+        let group = self.groups.get(&(workload.collective, workload.scale));
+        let sizes = group.into_iter().flat_map(|group| &group.sizes).map(|(size, _)| *size);
+        sizes
+            .filter(move |size| doublings(*size, workload.size_bytes) <= NEAR_DOUBLINGS)
+            .map(move |size_bytes| Workload { size_bytes, ..workload })
+    }
+
+    /// A noise that is known from elsewhere: the standard deviation of ln busbw of any median.
+    #[must_use]
+    pub fn known(&self, deviation: f64) -> AtWorkload<'_> {
+        AtWorkload { basis: Basis::HeldOut, pooled: Pooled::known(deviation), draws: &self.normal }
+    }
+}
+
+impl Group {
+    fn near(&self, size_bytes: u64) -> Pooled {
+        let mut sizes: Vec<(f64, Pooled)> =
+            self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
+        sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut freedom = 0.0;
+        pool(sizes.into_iter().map_while(|(distance, pooled)| {
+            let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;
+            freedom += pooled.freedom;
+            wanted.then_some(pooled)
+        }))
+    }
+}
+
+impl Pooled {
+    /// The standard deviation of ln busbw of one run.
+    #[must_use]
+    pub fn deviation(self) -> f64 {
+        self.variance.sqrt().max(LEAST)
+    }
+
+    /// Degrees of freedom.
+    #[must_use]
+    pub const fn freedom(self) -> f64 {
+        self.freedom
+    }
+
+    const fn known(deviation: f64) -> Self {
+        Self { variance: deviation * deviation, freedom: f64::INFINITY }
+    }
+
+    /// That of a place, moderated by that of its neighbourhood; degrees of freedom after Satterthwaite (1946).
+    #[must_use]
+    pub fn moderated(self, own: Self) -> Self {
+        if self.freedom.is_infinite() || own.freedom <= 0.0 {
+            return self;
+        }
+        let share = own.freedom / (PRIOR + own.freedom);
+        let variance = (1.0 - share) * self.variance + share * own.variance;
+        let freedom = 1.0 / (share * share / own.freedom + (1.0 - share) * (1.0 - share) / self.freedom);
+        Self { variance, freedom }
+    }
+}
+
+impl Own {
+    /// This place's runs, and what those of the same configuration at the neighbouring sizes tell of their noise.
+    #[must_use]
+    pub fn with_neighbours(self, neighbours: impl Iterator<Item = Self>) -> Self {
+        Self { variance: pool(std::iter::once(self).chain(neighbours).map(|own| own.variance)), ..self }
+    }
+
+    /// What the used runs of a place tell.
+    #[must_use]
+    pub fn new(place: &Place, first: usize, runs: &[Run], screened: &Screened) -> Self {
+        let used =
+            || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
+        let count = used().fold(0_u32, |sum, run| sum.saturating_add(run.repeats));
+        let singles = used().filter(|run| run.repeats == 1).count();
+        if singles > 1 && singles == used().count() {
+            let mean = used().map(|run| ln(run.busbw_gbps)).sum::<f64>() / singles as f64;
+            let squares: f64 = used().map(|run| (ln(run.busbw_gbps) - mean) * (ln(run.busbw_gbps) - mean)).sum();
+            let rounding = used().map(|run| rounding(run.busbw_gbps)).fold(0.0, f64::max);
+            let freedom = (singles - 1) as f64;
+            let variance = Pooled { variance: squares / freedom + rounding * rounding, freedom };
+            return Self { runs: count, variance, is_of_runs: true };
+        }
+        let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {
+            /// The range of two numbers that are each rounded to a digit errs by this share of it.
+            const ROUNDED_RANGE: f64 = 0.41;
+            let range = ln(1.0 + run.spread_pct()? / 100.0);
+            let digit = DIGIT_GBPS / run.busbw_gbps * ROUNDED_RANGE;
+            let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
+            Some(Pooled { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
+        });
+        Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
+    }
+}
+
+/// The standard deviation, as a share, that rounding to two decimals brings; 0 for a value of more digits.
+pub fn rounding(busbw_gbps: f64) -> f64 {
+    let digits = busbw_gbps / DIGIT_GBPS;
+    if (digits - digits.round()).abs() < 1e-6 { DIGIT_GBPS / busbw_gbps / 12.0_f64.sqrt() } else { 0.0 }
+}
+
+fn doublings(a: u64, b: u64) -> f64 {
+    (log2(a as f64) - log2(b as f64)).abs()
+}
+
+fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
+    let (squares, freedom) = variances.fold((0.0, 0.0), |(squares, freedom), pooled| {
+        (squares + pooled.variance * pooled.freedom, freedom + pooled.freedom)
+    });
+    if freedom > 0.0 { Pooled { variance: squares / freedom, freedom } } else { Pooled::default() }
+}
+
+/// The deviations of single runs from the mean of their place, over the deviation of their size, widened by what the
+/// mean takes out of them.
+fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
+    let mut all = Vec::new();
+    for (place, first, of_place) in runs.places() {
+        if (place.workload.collective, place.workload.scale) != group {
+            continue;
+        }
+        let own = Own::new(place, first, of_place, screened);
+        if !own.is_of_runs {
+            continue;
+        }
+        let deviation = noise.near(place.workload.size_bytes).deviation();
+        let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
+        let n = f64::from(own.runs);
+        let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;
+        let widened = (n / (n - 1.0)).sqrt() / deviation;
+        all.extend(used().map(|(run, _)| (ln(run.busbw_gbps) - mean) * widened));
+    }
+    all
+}

@@ -1,0 +1,116 @@
+//! Seeded draws of how medians of a few runs err: a bootstrap over the residuals of all repeats of a collective and
+//! scale (Efron 1979), or normal numbers where there are too few of them.
+
+use std::collections::BTreeMap;
+
+use crate::math::{Stream, exp2, log2, median};
+
+/// How often everything is drawn.
+pub const ROUNDS: usize = 2000;
+
+/// So many medians are drawn independently in each round; of more that are compared, some share theirs.
+const COLUMNS: usize = 64;
+
+/// Medians of more runs than this err like those of as many, divided by the square root of their ratio.
+const MOST_RUNS: u32 = 15;
+
+const SEED: u64 = 0x5EED_0F_D4A5;
+
+/// Errors of medians, in standard deviations of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Draws {
+    /// By number of runs: [`ROUNDS`] times [`COLUMNS`].
+    errors: BTreeMap<u32, Vec<f32>>,
+    /// A normal number per round.
+    normal: Vec<f32>,
+}
+
+impl Draws {
+    /// Draws medians of as many runs as `counts` say, out of `residuals`; out of normal numbers where there are none.
+    #[must_use]
+    pub fn new(residuals: &[f64], counts: &[u32]) -> Self {
+        let mut stream = Stream::new(SEED);
+        let normal = (0..ROUNDS).map(|_| stream.normal() as f32).collect();
+        let mut errors = BTreeMap::new();
+        let mut drawn = Vec::new();
+        for runs in counts.iter().map(|n| (*n).clamp(1, MOST_RUNS)) {
+            errors.entry(runs).or_insert_with(|| {
+                let mut draw = || {
+                    drawn.clear();
+                    drawn.extend((0..runs).map(|_| {
+                        residuals.get(stream.below(residuals.len())).copied().unwrap_or_else(|| stream.normal())
+                    }));
+                    median(&mut drawn).unwrap_or(0.0) as f32
+                };
+                let mut errors: Vec<f32> = (0..ROUNDS * COLUMNS).map(|_| draw()).collect();
+                // What lies aside lies aside for everybody.
+                let mean = errors.iter().map(|e| f64::from(*e)).sum::<f64>() / errors.len() as f64;
+                errors.iter_mut().for_each(|error| *error -= mean as f32);
+                errors
+            });
+        }
+        Self { errors, normal }
+    }
+
+    /// The errors of the median of `runs` runs, a round after the other, in standard deviations of one run; `column`
+    /// tells medians apart. Where so many were not drawn, those of fewer, or else of more, stand in.
+    pub fn errors(&self, runs: u32, column: usize) -> impl Iterator<Item = f32> {
+        let found = self.errors.range(..=runs).next_back().or_else(|| self.errors.first_key_value());
+        let (drawn, errors) = found.map_or((runs, &[][..]), |(drawn, errors)| (*drawn, errors.as_slice()));
+        let scale = (f64::from(drawn) / f64::from(runs.max(1))).sqrt() as f32;
+        let column = if column < COLUMNS { column } else { 1 + column % (COLUMNS - 1) };
+        errors.iter().skip(column).step_by(COLUMNS).map(move |error| error * scale)
+    }
+
+    /// By how much a deviation that is known with so many degrees of freedom may be too small, for each round:
+    /// √(ν/χ²), with χ² after Wilson and Hilferty (1931).
+    pub fn widening(&self, freedom: f64) -> impl Iterator<Item = f32> {
+        let part = 2.0 / (9.0 * freedom);
+        self.normal.iter().map(move |normal| {
+            let root = (1.0 - part + f64::from(*normal) * part.sqrt()).max(0.3);
+            // root^(-3/2)
+            exp2(-1.5 * log2(root)) as f32
+        })
+    }
+}
+
+/// The value that `share` of the numbers do not exceed; reorders them. 0 for none.
+pub fn quantile(values: &mut [f32], share: f64) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else { return 0.0 };
+    let place = ((values.len() as f64 * share).ceil() as usize).clamp(1, last + 1) - 1;
+    f64::from(*values.select_nth_unstable_by(place, f32::total_cmp).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deviation(values: impl Iterator<Item = f32>) -> f64 {
+        let (n, squares) = values.fold((0.0, 0.0), |(n, s), v| (n + 1.0, s + f64::from(v) * f64::from(v)));
+        f64::sqrt(squares / n)
+    }
+
+    #[test]
+    fn medians_err_as_theory_says() {
+        let draws = Draws::new(&[], &[1, 3, 60]);
+        // The variance of the median of three normal numbers is 0.4487.
+        for (runs, expected) in [(1, 1.0), (3, 0.4487_f64.sqrt()), (60, (std::f64::consts::FRAC_PI_2 / 60.0).sqrt())] {
+            let found = deviation(draws.errors(runs, 5));
+            assert!((found / expected - 1.0).abs() < 0.05, "{runs}: {found} {expected}");
+        }
+        assert_eq!(draws.errors(3, 0).count(), ROUNDS);
+        assert_eq!(draws.errors(2, 0).count(), ROUNDS);
+    }
+
+    #[test]
+    fn few_degrees_of_freedom_widen() {
+        let draws = Draws::new(&[], &[1]);
+        let t = |freedom| {
+            let mut values: Vec<f32> = draws.errors(1, 0).zip(draws.widening(freedom)).map(|(e, w)| e * w).collect();
+            quantile(&mut values, 0.95)
+        };
+        // Student's t: 2.132 with 4 degrees of freedom, 1.645 with very many.
+        assert!((t(4.0) - 2.13).abs() < 0.2, "{}", t(4.0));
+        assert!((t(1e9) - 1.645).abs() < 0.1, "{}", t(1e9));
+    }
+}

@@ -1,0 +1,253 @@
+//! The verdict on what was measured at one workload.
+
+use super::{
+    Decision, Gain, KeepReason, MoreRuns, Noise, Witness,
+    aliases::aliases,
+    contest::{Chance, Contest, Side, Tied, more_runs},
+    deviations::{AtWorkload, Deviations, Own},
+    unmeasured::{decide, pct},
+};
+use crate::{
+    collective::{Configuration, Workload},
+    math::ln,
+    tuning::{aggregate::Point, parameters::Confidence, read::Kind, runs::Runs, stalls::Screened},
+};
+
+/// Judges measured configurations.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'a> {
+    /// All runs.
+    pub runs: &'a Runs,
+    /// Which of them are set aside.
+    pub screened: &'a Screened,
+    /// How noisy they are.
+    pub deviations: &'a Deviations,
+    /// When to recommend something else than the default.
+    pub confidence: Confidence,
+}
+
+/// What the measurements of a workload come down to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged<'a> {
+    /// The choice: of those that are tied, and beat the default where any does, the one with the fewest channels.
+    pub choice: &'a Point,
+    /// What to do.
+    pub decision: Decision,
+    /// The gain of the choice over the default, in per cent of the default; `None` without a default.
+    pub gain_pct: Option<f64>,
+    /// The same with its interval; `None` while nothing tells the noise.
+    pub gain: Option<Gain>,
+    /// All that can't be told apart from the best one, by channels ascending, without aliases.
+    pub tied: Vec<Configuration>,
+    /// For each point, the configuration whose alias it is; its own where it is none.
+    pub same_as: Vec<Configuration>,
+    /// The noise.
+    pub noise: Option<Noise>,
+    /// What the out-of-place runs say of the gain.
+    pub witness: Option<Witness>,
+}
+
+impl Judged<'_> {
+    /// Configurations with more channels that ran the same as this one does; `points` are those that were judged.
+    #[must_use]
+    pub fn aliases(&self, points: &[&Point], of: Configuration) -> Vec<Configuration> {
+        let others = points.iter().zip(&self.same_as).filter(|(p, same)| **same == of && p.configuration != of);
+        others.map(|(point, _)| point.configuration).collect()
+    }
+}
+
+/// What is tied may lie this much below the best one for the sake of fewer channels, as a share: noise must not pass a
+/// configuration off as tied that is likely to lose more than anybody gives away for channels.
+const GIVEN_AWAY: f64 = 0.02;
+
+impl Judge<'_> {
+    /// The verdict on the points of one workload, ordered by configuration; `None` of none. `held_out` is the standard
+    /// deviation of ln busbw to fall back on where repeats and spreads tell nothing.
+    #[must_use]
+    pub fn judge<'p>(
+        &self,
+        points: &[&'p Point],
+        default: Option<&Point>,
+        held_out: Option<f64>,
+    ) -> Option<Judged<'p>> {
+        let workload = points.first()?.workload;
+        let noise =
+            self.deviations.at(&workload).or_else(|| held_out.map(|deviation| self.deviations.known(deviation)));
+        let deviation = noise.map_or(0.0, |noise| noise.pooled.deviation());
+        let first = aliases(points, deviation);
+        let own: Vec<&'p Point> =
+            points.iter().zip(&first).enumerate().filter(|(i, (_, f))| i == *f).map(|(_, (p, _))| *p).collect();
+        let same_as = first.iter().map(|f| points[*f].configuration).collect();
+        let is_default = |choice: &Point| {
+            default.is_some_and(|default| {
+                let ran = points.iter().zip(&first).find(|(p, _)| p.configuration == default.configuration);
+                ran.is_some_and(|(_, first)| points[*first].configuration == choice.configuration)
+            })
+        };
+        let gain_pct = |choice: &Point| default.map(|default| (choice.busbw_gbps / default.busbw_gbps - 1.0) * 100.0);
+        let Some(noise) = noise else {
+            let choice = crate::tuning::sweep::best(own.iter().copied())?;
+            let gain_pct = gain_pct(choice).filter(|gain| gain.is_finite());
+            let decision = match gain_pct {
+                None => Decision::NoDefault,
+                Some(_) if is_default(choice) => Decision::KeepDefault { reason: KeepReason::Same },
+                Some(gain) if gain <= 0.0 => Decision::KeepDefault { reason: KeepReason::NotFaster },
+                Some(_) => Decision::KeepDefault { reason: KeepReason::Uncertain },
+            };
+            let tied = vec![choice.configuration];
+            return Some(Judged { choice, decision, gain_pct, gain: None, tied, same_as, noise: None, witness: None });
+        };
+        let field = Field::new(self, noise, &workload, &own, default);
+        let (choice, compared) = field.choose(&self.confidence)?;
+        let point = own[choice];
+        let (gain, decision) = match compared {
+            None => (None, Decision::NoDefault),
+            Some(gain) => (Some(gain), decide(&gain, is_default(point), &self.confidence)),
+        };
+        let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();
+        tied.sort_unstable_by_key(|c| (c.channels, *c));
+        Some(Judged {
+            choice: point,
+            decision,
+            gain_pct: gain.map(|gain| gain.pct),
+            gain,
+            tied,
+            same_as,
+            noise: Some(field.noise(choice, gain.as_ref(), &self.confidence)),
+            witness: default.zip(gain).and_then(|(default, gain)| witness(point, default, &gain)),
+        })
+    }
+
+    fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
+        let at = |workload: &Workload| {
+            let found = self.runs.at(workload).find(|(place, ..)| {
+                place.kind == kind && (kind == Kind::Default || place.configuration == configuration)
+            });
+            found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
+        };
+        let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);
+        at(workload).with_neighbours(neighbours.map(|other| at(&other)))
+    }
+}
+
+/// The sides of one workload, and which of them are tied.
+struct Field<'a> {
+    contest: Contest<'a>,
+    noise: AtWorkload<'a>,
+    points: &'a [&'a Point],
+    sides: Vec<Side>,
+    runs: Vec<u32>,
+    default: Option<(Side, u32)>,
+    tied: Tied,
+}
+
+impl<'a> Field<'a> {
+    fn new(
+        judge: &Judge<'_>,
+        noise: AtWorkload<'a>,
+        workload: &Workload,
+        points: &'a [&'a Point],
+        default: Option<&Point>,
+    ) -> Self {
+        let contest = Contest::new(noise, judge.confidence.level);
+        let owns: Vec<Own> = points.iter().map(|point| judge.own(workload, Kind::Asked, point.configuration)).collect();
+        let sides: Vec<Side> = points
+            .iter()
+            .zip(&owns)
+            .zip(1..)
+            .map(|((point, own), column)| contest.side(ln(point.busbw_gbps), *own, column))
+            .collect();
+        let default = default.filter(|default| default.busbw_gbps > 0.0).map(|default| {
+            let own = judge.own(workload, Kind::Default, default.configuration);
+            (contest.side(ln(default.busbw_gbps), own, 0), default.repeats)
+        });
+        let tied = contest.tied(&sides);
+        let runs = points.iter().map(|point| point.repeats).collect();
+        Self { contest, noise, points, sides, runs, default, tied }
+    }
+
+    fn tied(&self) -> impl Iterator<Item = usize> {
+        (0..self.sides.len()).filter(|index| self.tied.tied[*index])
+    }
+
+    fn best(&self) -> Option<usize> {
+        self.tied().max_by(|a, b| self.sides[*a].ln_busbw.total_cmp(&self.sides[*b].ln_busbw))
+    }
+
+    /// Which point to choose, and its gain over the default.
+    fn choose(&self, confidence: &Confidence) -> Option<(usize, Option<Gain>)> {
+        let best = self.best()?;
+        let near = self.sides[best].ln_busbw + ln(1.0 - GIVEN_AWAY);
+        let fewest = |among: &mut dyn Iterator<Item = usize>| {
+            among.filter(|index| self.sides[*index].ln_busbw >= near || *index == best).min_by(|a, b| {
+                let order = |index: usize| (self.points[index].configuration.channels, -self.sides[index].ln_busbw);
+                let ((a_channels, a), (b_channels, b)) = (order(*a), order(*b));
+                a_channels.cmp(&b_channels).then(a.total_cmp(&b))
+            })
+        };
+        let Some((default, _)) = &self.default else { return Some((fewest(&mut self.tied())?, None)) };
+        let contenders = || self.sides.iter().zip(&self.tied.contenders).filter(|(_, is)| **is).map(|(side, _)| side);
+        let chance = |choice: usize| self.contest.chance(contenders(), &self.sides[choice], default);
+        let gain = |choice: usize, chance: Chance| {
+            let side = &self.sides[choice];
+            let (gain, error) = (side.ln_busbw - default.ln_busbw, side.apart(default));
+            Gain {
+                pct: pct(gain),
+                low_pct: pct(gain - chance.in_favour * error),
+                high_pct: pct(gain + chance.against * error),
+                level: confidence.level,
+                basis: self.noise.basis,
+            }
+        };
+        let of_best = chance(best);
+        // What chance does in favour is the same for all contenders.
+        let beats = |index: usize| gain(index, of_best).low_pct > confidence.minimum_gain_pct;
+        let choice = fewest(&mut self.tied().filter(|index| beats(*index))).or_else(|| fewest(&mut self.tied()))?;
+        Some((choice, Some(gain(choice, if choice == best { of_best } else { chance(choice) }))))
+    }
+
+    fn noise(&self, choice: usize, gain: Option<&Gain>, confidence: &Confidence) -> Noise {
+        let runs = self.runs[choice];
+        let (default_repeats, visible, more) = match (gain, &self.default) {
+            (Some(gain), Some((_, default_runs))) => {
+                let ln_of = |pct: f64| ln(1.0 + pct / 100.0);
+                let (smallest, low, high) =
+                    (ln_of(confidence.minimum_gain_pct), ln_of(gain.low_pct), ln_of(gain.high_pct));
+                let measured = ln_of(gain.pct);
+                let margin = if measured > smallest { measured - low } else { high - measured };
+                let decided = low > smallest || high <= smallest;
+                let more = (!decided).then(|| more_runs(margin, (measured - smallest).abs(), [runs, *default_runs]));
+                (*default_runs, smallest + measured - low, more)
+            }
+            _ => {
+                let mut leads: Vec<f64> = self.tied().map(|index| self.sides[index].ln_busbw).collect();
+                leads.sort_unstable_by(f64::total_cmp);
+                let lead = leads.iter().rev().take(2).copied().reduce(|best, second| best - second);
+                let visible = self.contest.lead(&self.sides[choice]);
+                let more = (leads.len() > 1).then(|| more_runs(visible, lead.unwrap_or(0.0), [runs, runs]));
+                (0, visible, more)
+            }
+        };
+        Noise {
+            spread_pct: pct(self.noise.pooled.deviation()),
+            repeats: runs,
+            default_repeats,
+            visible_gain_pct: pct(visible),
+            more_runs: match more {
+                None => MoreRuns::Decided,
+                Some(Some(runs)) => MoreRuns::Runs(runs),
+                Some(None) => MoreRuns::OutOfReach,
+            },
+        }
+    }
+}
+
+/// A contradiction is further from the in-place gain than the errors of two comparisons explain, and on the other side
+/// of nothing gained.
+fn witness(choice: &Point, default: &Point, gain: &Gain) -> Option<Witness> {
+    let seen = ln(choice.out_of_place_gbps? / default.out_of_place_gbps?);
+    let [measured, high] = [gain.pct, gain.high_pct].map(|pct| ln(1.0 + pct / 100.0));
+    let apart = (seen - measured).abs() > std::f64::consts::SQRT_2 * (high - measured);
+    Some(Witness { gain_pct: pct(seen), contradicts: apart && (seen > 0.0) != (measured > 0.0) })
+        .filter(|witness| witness.gain_pct.is_finite())
+}

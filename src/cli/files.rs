@@ -19,19 +19,21 @@ use crate::{
 /// So many lines that were left out are told for each file; the JSON has more.
 const TOLD: usize = 5;
 
-/// Reads files, and all files in folders; `-` is the standard input.
+/// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
+/// runs for which a file does not say it.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
-    read_as(paths, None)
+/// A file can't be opened, or none holds rows that can be used.
+pub(super) fn read(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+    let opened = read_any(paths, configuration)?;
+    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
 }
 
-/// Reads files as [`read`] does; `configuration` is that of the runs for which a file does not say it.
+/// Reads files as [`read`] does, for whatever is in them.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
-pub(super) fn read_as(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+/// A file can't be opened.
+pub(super) fn read_any(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
@@ -41,7 +43,7 @@ pub(super) fn read_as(paths: &[PathBuf], configuration: Option<&Mapping>) -> Res
     }
     let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+    Ok(opened)
 }
 
 /// The files that paths mean: a folder means all files in it and below, hidden ones left out.

@@ -19,23 +19,6 @@ use crate::{
 /// So many lines that were left out are told for each file; the JSON has more.
 pub(super) const TOLD: usize = 5;
 
-/// Reads files with measurements, and all files in folders; `-` is the standard input.
-///
-/// # Errors
-/// A file can't be opened, or none holds anything to learn from.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
-    read_as(paths, None)
-}
-
-/// Reads files as [`read`] does; `configuration` is that of the runs for which a file does not say it.
-///
-/// # Errors
-/// A file can't be opened, or none holds anything to learn from.
-pub(super) fn read_as(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
-    let opened = open_all(paths, configuration)?;
-    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
-}
-
 /// Reads a file's bytes as they are; `-` is the standard input.
 ///
 /// # Errors
@@ -47,15 +30,21 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(bytes)
 }
 
-/// Reads files, whatever they hold; `-` is the standard input.
+/// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
+/// runs for which a file does not say it.
+///
+/// # Errors
+/// A file can't be opened, or none holds rows that can be used.
+pub(super) fn read(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+    let opened = read_any(paths, configuration)?;
+    if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Reads files as [`read`] does, for whatever is in them.
 ///
 /// # Errors
 /// A file can't be opened.
-pub(super) fn read_any(paths: &[PathBuf]) -> Result<Opened, CliError> {
-    open_all(paths, None)
-}
-
-fn open_all(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+pub(super) fn read_any(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {

@@ -104,7 +104,7 @@ struct Search {
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = files::read_as(paths, self.unsaid.configuration.as_ref())?;
+        let opened = files::read(paths, self.unsaid.configuration.as_ref())?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;

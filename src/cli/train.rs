@@ -64,7 +64,7 @@ pub(super) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read_as(&self.sweeps, self.unsaid.configuration.as_ref())?;
+        let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref())?;
         let files = opened.files.clone();
         let target = self.learning.target;
         let parameters = self.learning.parameters(opened.parameters.clone());

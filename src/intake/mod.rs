@@ -121,7 +121,7 @@ impl Mapping {
     /// It names no columns, only what is the same for all rows.
     #[must_use]
     pub fn is_constant(&self) -> bool {
-        self.columns.iter().all(|(_, source)| matches!(source, ColumnSource::Constant(_)))
+        !self.columns.is_empty() && self.columns.iter().all(|(_, source)| matches!(source, ColumnSource::Constant(_)))
     }
 
     /// With the guesses of a request, where it names no columns.

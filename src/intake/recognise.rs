@@ -6,7 +6,7 @@ use crate::{
     text::{Dialect, Records, excerpt, is_missing, whole},
     tuning::{
         columns::{Column, Columns, ColumnsError},
-        log,
+        comparison, log,
     },
 };
 
@@ -158,7 +158,7 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
         return Ok(Some(Recognised::Table(*table)));
     }
-    if has(&["def_median", "cfg_median"]) || has(&["def_runs", "cfg_runs"]) {
+    if comparison::read::is_header(headers.iter().map(String::as_str)) {
         return Ok(Some(Recognised::Comparison));
     }
     if log::is_reported(headers) {

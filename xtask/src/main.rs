@@ -21,6 +21,8 @@ cargo xtask build               build the page into dist/
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
                                 same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser
+cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
+                                feed the readers with mutated files (a million executions by default)
 
 Missing tools are installed first.";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["build"] => build(),
         ["test", options @ ..] => test(options),
         ["bench"] => bench(),
+        ["fuzz", options @ ..] => fuzz(options),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -223,6 +226,10 @@ fn bench() -> Result<()> {
     build()?;
     check_weight()?;
     run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"])
+}
+
+fn fuzz(options: &[&str]) -> Result<()> {
+    run(cargo().args(["run", "--profile", "fuzz", "--example", "fuzz", "--"]).args(options))
 }
 
 fn run_browser_tests(options: &[&str]) -> Result<()> {

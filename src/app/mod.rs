@@ -24,7 +24,7 @@ mod tuning;
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::address::Address;
+use crate::tuning::address::{Address, Panel};
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use status::{Notices, Status};
@@ -50,7 +50,7 @@ fn App() -> impl IntoView {
         Ok(address) => (address, None),
         Err(error) => (Address::default(), Some(error)),
     };
-    let bench = Bench::new(address);
+    let bench = Bench::new(address, Panel::of(&location_fragment()));
     provide_context(bench);
     if let Some(error) = broken_link {
         bench.notify(format!("{error}."), true, None);
@@ -101,10 +101,11 @@ fn location_fragment() -> String {
 fn follow_location(bench: Bench, example: Example) {
     let is_first = StoredValue::new(true);
     Effect::new(move || {
-        let fragment = bench.address.get().fragment();
+        let panel = bench.panel.get();
+        let fragment = bench.address.get().fragment() + &panel.suffix();
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = bench.address.get() == Address::default();
+        let is_bare = bench.address.get() == Address::default() && panel == Panel::default();
         let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
         document().set_title(&title);
         let here = location_fragment();
@@ -127,6 +128,7 @@ fn follow_location(bench: Bench, example: Example) {
         Ok(address) => {
             let pinned = bench.pinned(address);
             bench.address.set(pinned);
+            bench.panel.set(Panel::of(&location_fragment()));
             example.open_if_asked(bench);
         }
         Err(error) => bench.notify(format!("{error}."), true, None),

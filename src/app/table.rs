@@ -26,10 +26,10 @@ pub fn DataTable(
     #[prop(optional, into)]
     current: Signal<Option<usize>>,
     /// A row's class, by index.
-    #[prop(optional)]
+    #[prop(default = None)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
     /// Told which row is opened; without it no row opens.
-    #[prop(optional)]
+    #[prop(default = None)]
     on_open: Option<UnsyncCallback<usize>>,
     /// Keeps the rows with all these words.
     #[prop(optional, into)]

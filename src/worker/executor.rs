@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
@@ -109,6 +109,7 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
 
@@ -164,7 +165,8 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
+        let documents = self.documents.files();
+        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -252,6 +254,22 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// Which files these are.
+    #[must_use]
+    pub fn files(&self) -> DocumentFiles {
+        DocumentFiles {
+            confs: self.confs.iter().map(|(file, _)| *file).collect(),
+            jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
+            comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
+            listings: self.listings.iter().map(|(file, _)| *file).collect(),
+        }
+    }
+
+    fn table(&self, file: u32) -> Listing {
+        let found = self.listings.iter().find(|(number, _)| *number == file);
+        found.map(|(_, listing)| listing.clone()).unwrap_or_default()
+    }
+
     /// Judges a loaded comparison by a loaded conf.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use super::{
     super::{Bench, inquiry::Inquiry},
     documents::{DocumentChoice, DocumentField},
     listing::ListingView,
+    place,
     text_file::Notes,
     tuner_files::{Failed, ReaderFields},
 };
@@ -58,7 +59,8 @@ pub fn CoveragePanel() -> impl IntoView {
     // What matters and was never measured goes to the plan.
     Effect::new(move || {
         let Some(answer) = found.get() else { return };
-        let calls = |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
+        let calls =
+            |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
         bench.uncovered.set(answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64)).collect());
     });
     let scales = Signal::derive(move || {
@@ -75,7 +77,7 @@ pub fn CoveragePanel() -> impl IntoView {
     let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
     let next = move || {
         let answer = found.get()?;
-        let sizes: Vec<String> = answer.measure_next.iter().map(ToString::to_string).collect();
+        let sizes: Vec<String> = answer.measure_next.iter().map(place).collect();
         (!sizes.is_empty()).then(|| {
             view! {
                 <h3>"Called and never measured"</h3>

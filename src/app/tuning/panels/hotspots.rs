@@ -25,9 +25,8 @@ pub fn Hotspots() -> impl IntoView {
         Response::Hotspots(answer) => Some(answer),
         _ => None,
     });
-    let listing = Signal::derive(move || {
-        found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default()
-    });
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
     let none = move || found.get().is_some_and(|answer| answer.hotspots.is_empty());
     let any = move || found.get().is_some_and(|answer| !answer.hotspots.is_empty());
     let report = move || {

@@ -17,7 +17,15 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::Bench;
-use crate::tuning::address::Panel;
+use crate::{
+    collective::Workload,
+    tuning::address::{Address, Panel},
+};
+
+/// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+fn place(workload: &Workload) -> String {
+    Address::of(workload, false).to_string()
+}
 
 /// The strip of tabs.
 #[component]

@@ -43,7 +43,8 @@ pub fn PlanPanel() -> impl IntoView {
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
         bench.has_data().then(|| {
-            let of = bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
+            let of =
+                bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
             Request::Plan(Question {
                 of,
                 runs: runs.get(),

@@ -8,14 +8,11 @@ use super::{
     super::{Bench, inquiry::Inquiry},
     documents::{DocumentChoice, DocumentField},
     listing::ListingView,
+    place as place_of,
     text_file::{Notes, TextFile},
 };
 use crate::{
-    app::{
-        chart::ChartView,
-        fields::ChoiceField,
-        theme::ActiveTheme,
-    },
+    app::{chart::ChartView, fields::ChoiceField, theme::ActiveTheme},
     collective::Workload,
     plot::Chart,
     tuning::{
@@ -111,7 +108,8 @@ fn Export() -> impl IntoView {
     });
     let result = move || {
         export.get().map(|export| {
-            let refusals = export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
+            let refusals =
+                export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
             let none = (export.files.is_empty() && refusals.is_empty())
                 .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
             let files = export.files.into_iter().map(|file| {
@@ -171,7 +169,7 @@ fn Environment() -> impl IntoView {
         }
         _ => None,
     };
-    let place = move || bench.workload().map(|workload| workload.to_string());
+    let place = move || bench.workload().map(|workload| place_of(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
@@ -256,9 +254,8 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
         let shown = bench.workload()?;
         match found.get().as_deref() {
             Some(Answer::Overlay { charts, .. }) => {
-                let is_shown = |of: &&(Workload, Chart)| {
-                    (of.0.collective, of.0.scale) == (shown.collective, shown.scale)
-                };
+                let is_shown =
+                    |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
                 charts.iter().find(is_shown).map(|(_, chart)| Arc::new(chart.clone()))
             }
             _ => None,

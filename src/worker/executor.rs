@@ -119,6 +119,7 @@ impl Executor {
         let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
         *self = Self { study: Study::of_runs(runs, target), documents, names, saved_hashes };
         notes.extend(self.study.sweep().notes());
+        notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
@@ -129,16 +130,20 @@ impl Executor {
     /// # Errors
     /// There is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
         // A file's own model is only the same where nothing else was loaded beside it.
         for hash in &self.saved_hashes {
             notes.extend(self.study.differs_from(hash)?);
         }
-        Ok(Trained { answer, training, folds, notes })
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }
 
     /// Takes what [`predict_folds`] gave for all folds, in any order.

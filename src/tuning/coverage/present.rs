@@ -40,13 +40,13 @@ pub fn listing(lines: &[Line], has_conf: bool) -> Listing {
 fn row(line: &Line) -> Vec<Entry> {
     let workload = line.workload;
     let time = |expected: Option<super::Expected>| Entry::number(expected.and_then(|e| e.time_us), significant);
-    let known = match (line.now, line.with_conf, line.is_measured) {
-        (_, _, false) => "measure next".to_owned(),
-        (Some(now), Some(with), _) if now.basis != with.basis => format!("{}, {}", now.basis.name(), with.basis.name()),
-        (Some(now), ..) => now.basis.name().to_owned(),
-        (None, Some(with), _) => with.basis.name().to_owned(),
+    let known = match (line.now, line.with_conf) {
+        (Some(now), Some(with)) if now.basis != with.basis => format!("{}, {}", now.basis.name(), with.basis.name()),
+        (Some(now), _) => now.basis.name().to_owned(),
+        (None, Some(with)) => with.basis.name().to_owned(),
         _ => "not known".to_owned(),
     };
+    let known = if line.is_worth_measuring() { known + "; measure next" } else { known };
     vec![
         Entry::text(workload.collective.name()),
         Entry::text(format!("{} × {}", workload.scale.nodes, workload.scale.ranks)),

@@ -126,7 +126,7 @@ fn what_is_missing_is_said() {
     assert_eq!(coverage(&job, &basis, &Question::default()).err(), Some(CoverageError::NoScale));
     let asked = Question { scale: Some(SCALE), ..Question::default() };
     let answer = coverage(&job, &basis, &asked).unwrap();
-    assert_eq!(answer.sentence, "1 calls per step; what they cost is not known for any of them.");
+    assert_eq!(answer.sentence, "1 call per step; what they cost is not known.");
     assert_eq!(answer.lines[0].hit, Hit::Untuned);
 }
 
@@ -245,7 +245,7 @@ fn the_page_asks_about_tuner_files() {
     assert_eq!(
         summary,
         "At 2 of 2 measured sizes what would run is known: it loses 25.0 % of the best on average, at most 50.0 % \
-         (all_reduce of 256 KiB on 2 nodes, 16 ranks); 1 sizes match no rule."
+         (all_reduce of 256 KiB on 2 nodes, 16 ranks); 1 size without a rule."
     );
     assert_eq!((listing.rows.len(), charts.len()), (2, 1));
     assert_eq!(charts[0].1.series.iter().map(|s| s.points.len()).collect::<Vec<_>>(), [2, 2, 2]);

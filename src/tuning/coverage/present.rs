@@ -78,11 +78,12 @@ fn hit(hit: Hit) -> String {
 /// The sums in words.
 #[must_use]
 pub fn sentence(total: &Total) -> String {
+    let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
     let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
     if total.known <= 0.0 {
-        return format!("{} calls per step; what they cost is not known for any of them.", calls(total.calls));
+        return format!("{all}; what they cost is not known.");
     }
-    let known = format!("known for {:.0} % of {} calls per step", share(total.known), calls(total.calls));
+    let known = format!("known for {:.0} % of {all}", share(total.known));
     let now = significant(total.now_us);
     match total.with_conf_us {
         None => format!("{now} us per step now, {known}."),

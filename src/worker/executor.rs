@@ -163,6 +163,7 @@ impl Executor {
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
         notes.extend(self.study.sweep().notes());
+        notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         let documents = self.documents.files();
@@ -213,16 +214,20 @@ impl Executor {
     /// # Errors
     /// There is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
         // A file's own model is only the same where nothing else was loaded beside it.
         for hash in &self.saved_hashes {
             notes.extend(self.study.differs_from(hash)?);
         }
-        Ok(Trained { answer, training, folds, notes })
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }
 
     /// Takes what [`predict_folds`] gave for all folds, in any order.

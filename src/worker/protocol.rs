@@ -233,6 +233,8 @@ pub struct Loaded {
 pub struct Trained {
     /// What to deploy, for every measured workload.
     pub answer: Vec<Recommendation>,
+    /// What was measured, without what is set aside now.
+    pub groups: Vec<Group>,
     /// The training rows, for [`Request::Folds`].
     pub training: Vec<u8>,
     /// How long each fold is expected to take, relative to the others; its index names the fold.

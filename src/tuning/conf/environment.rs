@@ -3,8 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    collective::{Algorithm, Configuration, Protocol},
-    tuning::support::Library,
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    tuning::{
+        baselines::Measurements,
+        support::Library,
+        sweep::{self, Sweep},
+    },
+    units::percent,
 };
 
 /// Lines of a shell, and why they are not what a tuner file is.
@@ -16,6 +21,37 @@ pub struct Environment {
     pub text: String,
     /// What must be known.
     pub warnings: Vec<String>,
+}
+
+/// The one configuration that serves all measured sizes of a collective and scale best, and what that comes to: the
+/// highest mean share of the best of each size.
+#[must_use]
+pub fn best_single(sweep: &Sweep, collective: Collective, scale: Scale) -> Option<(Configuration, String)> {
+    let points = sweep.points_of(collective, scale);
+    let configuration = Measurements::new(points).best_single(collective, scale)?;
+    let mut lost = Vec::new();
+    let mut gains = Vec::new();
+    for of_size in points.chunk_by(|a, b| a.workload == b.workload) {
+        let own = of_size.iter().find(|point| point.configuration == configuration);
+        let best = sweep::best(of_size);
+        if let (Some(own), Some(best)) = (own, best) {
+            lost.push((1.0 - own.busbw_gbps / best.busbw_gbps) * 100.0);
+            gains.extend(sweep.default_at(&own.workload).map(|d| (own.busbw_gbps / d.busbw_gbps - 1.0) * 100.0));
+        }
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let worst = gains.iter().copied().fold(f64::INFINITY, f64::min);
+    let default = match gains.len() {
+        0 => String::new(),
+        _ => format!("; against the default {} on average, {} at worst", percent(mean(&gains)), percent(worst)),
+    };
+    let text = format!(
+        "{configuration} for all of {collective} on {scale} loses {:.1} % of the best of each size on average, {:.1} % at \
+         most{default}.",
+        mean(&lost),
+        lost.iter().copied().fold(0.0, f64::max),
+    );
+    Some((configuration, text))
 }
 
 /// A configuration as environment variables.

@@ -15,6 +15,7 @@ use crate::{
     tuning::{
         support::Support,
         sweep::{Sweep, best},
+        wording::count,
     },
     units::{Size, percent, significant},
 };
@@ -135,10 +136,11 @@ pub fn summary(places: &[Place]) -> String {
     let Workload { collective, scale, size_bytes } = at.workload;
     format!(
         "At {} of {} measured sizes what would run is known: it loses {mean:.1} % of the best on average, at most \
-         {most:.1} % ({collective} of {} on {scale}); {gaps} sizes match no rule.",
+         {most:.1} % ({collective} of {} on {scale}); {} without a rule.",
         lost.len(),
         places.len(),
         Size(size_bytes),
+        count(gaps as u64, "size"),
     )
 }
 

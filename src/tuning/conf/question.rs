@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    environment::{Environment, environment},
+    environment::{Environment, best_single, environment},
     expect::Predict,
     export::{self, Export, export},
     lint::{self, Finding, lint},
@@ -12,7 +12,7 @@ use super::{
     rule::{Rule, read},
 };
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     plot::Chart,
     text::Listing,
     tuning::{
@@ -46,8 +46,12 @@ pub enum Question {
     Export(export::Options),
     /// One configuration for a whole job. Answers [`Answer::Environment`].
     Environment {
-        /// The configuration.
-        configuration: Configuration,
+        /// The collective that decides.
+        collective: Collective,
+        /// Nodes and ranks of the job.
+        scale: Scale,
+        /// The configuration; `None`: the one that serves all measured sizes best.
+        configuration: Option<Configuration>,
         /// Where it is deployed.
         library: Library,
     },
@@ -85,6 +89,9 @@ pub enum Answer {
     Environment(Environment),
 }
 
+/// So many findings go to the page at once.
+const MOST_SHOWN: usize = 5000;
+
 /// Why a question has no answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
@@ -111,8 +118,13 @@ pub fn answer(
     Ok(match question {
         Question::Lint { file, readers, library } => {
             let readers = if readers.is_empty() { Reader::ALL } else { readers };
-            let findings = lint_for(conf(*file)?, readers, *library, sweep);
-            Answer::Lint { listing: lint::listing(&findings), summary: lint::summary(&findings), findings }
+            let mut findings = lint_for(conf(*file)?, readers, *library, sweep);
+            let mut summary = lint::summary(&findings);
+            if findings.len() > MOST_SHOWN {
+                findings.truncate(MOST_SHOWN);
+                summary += &format!("; the first {MOST_SHOWN} are shown");
+            }
+            Answer::Lint { listing: lint::listing(&findings), summary, findings }
         }
         Question::Overlay { file, reader, library } => {
             let rules = rules(confs, *file, *reader)?;
@@ -135,7 +147,17 @@ pub fn answer(
             let export = export(basis, options);
             Answer::Export { listing: export::listing(&export.rows), export }
         }
-        Question::Environment { configuration, library } => Answer::Environment(environment(*configuration, *library)),
+        Question::Environment { collective, scale, configuration, library } => {
+            let (configuration, text) = match configuration {
+                Some(configuration) => (*configuration, None),
+                None => best_single(sweep, *collective, *scale)
+                    .map(|(best, text)| (best, Some(text)))
+                    .ok_or(QuestionError::NothingToDeploy)?,
+            };
+            let mut environment = environment(configuration, *library);
+            environment.warnings.splice(0..0, text);
+            Answer::Environment(environment)
+        }
     })
 }
 

@@ -20,13 +20,15 @@ pub fn time_us(cost: &Cost, size_bytes: u64) -> f64 {
     cost.latency_us + size_bytes as f64 / (cost.algbw_gbps * 1000.0)
 }
 
-/// A chart for each table and each collective that is called, at the scale of its first line.
+/// A chart for each table and each collective that is called on as many ranks; a table that does not say its ranks is
+/// drawn for the scale of the first line.
 #[must_use]
 pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[Line]) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (number, table) in tables.iter().enumerate() {
         for collective in collectives(lines) {
-            let scale = lines.iter().find(|line| line.workload.collective == collective).map(|l| l.workload.scale);
+            let mut scales = lines.iter().filter(|l| l.workload.collective == collective).map(|l| l.workload.scale);
+            let scale = scales.find(|scale| table.ranks.is_none_or(|ranks| scale.ranks == ranks));
             let costs: Vec<&Cost> = table.costs.iter().filter(|cost| cost.collective == collective).collect();
             if let (Some(scale), false) = (scale, costs.is_empty()) {
                 charts.push(chart(&costs, sweep, collective, scale, number));

@@ -110,6 +110,12 @@ impl Line {
         Some(self.now?.time_us? * self.calls)
     }
 
+    /// A tuner is asked about it, and it was never measured.
+    #[must_use]
+    pub fn is_worth_measuring(&self) -> bool {
+        !self.is_measured && COLLECTIVES.iter().any(|(_, known)| *known == self.workload.collective)
+    }
+
     /// Microseconds per step with the tuner file.
     #[must_use]
     pub fn with_conf_us(&self) -> Option<f64> {
@@ -249,9 +255,7 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
 }
 
 fn measure_next(lines: &[Line]) -> Vec<Workload> {
-    let is_worth_it =
-        |line: &&Line| !line.is_measured && COLLECTIVES.iter().any(|(_, c)| *c == line.workload.collective);
-    let mut next: Vec<&Line> = lines.iter().filter(is_worth_it).collect();
+    let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
     next.sort_by(|a, b| {
         let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;

@@ -40,13 +40,13 @@ pub fn listing(lines: &[Line], has_conf: bool) -> Listing {
 fn row(line: &Line) -> Vec<Entry> {
     let workload = line.workload;
     let time = |expected: Option<super::Expected>| Entry::number(expected.and_then(|e| e.time_us), significant);
-    let known = match (line.now, line.with_conf, line.is_measured) {
-        (_, _, false) => "measure next".to_owned(),
-        (Some(now), Some(with), _) if now.basis != with.basis => format!("{}, {}", now.basis.name(), with.basis.name()),
-        (Some(now), ..) => now.basis.name().to_owned(),
-        (None, Some(with), _) => with.basis.name().to_owned(),
+    let known = match (line.now, line.with_conf) {
+        (Some(now), Some(with)) if now.basis != with.basis => format!("{}, {}", now.basis.name(), with.basis.name()),
+        (Some(now), _) => now.basis.name().to_owned(),
+        (None, Some(with)) => with.basis.name().to_owned(),
         _ => "not known".to_owned(),
     };
+    let known = if line.is_worth_measuring() { known + "; measure next" } else { known };
     vec![
         Entry::text(workload.collective.name()),
         Entry::text(format!("{} × {}", workload.scale.nodes, workload.scale.ranks)),
@@ -78,11 +78,12 @@ fn hit(hit: Hit) -> String {
 /// The sums in words.
 #[must_use]
 pub fn sentence(total: &Total) -> String {
+    let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
     let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
     if total.known <= 0.0 {
-        return format!("{} calls per step; what they cost is not known for any of them.", calls(total.calls));
+        return format!("{all}; what they cost is not known.");
     }
-    let known = format!("known for {:.0} % of {} calls per step", share(total.known), calls(total.calls));
+    let known = format!("known for {:.0} % of {all}", share(total.known));
     let now = significant(total.now_us);
     match total.with_conf_us {
         None => format!("{now} us per step now, {known}."),

@@ -273,19 +273,24 @@ fn why(grid: &Grid, choice: &Choice) -> String {
     format!("Expected to change the answer{at}")
 }
 
-/// Where the rule changes between two measured sizes, both rules at the size where it should.
+/// Where rules change between two measured sizes: one launch of each of their configurations over the sizes between.
 fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
+    struct Beside {
+        places: Vec<String>,
+        worth: f64,
+    }
     let busbw = |configuration: Configuration, size_bytes: u64| {
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
         sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
     };
     let mut answer = answer.to_vec();
     answer.sort_by_key(|r| r.workload.size_bytes);
-    let mut items = Vec::new();
+    let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
+    let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {
         let [lower, upper] = [pair[0].workload.size_bytes, pair[1].workload.size_bytes];
         let (Some(small), Some(large)) = (pair[0].configuration, pair[1].configuration) else { continue };
-        if small == large || lower >= upper {
+        if small == large || lower >= upper || [small, large].iter().any(|c| c.algorithm == Algorithm::Direct) {
             continue;
         }
         let [a, b, c, d] = [busbw(small, lower), busbw(large, lower), busbw(small, upper), busbw(large, upper)];
@@ -296,21 +301,24 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         if worth < question.worth.least_pct {
             continue;
         }
-        let size = boundary(lower, upper);
-        items.extend([small, large].into_iter().filter(|c| c.algorithm != Algorithm::Direct).map(|configuration| {
-            Item {
-                sizes: Sizes { first: size, last: size },
-                expected_pct: Some(worth),
-                why: format!(
-                    "Between {} and {} the rule changes from {small} to {large}; nobody knows where",
-                    Size(lower),
-                    Size(upper)
-                ),
-                ..item(group, Some(configuration), Reason::Boundary, question)
-            }
-        }));
+        let between = boundary(lower, upper);
+        let (first, last) =
+            sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
+        sizes = Some(Sizes { first, last });
+        for configuration in [small, large] {
+            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), worth: 0.0 });
+            of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
+            of.worth += worth;
+        }
     }
-    items
+    let Some(sizes) = sizes else { return Vec::new() };
+    let item = |(configuration, Beside { places, worth }): (Configuration, Beside)| Item {
+        sizes,
+        expected_pct: Some(worth),
+        why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
+        ..item(group, Some(configuration), Reason::Boundary, question)
+    };
+    beside.into_iter().map(item).collect()
 }
 
 /// The first of those that launch the same.

@@ -30,8 +30,10 @@ pub struct Grid {
     pub launches: Vec<Configuration>,
     /// ln busbw in GB/s of each launch at each size, where it was measured.
     measured: Vec<Vec<Option<f64>>>,
-    /// At these sizes the library runs Direct whatever is asked: launches of as many channels are one.
+    /// At these sizes the library runs Direct whatever is asked…
     direct: Vec<bool>,
+    /// …on so many channels for each launch, where that is known: launches of as many are one there.
+    direct_channels: Vec<Option<u32>>,
 }
 
 impl Grid {
@@ -88,21 +90,22 @@ impl Grid {
             .filter(|((_, c), _)| is_direct(c))
             .map(|((size, c), height)| ((*size, c.channels), *height))
             .collect();
-        let row = |launch: &Configuration| -> Vec<Option<f64>> {
+        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).collect();
+        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).collect();
+        let direct_channels: Vec<Option<u32>> =
+            launches.iter().map(|launch| direct_channels(launch.channels, &direct_counts, &seen)).collect();
+        let row = |(launch, direct_channels): (&Configuration, &Option<u32>)| -> Vec<Option<f64>> {
             let own: Vec<Option<f64>> = sizes.iter().map(|size| known.get(&(*size, *launch)).copied()).collect();
             // A launch that was never seen at other sizes was not made by anybody.
             if own.iter().all(Option::is_none) {
                 return own;
             }
+            let shared = |size: &u64| by_channels.get(&(*size, (*direct_channels)?)).copied();
             let cells = sizes.iter().zip(own).zip(&direct);
-            cells
-                .map(|((size, own), direct)| {
-                    own.or_else(|| by_channels.get(&(*size, launch.channels)).filter(|_| *direct).copied())
-                })
-                .collect()
+            cells.map(|((size, own), direct)| own.or_else(|| shared(size).filter(|_| *direct))).collect()
         };
-        let measured = launches.iter().map(row).collect();
-        Self { collective, scale, sizes, launches, measured, direct }
+        let measured = launches.iter().zip(&direct_channels).map(row).collect();
+        Self { collective, scale, sizes, launches, measured, direct, direct_channels }
     }
 
     /// The launches that were measured, and no others.
@@ -114,6 +117,8 @@ impl Grid {
         grid.launches.retain(|_| *keep.next().unwrap_or(&false));
         let mut keep = made.iter();
         grid.measured.retain(|_| *keep.next().unwrap_or(&false));
+        let mut keep = made.iter();
+        grid.direct_channels.retain(|_| *keep.next().unwrap_or(&false));
         grid
     }
 
@@ -146,7 +151,7 @@ impl Grid {
     /// Whether two launches run the same at a size, and so tell the same.
     #[must_use]
     pub fn are_one(&self, a: usize, b: usize, size: usize) -> bool {
-        self.direct[size] && self.launches[a].channels == self.launches[b].channels
+        self.direct[size] && self.direct_channels[a].is_some() && self.direct_channels[a] == self.direct_channels[b]
     }
 
     /// The channel counts of a launch's algorithm and protocol, ascending.
@@ -155,5 +160,72 @@ impl Grid {
         let pair = |c: &Configuration| (c.algorithm, c.protocol);
         let of = pair(&self.launches[launch]);
         self.launches.iter().filter(|c| pair(c) == of).map(|c| c.channels).collect()
+    }
+}
+
+/// On how many channels Direct runs where `asked` are asked for: on as many, where that was seen; where such launches
+/// were seen and Direct never on as many, on the nearest count that was (24 and 48 become 32).
+fn direct_channels(asked: u32, direct: &BTreeSet<u32>, seen: &BTreeSet<u32>) -> Option<u32> {
+    let distance = |count: &u32| (log2(f64::from(*count)) - log2(f64::from(asked))).abs();
+    match (direct.contains(&asked), seen.contains(&asked)) {
+        (true, _) => Some(asked),
+        (false, true) => direct.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b))),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{math::exp, tuning::aggregate::Point};
+
+    fn point(size_bytes: u64, algorithm: Algorithm, channels: u32, busbw_gbps: f64) -> Point {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let workload = Workload { collective: Collective::AllGather, scale, size_bytes };
+        Point::new(workload, Configuration { algorithm, protocol: Protocol::Simple, channels }, busbw_gbps)
+    }
+
+    fn grid(points: Vec<Point>) -> Grid {
+        let sweep = Sweep { points, defaults: Vec::new() };
+        let group = sweep.groups().remove(0);
+        Grid::new(&sweep, &Support::new(Vec::new(), &sweep), group.collective, group.scale, &[])
+    }
+
+    #[test]
+    fn direct_stands_in_where_the_library_runs_nothing_else() {
+        let points = vec![
+            point(4096, Algorithm::Direct, 8, 1.0),
+            point(4096, Algorithm::Direct, 32, 2.0),
+            point(8 << 20, Algorithm::Ring, 8, 10.0),
+            point(8 << 20, Algorithm::Ring, 48, 20.0),
+        ];
+        let grid = grid(points);
+        let find = |channels| grid.launches.iter().position(|c| c.channels == channels).unwrap();
+        assert!(grid.launches.iter().all(|c| c.algorithm == Algorithm::Ring));
+        let row = grid.row(find(48)).unwrap();
+        assert!((exp(row[0]) - 2.0).abs() < 1e-9 && (exp(row[1]) - 20.0).abs() < 1e-9);
+        // 40 channels were never launched; 32 were by Direct only, and a ring was not.
+        assert_eq!((grid.row(find(40)), grid.row(find(32))), (None, None));
+        assert!(grid.are_one(find(48), find(32), 0) && !grid.are_one(find(48), find(32), 1));
+        assert!(!grid.are_one(find(40), find(24), 0));
+    }
+
+    #[test]
+    fn sizes_that_a_launch_lacks_lie_between_their_neighbours() {
+        let ring = |size, channels, busbw| point(size, Algorithm::Ring, channels, busbw);
+        let points = vec![ring(1024, 1, 1.0), ring(1024, 2, 3.0), ring(2048, 2, 5.0), ring(4096, 1, 4.0)];
+        let grid = grid(points);
+        let row = grid.row(0).unwrap();
+        assert!((exp(row[1]) - 2.0).abs() < 1e-9);
+        assert_eq!(grid.best().iter().map(|b| exp(*b).round()).collect::<Vec<_>>(), [3.0, 5.0, 4.0]);
+        assert_eq!(grid.counts(0), [1, 2]);
+    }
+
+    #[test]
+    fn a_size_or_nothing_at_all_is_a_grid_too() {
+        let one = grid(vec![point(4096, Algorithm::None, 0, 1.0)]);
+        assert!(one.launches.is_empty());
+        let one = grid(vec![point(4096, Algorithm::Direct, 4, 1.0)]);
+        assert!(one.launches.iter().all(|c| c.algorithm == Algorithm::Direct) && one.launches.len() == 3);
     }
 }

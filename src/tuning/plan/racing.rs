@@ -64,3 +64,35 @@ pub fn race(launches: &[Configuration], sizes: usize, busbw: &dyn Fn(usize, usiz
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::{Algorithm, Protocol};
+
+    #[test]
+    fn anchors_first_then_uphill_and_never_where_nothing_is_near() {
+        let launches: Vec<Configuration> = [Protocol::Ll, Protocol::Simple]
+            .into_iter()
+            .flat_map(|protocol| {
+                [1, 2, 4, 8, 16, 24, 32, 40, 48].map(|channels| Configuration {
+                    algorithm: Algorithm::Ring,
+                    protocol,
+                    channels,
+                })
+            })
+            .collect();
+        // One protocol is best at 16 channels, the other far below everywhere.
+        let busbw = |launch: usize, _size: usize| {
+            let channels = f64::from(launches[launch].channels);
+            let peak = 100.0 - (channels - 16.0).abs();
+            if launches[launch].protocol == Protocol::Ll { peak } else { peak * 0.5 }
+        };
+        let order = race(&launches, 1, &busbw);
+        let named = |launch: &usize| (launches[*launch].protocol, launches[*launch].channels);
+        let channels: Vec<u32> = order.iter().map(|launch| launches[*launch].channels).collect();
+        assert_eq!(channels[..8], [1, 8, 24, 48, 1, 8, 24, 48]);
+        assert!(order[8..].iter().all(|launch| named(launch).0 == Protocol::Ll));
+        assert_eq!(channels[8..], [4, 16]);
+    }
+}

@@ -51,8 +51,9 @@ pub fn script(items: &[Item], question: &Question) -> String {
 fn log_name(item: &Item, round: u32) -> String {
     let Item { collective, scale, configuration, sizes, .. } = item;
     let what = configuration.map_or_else(|| "default".to_owned(), name);
-    // Launches of single sizes have the same configurations as others.
-    let at = if sizes.first == sizes.last { format!("_{}b", sizes.first) } else { String::new() };
+    // Launches of the sizes between two measured ones have the same configurations as others.
+    let is_whole = sizes.first.is_power_of_two() && sizes.first < sizes.last;
+    let at = if is_whole { String::new() } else { format!("_from{}b", sizes.first) };
     format!("{collective}_{}n{at}_{what}_r{round}.log", scale.nodes)
 }
 
@@ -114,4 +115,82 @@ pub fn sweep_arguments(items: &[Item]) -> String {
         let _ = writeln!(text, " --min-bytes {} --max-bytes {}", bytes(first), bytes(last));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tuning::plan::agenda::Reason;
+
+    fn item(configuration: Option<Configuration>, repeats: u32) -> Item {
+        Item {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 16 },
+            configuration,
+            sizes: Sizes { first: 4096, last: 1 << 29 },
+            repeats,
+            reason: Reason::Gain,
+            expected_pct: None,
+            why: String::new(),
+        }
+    }
+
+    fn ring(channels: u32) -> Option<Configuration> {
+        Some(Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels })
+    }
+
+    #[test]
+    fn every_launch_is_a_line_whose_log_tells_what_was_asked() {
+        let items = [item(None, 2), item(ring(24), 2), item(ring(8), 1)];
+        let text = script(&items, &Question::default());
+        let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with("run all_reduce")).collect();
+        // Rounds come one after the other.
+        assert!(
+            lines[..3].iter().all(|line| line.contains("_r1.log")) && lines[3..].iter().all(|l| l.contains("_r2.log"))
+        );
+        lines.sort_unstable();
+        let sizes = "'-b 4096 -e 536870912 -f 2' all_reduce_perf";
+        let asked = "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24";
+        assert_eq!(
+            lines[..2],
+            [
+                &format!("run all_reduce_2n_default_r1.log {sizes}")[..],
+                &format!("run all_reduce_2n_default_r2.log {sizes}")
+            ]
+        );
+        assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
+        assert_eq!(lines.len(), 5);
+        let other = script(&items, &Question { seed: 7, ..Question::default() });
+        assert_eq!(text, script(&items, &Question::default()));
+        assert_eq!(text.len(), other.replace("seed 7", "seed 42").len());
+    }
+
+    #[test]
+    fn srun_takes_the_environment_from_around_it() {
+        let question = Question { launcher: launch::Launcher::Srun, ..Question::default() };
+        let text = script(&[item(ring(24), 1)], &question);
+        assert!(
+            text.contains("launch=(srun -N 2 -n 16 --ntasks-per-node=8 --export=ALL)") && !text.contains("exports+=")
+        );
+    }
+
+    #[test]
+    fn what_can_not_be_asked_for_is_not() {
+        let direct = Configuration { algorithm: Algorithm::Direct, protocol: Protocol::Simple, channels: 4 };
+        let channels = environment(&item(Some(direct), 1)).into_iter().map(|(name, value)| format!("{name}={value}"));
+        assert_eq!(channels.collect::<Vec<_>>(), ["NCCL_MIN_NCHANNELS=4", "NCCL_MAX_NCHANNELS=4"]);
+        let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
+        let all_to_all = Item { collective: Collective::AllToAll, ..item(Some(all), 1) };
+        assert_eq!(environment(&all_to_all)[0].0, "NCCL_MIN_P2P_NCHANNELS");
+        assert_eq!(log_name(&all_to_all, 1), "alltoall_2n_c4_r1.log");
+    }
+
+    #[test]
+    fn rccl_sweep_has_one_line_for_each() {
+        assert_eq!(
+            sweep_arguments(&[item(ring(24), 3)]),
+            "NCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
+             --min-bytes 4K --max-bytes 512M\n"
+        );
+    }
 }

@@ -17,9 +17,9 @@
 //! | 3 | [`tuning`] | the tuning workbench |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`progress`] | sizes and numbers; functions with the same bits everywhere; progress |
+//! | 0 | [`units`], [`math`], [`order`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; progress |
 //!
-//! [`learn`], [`math`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
+//! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
 //!
 //! # The life of a file
@@ -47,4 +47,4 @@ pub mod tuning;
 pub mod units;
 pub mod worker;
 
-pub use collectune_compute::{learn, math, progress};
+pub use collectune_compute::{learn, math, order, progress};

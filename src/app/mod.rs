@@ -13,6 +13,7 @@ mod failure;
 mod fields;
 mod files;
 mod last_words;
+mod live;
 mod pace;
 mod parts;
 mod pool;
@@ -21,6 +22,7 @@ mod table;
 mod theme;
 mod tuning;
 
+use crate::app::live::{Show, live};
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -89,7 +91,7 @@ fn App() -> impl IntoView {
             <Tuning />
         </Show>
         <DropZone on_files collecting />
-        <div class="visually-hidden" role="status" aria-live="polite">{move || bench.announcement.get()}</div>
+        <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
     }
 }
 

@@ -20,8 +20,7 @@ use crate::{
         aggregate::Target,
         comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
-        plan,
-        record,
+        plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };

@@ -26,7 +26,11 @@ use super::{
     files::Files,
     pace,
 };
-use crate::{tuning::address::Panel, worker::protocol::DocumentFiles};
+use crate::{
+    app::live::{Show, live},
+    tuning::address::Panel,
+    worker::protocol::DocumentFiles,
+};
 use answer::Answer;
 use charts::{Accuracy, Charts};
 use controls::Controls;
@@ -61,7 +65,7 @@ pub fn Welcome() -> impl IntoView {
                     "Drop the CSV of a collective sweep and see which algorithm, protocol and channel count to deploy \
                      for each message size."
                 </p>
-                {awaited}
+                {live(awaited)}
                 <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste CSV text."</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
@@ -212,7 +216,7 @@ fn NotLoadedView() -> impl IntoView {
                 fallback=move || {
                     view! {
                         <p>
-                            "The link shows " <strong>{name}</strong>
+                            "The link shows " <strong>{live(name)}</strong>
                             ", which none of the open files holds. Drop the sweep that was measured there."
                         </p>
                     }

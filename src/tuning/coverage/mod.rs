@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    order::Order,
     plot::Chart,
     text::Listing,
 };
@@ -219,7 +220,7 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     }
     let weight =
         |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
-    lines.sort_by(|a, b| {
+    lines.order_by(|a, b| {
         let ((a_known, a), (b_known, b)) = (weight(a), weight(b));
         b_known.cmp(&a_known).then(b.total_cmp(&a))
     });
@@ -257,7 +258,7 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
 fn measure_next(lines: &[Line]) -> Vec<Workload> {
     let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
-    next.sort_by(|a, b| {
+    next.order_by(|a, b| {
         let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
     });
@@ -290,7 +291,7 @@ struct Scales {
 impl Scales {
     fn new(sweep: &Sweep, asked: Option<Scale>) -> Self {
         let mut measured: Vec<Scale> = sweep.groups().into_iter().map(|group| group.scale).collect();
-        measured.sort_unstable();
+        measured.order();
         measured.dedup();
         Self { measured, asked }
     }
@@ -312,7 +313,7 @@ impl Scales {
 /// The collectives of some lines.
 fn collectives(lines: &[Line]) -> Vec<Collective> {
     let mut all: Vec<Collective> = lines.iter().map(|line| line.workload.collective).collect();
-    all.sort_unstable();
+    all.order();
     all.dedup();
     all
 }

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
+    order::Order,
     progress::Progress,
     tuning::{
         decision::MoreRuns,
@@ -106,7 +107,7 @@ pub fn agenda(
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
-    wanted.sort_by(|a, b| {
+    wanted.order_by(|a, b| {
         let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
@@ -158,7 +159,7 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
 /// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
 fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
     let mut asked = question.uncovered.clone();
-    asked.sort_by_key(|(workload, calls)| (std::cmp::Reverse(*calls), *workload));
+    asked.order_by_key(|(workload, calls)| (std::cmp::Reverse(*calls), *workload));
     let mut items = Vec::new();
     for (workload, calls) in asked {
         let Workload { collective, scale, size_bytes } = workload;
@@ -169,7 +170,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.sort_by_key(|r| r.workload.size_bytes);
+        beside.order_by_key(|r| r.workload.size_bytes);
         let above = beside.partition_point(|r| r.workload.size_bytes < size_bytes);
         let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten().filter_map(|i| beside.get(i));
         let mut configurations: Vec<Option<Configuration>> = vec![None];
@@ -204,7 +205,7 @@ fn ties(group: &Group, answer: &[&Recommendation], question: &Question) -> Vec<I
         let deviation = noise.spread_pct * (2.0 / f64::from(noise.repeats.max(1))).sqrt();
         let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
         let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
-        members.sort_unstable();
+        members.order();
         members.dedup();
         for member in members {
             let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), worth: 0.0, runs: 0 });
@@ -284,7 +285,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
     };
     let mut answer = answer.to_vec();
-    answer.sort_by_key(|r| r.workload.size_bytes);
+    answer.order_by_key(|r| r.workload.size_bytes);
     let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {

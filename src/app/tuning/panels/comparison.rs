@@ -16,6 +16,7 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField},
+        live::{Show, live},
         theme::ActiveTheme,
     },
     collective::Collective,
@@ -149,12 +150,12 @@ fn Judgement() -> impl IntoView {
             />
         </form>
         <Failed error=found.error />
-        {void}
-        {notes}
+        {live(void)}
+        {live(notes)}
         <ListingView heading="By rule" listing=by_rule name="ab-by-rule" row_class=row_class />
         <ChartView chart=chart theme />
         <ListingView heading="By size" listing=by_size name="ab-by-size" />
-        {trimmed}
+        {live(trimmed)}
     }
 }
 
@@ -223,7 +224,7 @@ fn NextCampaign() -> impl IntoView {
                     <input type="text" spellcheck="false" autocomplete="off" bind:value=conf />
                 </label>
             </form>
-            {script}
+            {live(script)}
         </section>
     }
 }

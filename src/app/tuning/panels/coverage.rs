@@ -16,9 +16,11 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField},
+        live::{Show, live},
         theme::ActiveTheme,
     },
     collective::{Collective, Scale},
+    order::Order,
     plot::Chart,
     tuning::coverage::{
         Question,
@@ -65,7 +67,7 @@ pub fn CoveragePanel() -> impl IntoView {
     });
     let scales = Signal::derive(move || {
         let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
-        scales.sort_unstable();
+        scales.order();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
@@ -123,10 +125,10 @@ pub fn CoveragePanel() -> impl IntoView {
             </form>
             <Failed error=found.error />
             <Show when=move || is_there.get()>
-                <p class="sentence" role="status">{move || found.get().map(|answer| answer.sentence.clone())}</p>
-                {notes}
+                <p class="sentence" role="status">{live(move || found.get().map(|answer| answer.sentence.clone()))}</p>
+                {live(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
-                {next}
+                {live(next)}
                 <ChartView chart=histogram theme />
             </Show>
             <Costs charts=Signal::derive(move || found.get().map(|answer| answer.costs.clone()).unwrap_or_default()) />
@@ -213,7 +215,7 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
                     aria-invalid=move || wrong.with(Option::is_some).then_some("true")
                     bind:value=batches
                 />
-                {move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> })}
+                {live(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
             </label>
             <NumberField
                 label="Hidden size"

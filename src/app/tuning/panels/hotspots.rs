@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     app::fields::NumberField,
+    app::live::{Show, live},
     tuning::hotspots::{FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
@@ -69,7 +70,7 @@ pub fn Hotspots() -> impl IntoView {
             <Show when=any>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
-            {report}
+            {live(report)}
         </section>
     }
 }

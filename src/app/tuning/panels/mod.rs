@@ -18,6 +18,7 @@ use wasm_bindgen::JsCast;
 
 use super::Bench;
 use crate::{
+    app::live::live,
     collective::Workload,
     tuning::address::{Address, Panel},
 };
@@ -70,7 +71,7 @@ pub fn Tabs() -> impl IntoView {
     };
     view! {
         <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
-            {tabs}
+            {live(tabs)}
         </div>
     }
 }

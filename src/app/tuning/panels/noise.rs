@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     app::fields::NumberField,
+    app::live::{Show, live},
     tuning::{parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
@@ -135,10 +136,10 @@ fn Record() -> impl IntoView {
         <section class="panel" aria-labelledby="record-heading">
             <div class="panel-head">
                 <h2 id="record-heading">"Runs behind the answer"</h2>
-                <span class="small">{place}</span>
+                <span class="small">{live(place)}</span>
             </div>
             <Failed error=found.error />
-            {noise}
+            {live(noise)}
             <ListingView
                 heading="What was measured; open a row to see its runs"
                 listing

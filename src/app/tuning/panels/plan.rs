@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     app::fields::{ChoiceField, NumberField},
+    app::live::{Show, live},
     tuning::{
         launch::Launcher,
         plan::{Question, script::FILE_NAME},
@@ -106,11 +107,11 @@ pub fn PlanPanel() -> impl IntoView {
                     </Show>
                 </form>
                 <Failed error=found.error />
-                {notes}
+                {live(notes)}
                 <Show when=move || any.get()>
                     <ListingView heading="The most urgent first" listing name="measure-next" />
                 </Show>
-                {scripts}
+                {live(scripts)}
             </Show>
         </section>
     }

@@ -12,7 +12,12 @@ use super::{
     text_file::{Notes, TextFile},
 };
 use crate::{
-    app::{chart::ChartView, fields::ChoiceField, theme::ActiveTheme},
+    app::{
+        chart::ChartView,
+        fields::ChoiceField,
+        live::{Show, live},
+        theme::ActiveTheme,
+    },
     collective::Workload,
     plot::Chart,
     tuning::{
@@ -146,7 +151,7 @@ fn Export() -> impl IntoView {
                 </label>
             </form>
             <Failed error=found.error />
-            {result}
+            {live(result)}
             <ListingView heading="What this reader will run" listing name="what-will-run" />
         </section>
     }
@@ -155,9 +160,11 @@ fn Export() -> impl IntoView {
 #[component]
 fn Environment() -> impl IntoView {
     let bench: Bench = expect_context();
+    let of_size = RwSignal::new(false);
     let found = inquire(bench, move || {
-        let configuration = bench.recommendation()?.configuration?;
-        Some(Question::Environment { configuration, library: bench.library.get() })
+        let Workload { collective, scale, .. } = bench.workload()?;
+        let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
+        Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
     });
     let content = move || match found.get().as_deref() {
         Some(Answer::Environment(environment)) => {
@@ -173,8 +180,12 @@ fn Environment() -> impl IntoView {
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
-            <p class="small">"The choice for " {place} "."</p>
-            {content}
+            <label class="check">
+                <input type="checkbox" bind:checked=of_size />
+                <span>"the choice for " {live(place)} ", not the one that serves all sizes best"</span>
+            </label>
+            <Failed error=found.error />
+            {live(content)}
         </details>
     }
 }

@@ -4,6 +4,7 @@ use super::{Basis, Options, Refusal, Row};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math,
+    order::Order,
     tuning::{
         conf::{
             choose::{Effect, Entry, forced},
@@ -56,7 +57,7 @@ pub(super) fn plans(
     warnings: &mut Vec<String>,
 ) -> (Vec<Plan>, Vec<Refusal>) {
     let mut sorted: Vec<&Recommendation> = basis.recommendations.iter().collect();
-    sorted.sort_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
+    sorted.order_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
     sorted.dedup_by_key(|r| r.workload);
     let mut plans = Vec::new();
     let mut losses: Vec<(Workload, f64)> = Vec::new();
@@ -72,7 +73,7 @@ pub(super) fn plans(
         plans.push(plan(group, basis.sweep, support, options, warnings));
     }
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     plans.retain(|plan| !scales.contains(&plan.scale));
     let of = |scale| losses.iter().copied().filter(|(workload, _)| workload.scale == scale).collect();
@@ -258,7 +259,7 @@ impl Plan {
             let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
             limits.retain(|limit| (span.min_bytes..span.max_bytes).contains(limit));
             limits.push(span.max_bytes);
-            limits.sort_unstable();
+            limits.order();
             limits.dedup();
             let mut min_bytes = span.min_bytes;
             for limit in limits {

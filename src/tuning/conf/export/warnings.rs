@@ -5,6 +5,7 @@ use super::{
     plan::{Plan, Span},
 };
 use crate::{
+    order::Order,
     tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
     units::Size,
 };
@@ -47,7 +48,7 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
 /// What a reader that can't keep the default runs where the file says nothing.
 fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     for scale in &scales {
         let has = |collective| plans.iter().any(|plan| plan.scale == *scale && plan.collective == collective);

@@ -4,6 +4,7 @@
 //! workloads apart; what tells measurements of one workload apart is kept here, and where files differ in it that is
 //! said.
 
+use crate::order::Gather;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::collective::{Collective, Scale};
@@ -67,12 +68,12 @@ pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) 
     let mut notes = Vec::new();
     for ((collective, scale), files) in by_group {
         let kinds: [(&str, fn(&Origin) -> Vec<String>); 3] = [
-            ("versions of the library", |origin| origin.libraries.iter().cloned().collect()),
-            ("data types or operations", |origin| origin.types.iter().cloned().collect()),
-            ("sets of nodes", |origin| origin.hosts.iter().map(u64::to_string).collect()),
+            ("versions of the library", |origin| origin.libraries.iter().cloned().gather()),
+            ("data types or operations", |origin| origin.types.iter().cloned().gather()),
+            ("sets of nodes", |origin| origin.hosts.iter().map(u64::to_string).gather()),
         ];
         for (kind, values_of) in kinds {
-            let all: BTreeSet<String> = files.iter().flat_map(|(_, origin)| values_of(origin)).collect();
+            let all: BTreeSet<String> = files.iter().flat_map(|(_, origin)| values_of(origin)).gather();
             if all.len() < 2 {
                 continue;
             }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
-    order::Order,
+    order::{Gather, Order},
     progress::Progress,
     tuning::{
         decision::MoreRuns,
@@ -90,7 +90,7 @@ pub fn agenda(
         .groups()
         .into_iter()
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
-        .collect();
+        .gather();
     let mut agenda = Agenda::default();
     let mut wanted: Vec<Item> = uncovered(recommendations, question);
     // A group's plan is never longer than the whole budget.
@@ -99,7 +99,7 @@ pub fn agenda(
         let answer: Vec<&Recommendation> = recommendations
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
-            .collect();
+            .gather();
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
@@ -222,7 +222,7 @@ fn ties(group: &Group, answer: &[&Recommendation], question: &Question) -> Vec<I
             why: format!("Tied at {}; about {} more would decide", listed(&sizes), count(runs.into(), "run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
-        .collect()
+        .gather()
 }
 
 /// Launches that are expected to change the answer.

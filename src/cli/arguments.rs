@@ -7,6 +7,7 @@ use clap::{
 
 use crate::{
     collective::{Algorithm, Collective, Protocol},
+    intake::Mapping,
     tuning::{
         aggregate::Target,
         conf::Reader,
@@ -15,6 +16,15 @@ use crate::{
         support::Library,
     },
 };
+
+/// What files don't say.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Reading")]
+pub(super) struct Unsaid {
+    /// What ran where a log does not say it: ALGORITHM/PROTOCOL/CHANNELS, or default for the library's own choice
+    #[arg(long, value_name = "A/P/C", value_parser = Mapping::configuration)]
+    pub(super) configuration: Option<Mapping>,
+}
 
 /// What to learn, and how.
 #[derive(Args, Default)]

@@ -84,7 +84,7 @@ pub(super) struct ExportConf {
 
 impl ExportConf {
     fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps)?;
+        let opened = files::read(&self.sweeps, None)?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
@@ -172,7 +172,7 @@ impl LintConf {
         let bytes = files::bytes(&self.conf)?;
         let sweep = match self.sweep[..] {
             [] => Sweep::default(),
-            _ => aggregate(&files::read(&self.sweep)?.rows, Target::Time).sweep,
+            _ => aggregate(&files::read(&self.sweep, None)?.rows, Target::Time).sweep,
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
         let findings = lint_for(&bytes, readers, self.deployment.library, &sweep);

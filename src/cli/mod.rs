@@ -4,11 +4,13 @@
 //! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`report.rs`).
 //! What people must know besides goes to stderr (`terminal.rs`).
 
+mod ab;
 mod arguments;
 mod conf;
 mod coverage;
 mod files;
 mod learnt;
+mod plan;
 mod predict;
 mod report;
 mod table;
@@ -39,6 +41,8 @@ enum Command {
     #[command(subcommand)]
     Conf(conf::Conf),
     Coverage(coverage::Coverage),
+    Plan(plan::Plan),
+    Ab(ab::Ab),
 }
 
 /// The exit code of a check that found something: neither an error nor a success.
@@ -53,6 +57,8 @@ pub fn run() -> ExitCode {
         Command::Predict(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Conf(command) => command.run(),
         Command::Coverage(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
         Ok(code) => code,
@@ -92,6 +98,15 @@ enum CliError {
     /// The file can't be saved.
     #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },
+    /// Something else can't be saved.
+    #[error("the {what} can't be saved as {name}: {error}")]
+    SaveFile { what: &'static str, name: String, error: io::Error },
+    /// No file is a comparison.
+    #[error(
+        "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign, whose names tell the arm \
+         (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
+    )]
+    NothingToCompare,
     /// The output can't be written.
     #[error("the output can't be written: {0}")]
     Write(io::Error),

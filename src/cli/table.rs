@@ -1,6 +1,6 @@
 //! Tables for people: columns under their headers, numbers flush right.
 
-use crate::text::{Entry, Listing};
+use crate::text::{Column, Entry, Listing};
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,17 @@ impl Table {
         }
         text
     }
+}
+
+/// A listing as lines; what a cell does not say is shown as a dash.
+pub(super) fn of_listing(listing: &Listing) -> String {
+    let align = |column: &Column| if column.is_numeric { Align::Right } else { Align::Left };
+    let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column))).collect();
+    let mut table = Table { columns, rows: Vec::new() };
+    for row in &listing.rows {
+        table.push(row.iter().map(|entry| Some(entry.text.clone()).filter(|text| !text.is_empty())).collect());
+    }
+    table.lines()
 }
 
 #[cfg(test)]

@@ -1,22 +1,26 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
-    intake::{self, Content, FileReport, Outcome},
+    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Point, Target},
+        comparison::{self, script::Arm},
         conf::{export, question},
         coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
+        plan,
         read::Row,
+        runs::Runs,
         study::{Study, StudyError},
+        support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
     },
 };
@@ -41,6 +45,12 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
+    /// No comparison was loaded.
+    #[error(
+        "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+         all_reduce_2n_conf_r1.log, …)"
+    )]
+    NothingToCompare,
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -51,6 +61,8 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the loaded files, as their rows number them.
+    names: BTreeMap<u16, String>,
     /// Names of the files with measurements.
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
@@ -88,12 +100,33 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.study.record(&question, &self.names)),
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
             Request::Conf(question) => Response::Conf(self.conf(&question)?),
             Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
+            Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
+            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
         })
+    }
+
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners[..]
+            }
+            answered => answered,
+        };
+        let sweep = self.study.sweep();
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
     }
 
     /// What was loaded besides sweeps.
@@ -118,15 +151,18 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let aggregated = aggregate(&rows, target);
+        let mut runs = Runs::new(&rows, target);
         drop(rows);
-        let mut notes = aggregated.notes;
-        notes.extend(aggregated.sweep.notes());
+        let mut notes = std::mem::take(&mut runs.notes);
+        notes.append(&mut pooled);
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
         let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, sweeps, saved_hashes };
+        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        notes.extend(self.study.sweep().notes());
+        notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
@@ -176,16 +212,20 @@ impl Executor {
     /// # Errors
     /// There is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
         // A file's own model is only the same where nothing else was loaded beside it.
         for hash in &self.saved_hashes {
             notes.extend(self.study.differs_from(hash)?);
         }
-        Ok(Trained { answer, training, folds, notes })
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }
 
     /// Takes what [`predict_folds`] gave for all folds, in any order.
@@ -216,6 +256,20 @@ pub struct Documents {
     pub listings: Vec<(u32, Listing)>,
 }
 
+impl Documents {
+    /// Judges a loaded comparison by a loaded conf.
+    ///
+    /// # Errors
+    /// There is no comparison.
+    pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
+        let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
+        let (_, text) =
+            self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
+        let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
+        Ok(comparison::judge(text, "", conf, question))
+    }
+}
+
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
@@ -227,6 +281,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
+    /// What must be known before the rows of all files are pooled.
+    pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
@@ -235,10 +291,16 @@ pub struct Opened {
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
+    let mut origins = Vec::new();
     for (name, file) in names.iter().zip(files) {
-        let (mut report, content) =
-            intake::open(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
-        match content {
+        // Of an arm nothing was asked but what its name says.
+        let arm = Arm::of_name(&name.name)
+            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
+        let mapping = name.mapping.as_ref().or(arm.as_ref());
+        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
+        let mut report = file.report;
+        origins.push(file.origins);
+        match file.content {
             Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
             Content::Rows(rows) => opened.rows.extend(rows),
             Content::Model(text) => {
@@ -261,6 +323,9 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
         }
         opened.files.push(report);
     }
+    let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
+    opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
+    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
     opened
 }
 

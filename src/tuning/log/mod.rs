@@ -113,7 +113,13 @@ impl Log {
 
     /// What it says of its rows, as a table of the columns that it has for all of them.
     #[must_use]
-    pub fn preview(&self, name: &str, answers: &Answers, lacking: Lacking, most: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+    pub fn preview(
+        &self,
+        name: &str,
+        answers: &Answers,
+        lacking: Lacking,
+        most: usize,
+    ) -> (Vec<Column>, Vec<Vec<String>>) {
         use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
         let mut columns = vec![Collective, NumNodes, NumGpus, SizeBytes];
         let lacks = lacking.columns();

@@ -5,6 +5,7 @@ use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math,
     tuning::{
+        aggregate::Point,
         conf::{
             choose::{Effect, Entry, forced},
             lint::most_channels,
@@ -12,10 +13,10 @@ use crate::{
             words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, word},
         },
         decision::Decision,
-        result::{Measured, Recommendation},
+        result::Recommendation,
         sizes::boundary,
         support::{Outcome, Support},
-        sweep::Sweep,
+        sweep::{Sweep, best},
     },
     units::Size,
 };
@@ -67,7 +68,7 @@ pub(super) fn plans(
             continue;
         }
         if !options.reader.habits().keeps_default {
-            losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.level)?))));
+            losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.sweep, basis.level)?))));
         }
         plans.push(plan(group, basis.sweep, support, options, warnings));
     }
@@ -84,17 +85,23 @@ fn key(recommendation: &Recommendation) -> (Collective, Scale) {
     (recommendation.workload.collective, recommendation.workload.scale)
 }
 
+/// The highest measurement that a rule may ask for: counts that are read from a negative byte are left out.
+fn best_forced<'a>(sweep: &'a Sweep, workload: &Workload) -> Option<&'a Point> {
+    best(sweep.points_at(workload).iter().filter(|point| !point.marks.wrapped_channels))
+}
+
 /// By how much the best forced configuration is slower than the default, in per cent of it (below zero), where that is
 /// more than noise.
-fn loss(recommendation: &Recommendation, level: f64) -> Option<f64> {
-    let (best, default) = (recommendation.measured_best.as_ref()?, recommendation.default.as_ref()?);
+fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -> Option<f64> {
+    let default = sweep.default_at(&recommendation.workload)?;
+    let best = best_forced(sweep, &recommendation.workload)?;
     let pct = (best.busbw_gbps / default.busbw_gbps - 1.0) * 100.0;
     (pct < -noise_pct(recommendation, best, default, level)).then_some(pct)
 }
 
 /// What noise alone makes of the difference of two medians, in per cent: from the noise of a run where it is known, from
 /// the spreads else, two per cent where nothing is known.
-fn noise_pct(recommendation: &Recommendation, best: &Measured, default: &Measured, level: f64) -> f64 {
+fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, level: f64) -> f64 {
     const UNKNOWN_PCT: f64 = 2.0;
     /// So many standard deviations hold 90 % and 99 % of a normal distribution between them.
     const WIDTHS: [(f64, f64); 2] = [(0.95, 1.645), (1.1, 2.576)];
@@ -122,32 +129,32 @@ fn plan(
         let size_bytes = recommendation.workload.size_bytes;
         let place = || format!("{collective} of {} on {scale}", Size(size_bytes));
         let keeps_default = options.reader.habits().keeps_default;
-        let choice = match recommendation.decision {
+        let measured = best_forced(sweep, &recommendation.workload);
+        let mut choice = match recommendation.decision {
             Decision::Deploy | Decision::NoDefault => recommendation.configuration,
             Decision::KeepDefault { .. } => {
                 kept.push(size_bytes);
-                recommendation.measured_best.as_ref().filter(|_| !keeps_default).map(|best| best.configuration)
+                measured.filter(|_| !keeps_default).map(|best| best.configuration)
             }
             Decision::Unknown => None,
         };
-        let written = match choice.map(|choice| written(choice, recommendation.workload, most, support, options.reader))
-        {
-            Some(Ok(written)) => {
-                if let Some(asked) = choice.filter(|c| c.channels > most) {
-                    let instead = match most {
-                        0 => "are left to the library: no count was measured at this scale".to_owned(),
-                        most => format!("become {most}, the most that were measured at this scale"),
-                    };
-                    warnings.push(format!("{}: {} channels {instead}", place(), asked.channels));
-                }
-                Some(written)
-            }
-            Some(Err(why)) => {
-                warnings.push(format!("{}: {why}", place()));
-                None
-            }
-            None => None,
-        };
+        if let Some(asked) = choice.filter(|choice| choice.channels > most) {
+            let default = sweep.default_at(&recommendation.workload).filter(|_| keeps_default);
+            choice = measured
+                .filter(|best| default.is_none_or(|default| best.busbw_gbps > default.busbw_gbps))
+                .map(|best| best.configuration);
+            warnings.push(format!(
+                "{}: {asked} has more channels than the most that were measured at this scale, {most}; {}",
+                place(),
+                choice
+                    .map_or_else(|| "no rule is written".to_owned(), |instead| format!("{instead} is written instead"))
+            ));
+        }
+        let written = choice.and_then(|choice| {
+            written(choice, recommendation.workload, support, options.reader)
+                .map_err(|why| warnings.push(format!("{}: {why}", place())))
+                .ok()
+        });
         if written.is_none() && !keeps_default {
             warnings.push(format!("{}: no forced configuration is known; the rules beside it reach over it", place()));
             continue;
@@ -181,14 +188,8 @@ fn set_ends(spans: &mut [Span], options: &Options) {
 }
 
 /// A configuration as a rule of a reader; the error says why there is none.
-fn written(
-    choice: Configuration,
-    workload: Workload,
-    most: u32,
-    support: &Support,
-    reader: Reader,
-) -> Result<Written, String> {
-    let channels = match i32::try_from(choice.channels.min(most)) {
+fn written(choice: Configuration, workload: Workload, support: &Support, reader: Reader) -> Result<Written, String> {
+    let channels = match i32::try_from(choice.channels) {
         // NVIDIA's example takes -1 for one channel and 0 for the library's choice.
         Ok(0) | Err(_) => {
             if reader.habits().preset == Channels::Library {

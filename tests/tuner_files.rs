@@ -544,6 +544,75 @@ fn direct_all_gather_becomes_channels_only_for_the_reader_that_knows_it() {
     assert_eq!(dn.files[0].name, "nccl_tuner.conf");
 }
 
+/// One size of one collective: a ring on 8 channels, and the default.
+fn one_size(size_bytes: u64, ring_gbps: f64, default_gbps: f64, decision: Decision) -> (Vec<Point>, Recommendation) {
+    let scale = Scale { nodes: 1, ranks: 8 };
+    let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+    let ring = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels: 8 };
+    let points = [(ring, ring_gbps), (Configuration { channels: 224, ..ring }, default_gbps)];
+    let points: Vec<Point> = points.map(|(configuration, gbps)| Point::new(workload, configuration, gbps)).to_vec();
+    let recommendation = Recommendation {
+        configuration: Some(ring),
+        measured_best: Some(measured(&points[0])),
+        default: Some(measured(&points[1])),
+        decision,
+        ..Recommendation::unknown(workload)
+    };
+    (points, recommendation)
+}
+
+#[test]
+fn a_scale_that_would_lose_is_refused_with_its_sizes() {
+    let keep = Decision::KeepDefault { reason: KeepReason::NotFaster };
+    let (small, deploy) = one_size(1 << 20, 100.0, 80.0, Decision::Deploy);
+    let (large, lose) = one_size(1 << 26, 140.0, 400.0, keep);
+    let (tiny, tie) = one_size(1 << 12, 0.99, 1.0, keep);
+    let sweep = Sweep {
+        points: [&tiny, &small, &large].map(|points| points[0].clone()).to_vec(),
+        defaults: [&tiny, &small, &large].map(|points| points[1].clone()).to_vec(),
+    };
+    let of = |reader, recommendations: &[Recommendation]| {
+        let basis = Basis { sweep: &sweep, recommendations, names: &[], level: 0.9 };
+        export(&basis, &Options { reader, ..Options::default() })
+    };
+    let all = [tie.clone(), deploy.clone(), lose];
+    let refused = of(Reader::Example, &all);
+    assert!(refused.files.is_empty() && refused.rows.is_empty());
+    assert_eq!(
+        refused.refusals[0].message(),
+        "Nothing is written for 1 node, 8 ranks: this reader can't keep the default, and every configuration that was \
+         forced is slower than it at all_reduce of 64 MiB (−65.0 %)."
+    );
+    // The others keep the default where it wins, and where it ties.
+    let dn = of(Reader::DnTuner, &all);
+    assert_eq!(read(dn.files[0].text.as_bytes(), Reader::DnTuner).len(), 1);
+    assert!(dn.files[0].text.contains("# all_reduce on 1 node, 8 ranks: default kept at: 4 KiB, 64 MiB\n"));
+    assert!(
+        dn.warnings.iter().any(|w| w.contains("the default ran 224 at 1 MiB, more than twice as many")),
+        "{:?}",
+        dn.warnings
+    );
+    // Within noise the best forced configuration stands in for it.
+    let within = of(Reader::Example, &[tie, deploy]);
+    assert!(within.files[0].text.ends_with("allreduce,0,18446744073709551615,ring,simple,8,1,8,-1,-1\n"));
+}
+
+#[test]
+fn more_channels_than_were_measured_are_not_written() {
+    let (points, mut deploy) = one_size(1 << 20, 100.0, 80.0, Decision::Deploy);
+    deploy.configuration = deploy.configuration.map(|choice| Configuration { channels: 48, ..choice });
+    let sweep = Sweep { points: vec![points[0].clone()], defaults: vec![points[1].clone()] };
+    let recommendations = [deploy];
+    let basis = Basis { sweep: &sweep, recommendations: &recommendations, names: &[], level: 0.9 };
+    let exported = export(&basis, &Options { reader: Reader::Rccl, ..Options::default() });
+    assert!(exported.files[0].text.contains(",ring,simple,8,1,8,"), "{}", exported.files[0].text);
+    assert!(
+        exported.warnings.iter().any(|w| w.contains("RING/SIMPLE/8 is written instead")),
+        "{:?}",
+        exported.warnings
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 

@@ -18,6 +18,7 @@ use collectune::{
             scan::LONGEST_LINE,
         },
         decision::{Decision, KeepReason},
+        parameters::Parameters,
         recommend::measured,
         result::Recommendation,
         sizes::boundary,
@@ -509,12 +510,15 @@ const SWEEPS: [&str; 6] = [
 fn real_sweeps_run_as_their_column_says() {
     let mut stream = Stream::new(5);
     for names in SWEEPS.iter().map(std::slice::from_ref).chain([&SWEEPS[..]]) {
-        let Some(study) = study(names) else { return };
+        let Some(mut study) = study(names) else { return };
         let winners = study.winners().unwrap();
-        for options in all_options() {
-            let compared = check_round_trip(study.sweep(), &winners, &options, &mut stream);
-            let refused = options.reader == Reader::Example;
-            assert!(compared > 0 || refused, "{names:?} {options:?}");
+        let predicted = study.train(Parameters::default(), &mut Silent).unwrap().to_vec();
+        for recommendations in [winners, predicted] {
+            for options in all_options() {
+                let compared = check_round_trip(study.sweep(), &recommendations, &options, &mut stream);
+                let refused = options.reader == Reader::Example;
+                assert!(compared > 0 || refused, "{names:?} {options:?}");
+            }
         }
     }
 }

@@ -33,7 +33,8 @@
 //! 7. Other workers predict held-out folds ([`tuning::validate`]); their errors become intervals, and where a
 //!    baseline lost less than the model, it answers instead: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
-//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model.
+//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
+//!    the file that a library's tuner reads.
 
 #[cfg(target_arch = "wasm32")]
 pub mod app;

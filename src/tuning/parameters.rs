@@ -77,7 +77,7 @@ pub struct Confidence {
 
 impl Default for Confidence {
     fn default() -> Self {
-        Self { level: 0.9, minimum_gain_pct: 0.0 }
+        Self { level: 0.9, minimum_gain_pct: 1.0 }
     }
 }
 

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 
 use super::{
     CliError,
-    arguments::{self, Learning, Sizes},
+    arguments::{self, Learning, Sizes, Unsaid},
     files,
     learnt::Learnt,
     table::{Align, Table},
@@ -70,6 +70,9 @@ pub(super) struct Predict {
     search: Search,
 
     #[command(flatten)]
+    unsaid: Unsaid,
+
+    #[command(flatten)]
     learning: Learning,
 
     /// Write JSON
@@ -101,7 +104,7 @@ struct Search {
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = files::read(paths)?;
+        let opened = files::read(paths, self.unsaid.configuration.as_ref())?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;

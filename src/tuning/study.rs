@@ -10,7 +10,7 @@ use super::{
     features::Ask,
     model::BusbwModel,
     model_file::{self, ModelFile},
-    parameters::{Parameters, Screening, SearchLimits},
+    parameters::{Confidence, Parameters, Screening, SearchLimits},
     recommend::Advisor,
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
@@ -22,7 +22,7 @@ use super::{
     wording,
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
     progress::{Progress, Silent},
@@ -338,6 +338,19 @@ impl Study {
                  another program version, or a changed file. Its training rows are used as data."
             )
         }))
+    }
+
+    /// What the model expects of a configuration, busbw in GB/s; `None` before any training and where it can't tell.
+    #[must_use]
+    pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
+        let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
+        predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)
+    }
+
+    /// When something else than the default is recommended.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
     }
 
     /// The answer for every measured workload; empty before the first training.

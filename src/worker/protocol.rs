@@ -17,8 +17,9 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        hotspots,
+        comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
+        plan,
         record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
@@ -128,6 +129,16 @@ pub enum Request {
     Record(record::Question),
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
+    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    Conf(conf::question::Question),
+    /// The sizes that a job sends. Answers [`Response::Coverage`].
+    Coverage(coverage::Question),
+    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    Compare(comparison::Question),
+    /// The next A/B campaign. Answers [`Response::Campaign`].
+    Campaign(comparison::script::Campaign),
+    /// What to measure next. Answers [`Response::Plan`].
+    Plan(plan::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -167,6 +178,16 @@ pub enum Response {
     Record(record::Answer),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
+    /// Of [`Request::Conf`].
+    Conf(conf::question::Answer),
+    /// Of [`Request::Coverage`].
+    Coverage(Box<coverage::Answer>),
+    /// Of [`Request::Compare`].
+    Compared(comparison::Answer),
+    /// Of [`Request::Campaign`]: a bash script.
+    Campaign(String),
+    /// Of [`Request::Plan`].
+    Plan(plan::Answer),
 }
 
 /// What was read.

@@ -22,13 +22,14 @@ use std::io::Read;
 pub use self::{
     answers::{Answers, Lacking},
     json::{JsonError, read_json},
-    reported::read_csv,
+    reported::{is_header as is_reported, read_csv},
 };
 use self::{
     file_name::FileName,
     run::{Run, Told},
 };
 use super::{
+    columns::Column,
     job::JobLog,
     read::{Reading, Row},
 };
@@ -108,6 +109,45 @@ impl Log {
         }
         let notes = self.notes(&told);
         Ok(LogRows { rows, reading: told.reading, notes })
+    }
+
+    /// What it says of its rows, as a table of the columns that it has for all of them.
+    #[must_use]
+    pub fn preview(&self, name: &str, answers: &Answers, lacking: Lacking, most: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+        use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
+        let mut columns = vec![Collective, NumNodes, NumGpus, SizeBytes];
+        let lacks = lacking.columns();
+        columns.retain(|column| !lacks.contains(column));
+        let rows = || self.runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+        if rows().any(|(_, row)| row.out_of_place.is_some()) {
+            columns.extend([TimeOop, AlgbwOop, BusbwOop]);
+        }
+        if rows().any(|(_, row)| row.in_place.is_some()) {
+            columns.extend([TimeIp, AlgbwIp, BusbwIp]);
+        }
+        let name = FileName::parse(name);
+        let sample = rows().take(most).map(|(run, row)| {
+            let (collective, nodes, ranks) = run.scope(&name, answers);
+            let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+            let printed = |half: Option<table::Printed>, of: fn(table::Printed) -> f64| {
+                half.map(|half| of(half).to_string()).unwrap_or_default()
+            };
+            let cell = |column: &Column| match column {
+                Collective => collective.map(|c| c.name().to_owned()).unwrap_or_default(),
+                NumNodes => number(nodes),
+                NumGpus => number(ranks),
+                SizeBytes => row.size_bytes.to_string(),
+                TimeOop => printed(row.out_of_place, |p| p.time_us),
+                AlgbwOop => printed(row.out_of_place, |p| p.algbw_gbps),
+                BusbwOop => printed(row.out_of_place, |p| p.busbw_gbps),
+                TimeIp => printed(row.in_place, |p| p.time_us),
+                AlgbwIp => printed(row.in_place, |p| p.algbw_gbps),
+                _ => printed(row.in_place, |p| p.busbw_gbps),
+            };
+            columns.iter().map(cell).collect()
+        });
+        let sample = sample.collect();
+        (columns, sample)
     }
 
     /// What must be known of it, whatever is answered.

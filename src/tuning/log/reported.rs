@@ -72,7 +72,7 @@ impl Reports {
 
 /// The header is that of `-Z csv`.
 #[must_use]
-pub(super) fn is_header(headers: &[String]) -> bool {
+pub fn is_header(headers: &[String]) -> bool {
     let has = |name: &str| headers.iter().any(|header| header.eq_ignore_ascii_case(name));
     ["numCycle", "size", "type", "inplace", "time", "busbw"].iter().all(|name| has(name))
 }

@@ -104,7 +104,7 @@ struct Known {
 
 impl Run {
     /// Nodes, ranks and collective, as far as they are known.
-    fn scope(&self, name: &FileName, answers: &Answers) -> (Option<Collective>, Option<u32>, Option<u32>) {
+    pub(super) fn scope(&self, name: &FileName, answers: &Answers) -> (Option<Collective>, Option<u32>, Option<u32>) {
         let hosts = u32::try_from(self.devices.hosts.len()).ok().filter(|n| *n > 0);
         (
             answers.collective.or(self.collective).or(name.collective),

@@ -97,7 +97,7 @@ impl Screened {
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, !screening.keep_stalls);
         }
-        screened.stalls.sort_by_key(|s| (s.workload, s.file, s.line));
+        screened.stalls.sort_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
         screened.aside.sort_unstable_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
         screened
     }

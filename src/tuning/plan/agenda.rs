@@ -18,6 +18,7 @@ use crate::{
     progress::Progress,
     tuning::{
         decision::MoreRuns,
+        job::JobLog,
         launch::Sizes,
         result::{Group, Recommendation},
         sizes::boundary,
@@ -155,10 +156,35 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
     })
 }
 
+/// The sizes that jobs send most bytes in and nobody measured, at the measured scales of as many ranks.
+#[must_use]
+pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
+    /// More are no plan.
+    const MOST: usize = 8;
+    let mut calls: BTreeMap<Workload, u64> = BTreeMap::new();
+    let groups = sweep.groups();
+    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
+        let of_call = groups
+            .iter()
+            .filter(|g| g.collective == call.collective && call.ranks.is_none_or(|ranks| ranks == g.scale.ranks));
+        for group in of_call.filter(|g| !g.sizes.contains(&call.size_bytes) && call.size_bytes > 0) {
+            let Group { collective, scale, .. } = *group;
+            *calls.entry(Workload { collective, scale, size_bytes: call.size_bytes }).or_default() += count;
+        }
+    }
+    let mut calls: Vec<(Workload, u64)> = calls.into_iter().collect();
+    let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
+    calls.sort_by_key(|call| std::cmp::Reverse(bytes(call)));
+    calls.truncate(MOST);
+    calls
+}
+
 /// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
 fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
     let mut asked = question.uncovered.clone();
-    asked.sort_by_key(|(workload, calls)| (std::cmp::Reverse(*calls), *workload));
+    asked.sort_by_key(|(workload, calls)| {
+        (std::cmp::Reverse(u128::from(workload.size_bytes) * u128::from(*calls)), *workload)
+    });
     let mut items = Vec::new();
     for (workload, calls) in asked {
         let Workload { collective, scale, size_bytes } = workload;

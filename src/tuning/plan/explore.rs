@@ -30,7 +30,7 @@ pub struct Worth {
 
 impl Default for Worth {
     fn default() -> Self {
-        Self { change_pct: 1.0, least_pct: 0.05 }
+        Self { change_pct: 1.0, least_pct: 0.04 }
     }
 }
 

@@ -9,7 +9,7 @@ use collectune::{
     text::{Cell, Problems, Table},
     tuning::{
         aggregate::{Target, aggregate},
-        read::{Kind, Row},
+        read::{Asked, Evidence, Kind, Row},
         simulate::Simulation,
     },
 };
@@ -154,22 +154,114 @@ fn winners_and_default_curves_are_noticed() {
     assert!(notes.iter().all(|n| n.contains("only runs of the default")), "{notes:?}");
 }
 
+/// What a file of the trade that is no sweep is called and holds.
+#[track_caller]
+fn known(bytes: &[u8]) -> (String, String, Content) {
+    match open(bytes) {
+        (FileReport { outcome: Outcome::Known { format, holds, .. }, .. }, content) => (format, holds, content),
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
 #[test]
-fn other_real_files_are_named() {
-    for (name, words) in [
-        ("curves/broadcast_reduce_hotspots_10.csv", "hotspots"),
-        ("ab/allreduce_1n.per_size_stats.csv", "comparison"),
-        ("ab/allreduce_1n_times.csv", "launches"),
-        ("ab/all_gather_5n.validated.csv", "tuner's conf"),
-        ("conf/gfx950_base_tuner.conf", "tuner's conf"),
-        ("conf/one_rule_no_newline.conf", "tuner's conf"),
-        ("logs/scale_8gpu_all_reduce.log", "log of nccl-tests"),
-        ("logs/scale_2x8gpu_all_reduce_nccl_debug.log", "log of nccl-tests"),
+fn other_real_files_are_known() {
+    for (name, format, holds) in [
+        ("curves/broadcast_reduce_hotspots_10.csv", "report of hotspots", "1 hotspot"),
+        ("ab/allreduce_1n.per_size_stats.csv", "comparison with the default", "18 sizes"),
+        ("ab/allreduce_1n_times.csv", "list of launches", "14 launches"),
+        ("ab/allreduce_1n_candidate.conf", "tuner conf", "12 rules"),
+        ("ab/all_gather_5n.validated.csv", "tuner conf", "4 rules"),
+        ("ab/allreduce_1n_candidate.validated.csv", "tuner conf", "8 rules"),
+        ("conf/gfx950_base_tuner.conf", "tuner conf", "1755 rules"),
+        ("conf/nccl_tuner_channels_only.conf", "tuner conf", "170 rules"),
+        ("conf/all_reduce_2n_adaptive.conf", "tuner conf", "11 rules"),
+        ("conf/one_rule_no_newline.conf", "tuner conf", "1 rule"),
     ] {
         let Some(bytes) = real_file(name) else { return };
-        let why = refused(&bytes);
-        assert!(why.contains(words), "{name}: {why}");
+        let (found_format, found_holds, content) = known(&bytes);
+        assert_eq!((found_format.as_str(), found_holds.as_str()), (format, holds), "{name}");
+        match content {
+            Content::Conf(conf) => assert_eq!(conf, bytes, "a conf is handed on byte for byte"),
+            Content::Comparison(text) => assert_eq!(text.as_bytes(), bytes),
+            Content::Listing(listing) => assert!(!listing.rows.is_empty() && listing.columns.len() > 5),
+            content => panic!("{name}: {content:?}"),
+        }
     }
+}
+
+#[test]
+fn a_conf_without_a_rule_is_one() {
+    for text in [
+        "# dropped: allgather,134217600,134217600,ring,ll128,48,5,40,-1,-1   (best gain only -0.2%)\n",
+        "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n",
+        "# collective_type,min_bytes,max_bytes,algorithm\n\n",
+    ] {
+        let (format, holds, content) = known(text.as_bytes());
+        assert_eq!((format.as_str(), holds.as_str()), ("tuner conf", "0 rules"), "{text}");
+        assert_eq!(content, Content::Conf(text.as_bytes().to_vec()));
+    }
+    let odd = "nonsense,0,1\r\nallreduce,0,18446744073709551615,tree,ll,4,1,8\r\n";
+    assert_eq!(known(odd.as_bytes()).1, "1 rule");
+}
+
+#[test]
+fn measurements_for_the_tuner_example() {
+    let header =
+        "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us";
+    let lines = [
+        "allreduce,1048576,ring,simple,8,2,16,-1,-1,0.5,15.0,131.072",
+        "allreduce,1048576,-1,-1,-1,2,16,-1,-1,-1,14.0,-1",
+        "allreduce,1048576,tree,ll,4,2,16,-1,-1,0.85,-1,-1",
+        "allreduce,1048576,tree,ll,-1,2,16,-1,-1,0.85,15.0,-1",
+        "allreduce,1024,tree,simple,2,2,16,-1,-1,0.85,125.5,12.3",
+    ];
+    let (rows, problems, _, format) = outcome_of(format!("{header}\n{}\n", lines.join("\n")).as_bytes());
+    assert_eq!(format, "measurements for NCCL's tuner example");
+    assert_eq!(rows.iter().map(|r| (r.ran.to_string(), r.kind)).collect::<Vec<_>>(), [
+        ("RING/SIMPLE/8".to_owned(), Kind::Asked),
+        ("N/A/N/A/0".to_owned(), Kind::Default),
+    ]);
+    let told: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
+    assert!(told[0].starts_with("line 4, column bandwidth_gbps: \"-1\" is no measurement"), "{told:?}");
+    assert!(told[1].starts_with("line 5, column channels: \"-1\" is not a number of channels"), "{told:?}");
+    assert!(told[2].contains("contradicts size / time"), "{told:?}");
+}
+
+#[test]
+fn other_tables_are_listed() {
+    for (header, row, format) in [
+        (
+            "timestamp,collective,num_nodes,num_gpus,num_channels,algo,proto,avg_busbw,max_busbw,status,duration_sec,rccl_version",
+            "2026,all_reduce,2,16,8,RING,LL,1.5,3.0,ok,11,2.28",
+            "rccl-sweep's summary of runs",
+        ),
+        (
+            "collective,num_nodes,size_bytes,algo,proto,nchannels,winner_busbw,default_busbw,predicted_gain_pct",
+            "all_reduce,2,4096,TREE,LL,2,0.3,0.2,50",
+            "list of predicted gains",
+        ),
+    ] {
+        let (found, _, content) = known(format!("{header}\n{row}\nshort\n").as_bytes());
+        assert_eq!(found, format);
+        let Content::Listing(listing) = content else { panic!("{content:?}") };
+        assert_eq!(listing.rows.len(), 1);
+        assert!(listing.columns.iter().any(|c| c.is_numeric) && listing.columns.iter().any(|c| !c.is_numeric));
+    }
+    let winners = "collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,busbw_ip\nall_reduce,2,16,4096,TREE,LL,2,0.3\n";
+    assert_eq!(loaded(winners.as_bytes()).0.len(), 1);
+}
+
+#[test]
+fn what_was_asked_and_how_it_is_known() {
+    let header = format!("{OLD}{REQUESTED}");
+    let asked = row(&header, &format!("{OLD_ROW},TREE,LL128,16,1,RING,A_flag_ceiling"));
+    assert_eq!(asked.asked.algorithm, Some(Algorithm::Tree));
+    assert_eq!((asked.asked.protocol, asked.asked.channels.map(|n| n.get())), (Some(Protocol::Ll128), Some(16)));
+    assert_eq!(asked.evidence, Evidence::Planned);
+    assert_eq!(row(&header, &format!("{OLD_ROW},,,,0,RING,A_flag_ceiling")).asked, Asked::default());
+    let mixed = format!("{OLD}\n{OLD_ROW}\n{}\n", OLD_ROW.replace("float", "half"));
+    let (_, _, notes, _) = outcome_of(mixed.as_bytes());
+    assert_eq!(notes, ["all_reduce on 1 node, 8 ranks: float sum, half sum are pooled; measure them apart"]);
 }
 
 #[test]
@@ -394,6 +486,7 @@ fn what_is_no_table() {
         (b"\x89PNG\r\n\x1a\n", "an image"),
         (b"just a few words", "is not a table"),
         (b"{\"version\": 3}", "is JSON"),
+        (b"[{\"a\": 3}]", "is JSON"),
         (b"{\"version\": ", "begins like JSON"),
         (b"a,b,c\n", "has a header and no data lines"),
         (b"a,b\0,c\n1,2,3\n", "binary"),

@@ -1,14 +1,14 @@
 //! Files are opened, and what became of them is told.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use super::{CliError, terminal};
 use crate::{
-    intake::{FileReport, Outcome},
+    intake::{FileReport, Mapping, Outcome},
     tuning::wording::count,
     worker::{
         executor::{self, Opened, Source},
@@ -19,30 +19,65 @@ use crate::{
 /// So many lines that were left out are told for each file; the JSON has more.
 pub(super) const TOLD: usize = 5;
 
-/// Reads files; `-` is the standard input.
+/// Reads a file's bytes as they are; `-` is the standard input.
 ///
 /// # Errors
-/// A file can't be opened, or none holds anything that can be used.
-pub(super) fn read(paths: &[PathBuf]) -> Result<Opened, CliError> {
-    let opened = open_all(paths)?;
+/// It can't be read.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    read.map_err(|error| CliError::Open { name: path.display().to_string(), error })?;
+    Ok(bytes)
+}
+
+/// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
+/// runs for which a file does not say it.
+///
+/// # Errors
+/// A file can't be opened, or none holds rows that can be used.
+pub(super) fn read(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+    let opened = read_any(paths, configuration)?;
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
 }
 
-/// Reads files of any kind; `-` is the standard input.
+/// Reads files as [`read`] does, for whatever is in them.
 ///
 /// # Errors
 /// A file can't be opened.
-pub(super) fn open_all(paths: &[PathBuf]) -> Result<Opened, CliError> {
+pub(super) fn read_any(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
-    for (id, path) in (0..).zip(paths) {
-        let name = if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
-        sources.push(open(path).map_err(|error| CliError::Open { name: name.clone(), error })?);
-        names.push(FileToLoad { id, name, mapping: None });
+    for (id, path) in (0..).zip(files(paths)?) {
+        let name = if is_stdin(&path) { "standard input".to_owned() } else { path.display().to_string() };
+        sources.push(open(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
+        names.push(FileToLoad { id, name, mapping: configuration.cloned() });
     }
     let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
     Ok(opened)
+}
+
+/// The files that paths mean: a folder means all files in it and below, hidden ones left out.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut all = Vec::new();
+    let mut open: Vec<PathBuf> = paths.iter().rev().cloned().collect();
+    while let Some(path) = open.pop() {
+        if is_stdin(&path) || !path.is_dir() {
+            all.push(path);
+            continue;
+        }
+        let named = |error| CliError::Open { name: path.display().to_string(), error };
+        let entries = fs::read_dir(&path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>()).map_err(named)?;
+        let mut inside: Vec<PathBuf> = entries
+            .into_iter()
+            .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
+            .filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()))
+            .map(|entry| entry.path())
+            .collect();
+        inside.sort_unstable_by(|a, b| b.cmp(a));
+        open.append(&mut inside);
+    }
+    Ok(all)
 }
 
 fn is_stdin(path: &Path) -> bool {
@@ -86,7 +121,11 @@ fn tell(file: &FileReport) {
 pub(super) fn refusal(name: &str, outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Loaded { .. } | Outcome::Known { .. } => None,
-        Outcome::NeedsMapping(request) => Some(format!("{name} {}", request.problem)),
+        Outcome::NeedsMapping(request) => {
+            let lacks = |column: &str| request.wanted.iter().any(|w| w.name == column && w.guess.is_none());
+            let option = if lacks("algo") { ": --configuration RING/LL128/24, or --configuration default" } else { "" };
+            Some(format!("{name} {}{option}", request.problem))
+        }
         Outcome::Refused(why) => Some(why.clone()),
     }
 }

@@ -1,6 +1,6 @@
 //! Tables for people: columns under their headers, numbers flush right.
 
-use crate::text::{Column, Listing};
+use crate::text::{Column, Entry, Listing};
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +17,15 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align));
-        Self { columns: columns.collect(), rows: Vec::new() }
+        Self { columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(), rows: Vec::new() }
+    }
+
+    /// A listing as it is shown.
+    pub(super) fn of(listing: &Listing) -> Self {
+        let align = |is_numeric| if is_numeric { Align::Right } else { Align::Left };
+        let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column.is_numeric)));
+        let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.text.clone()).collect();
+        Self { columns: columns.collect(), rows: listing.rows.iter().map(shown).collect() }
     }
 
     /// Adds a row with a cell for each column; what is not known is shown as a dash.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     CliError,
-    arguments::{self, Learning},
+    arguments::{self, Learning, Unsaid},
     files,
     learnt::Learnt,
     report::{Known, Report},
@@ -40,6 +40,9 @@ pub(super) struct Train {
     sweeps: Vec<PathBuf>,
 
     #[command(flatten)]
+    unsaid: Unsaid,
+
+    #[command(flatten)]
     learning: Learning,
 
     /// Share of the rows held out at random, as rccl-tune-predict does; repeats straddle it; 0 leaves it out
@@ -61,7 +64,7 @@ pub(super) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps)?;
+        let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref())?;
         let files = opened.files.clone();
         let target = self.learning.target;
         let parameters = self.learning.parameters(opened.parameters.clone());

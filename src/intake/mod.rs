@@ -1,14 +1,23 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
+mod documents;
 mod inflate;
+mod logs;
 mod open;
+mod pool;
 mod recognise;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::open::{Content, MAX_MODEL_BYTES, open};
-use crate::text::Problems;
+pub use self::{
+    open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
+    pool::pooled,
+};
 pub use crate::tuning::columns::ColumnSource;
+use crate::{
+    text::Problems,
+    tuning::{columns::Column, log::Answers},
+};
 
 /// What became of one dropped file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +65,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// A table with unknown headers.
+/// A table with unknown headers, or a log that does not say what ran: what a log knows stands in a table as well.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingRequest {
     /// What stands in the way: `the table lacks nchannels; it has collective, …`.
@@ -87,4 +96,43 @@ pub struct WantedColumn {
 pub struct Mapping {
     /// Pairs of sweep column and where its value comes from.
     pub columns: Vec<(String, ColumnSource)>,
+}
+
+impl Mapping {
+    /// All rows of whatever file are of this configuration: `RING/LL128/24`, or `default` for the library's own choice.
+    ///
+    /// # Errors
+    /// The text is no configuration; a sentence for people.
+    pub fn configuration(text: &str) -> Result<Self, String> {
+        let words: Vec<&str> = text.split('/').map(str::trim).collect();
+        let names = [Column::Algo, Column::Proto, Column::Nchannels].map(|column| column.name().to_owned());
+        let is_default = text.trim().eq_ignore_ascii_case("default");
+        let columns: Vec<(String, ColumnSource)> = match (is_default, words.as_slice()) {
+            (true, _) => vec![(names[0].clone(), ColumnSource::Constant("DEFAULT".to_owned()))],
+            (false, [_, _, _]) => {
+                names.into_iter().zip(words).map(|(name, word)| (name, ColumnSource::Constant(word.to_owned()))).collect()
+            }
+            _ => return Err("a configuration is ALGORITHM/PROTOCOL/CHANNELS, like RING/LL128/24, or default".to_owned()),
+        };
+        Answers::of(&columns)?;
+        Ok(Self { columns })
+    }
+
+    /// It names no columns, only what is the same for all rows.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        !self.columns.is_empty() && self.columns.iter().all(|(_, source)| matches!(source, ColumnSource::Constant(_)))
+    }
+
+    /// With the guesses of a request, where it names no columns.
+    fn completed(&self, request: &MappingRequest) -> Self {
+        if !self.is_constant() {
+            return self.clone();
+        }
+        let is_open = |wanted: &&WantedColumn| self.columns.iter().all(|(name, _)| *name != wanted.name);
+        let guessed = request.wanted.iter().filter(is_open).filter_map(|wanted| {
+            Some((wanted.name.clone(), ColumnSource::Column(wanted.guess?)))
+        });
+        Self { columns: self.columns.iter().cloned().chain(guessed).collect() }
+    }
 }

@@ -9,16 +9,19 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    FileReport, Mapping, Outcome,
+    FileReport, Mapping, Outcome, documents,
     inflate::{Counted, Inflate, InflateError},
+    logs,
     recognise::{self, Recognised},
 };
 use crate::{
     progress::Progress,
-    text::{Decoder, Dialect, Listing, Preview, Records, excerpt},
+    text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
     tuning::{
         columns::{Column, Columns},
         job::JobLog,
+        log,
+        origin::Origins,
         read::{MAX_ROWS, Reading, Row, read_rows},
     },
 };
@@ -47,18 +50,24 @@ pub enum Content {
     Nothing,
 }
 
+/// One opened file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenedFile {
+    /// What became of it.
+    pub report: FileReport,
+    /// What it holds.
+    pub content: Content,
+    /// What its rows were measured with.
+    pub origins: Origins,
+}
+
 /// The longest model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
 
 /// How much of a file is looked at to recognise it.
 const HEAD: usize = 64 * 1024;
 
-/// Opens one file: inflates gzip, decodes UTF-8 and UTF-16, recognises what it is from its content, and reads it as
-/// a stream. `size_bytes` is the size as dropped, for the progress; `id` is told in the report and stands, up to
-/// 65535, in [`Row::file`]. `mapping` says where a table with unknown headers has its columns; a sweep is read by
-/// its own headers.
-///
-/// Whatever the bytes are, the report says in words what became of them.
+/// Opens one file: [`open_file`], without where its rows come from.
 ///
 /// ```
 /// use collectune::{intake, progress::Silent};
@@ -76,6 +85,24 @@ pub fn open(
     mapping: Option<&Mapping>,
     progress: &mut dyn Progress,
 ) -> (FileReport, Content) {
+    let OpenedFile { report, content, .. } = open_file(source, name, size_bytes, id, mapping, progress);
+    (report, content)
+}
+
+/// Opens one file: inflates gzip, decodes UTF-8 and UTF-16, recognises what it is from its content, and reads it as
+/// a stream. `size_bytes` is the size as dropped, for the progress; `id` is told in the report and stands, up to
+/// 65535, in [`Row::file`]. `mapping` says where a table with unknown headers has its columns, and by its constants
+/// what a log does not say; a sweep is read by its own headers.
+///
+/// Whatever the bytes are, the report says in words what became of them.
+pub fn open_file(
+    source: impl Read,
+    name: &str,
+    size_bytes: u64,
+    id: u32,
+    mapping: Option<&Mapping>,
+    progress: &mut dyn Progress,
+) -> OpenedFile {
     let bytes_read = Rc::new(Cell::new(0));
     let source = Counted { input: source, count: Rc::clone(&bytes_read) };
     let doing = format!("Reading {}", excerpt(name));
@@ -85,18 +112,46 @@ pub fn open(
         if size_bytes == 0 { 1.0 } else { read as f64 / size_bytes as f64 }
     };
     share_read();
-    let file = u16::try_from(id).unwrap_or(u16::MAX);
-    let read = read(source, file, mapping, &mut share_read);
+    let file = File { number: u16::try_from(id).unwrap_or(u16::MAX), name, mapping };
+    let read = read(source, &file, &mut share_read);
     share_read();
-    let (outcome, content) =
-        read.unwrap_or_else(|why| (Outcome::Refused(format!("{} {why}.", excerpt(name))), Content::Nothing));
-    (FileReport { id, name: name.to_owned(), size_bytes, outcome }, content)
+    let Opened { outcome, content, origins } =
+        read.unwrap_or_else(|why| Outcome::Refused(format!("{} {why}.", excerpt(name))).into());
+    OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins }
+}
+
+/// What is known of a file besides its bytes.
+pub(super) struct File<'a> {
+    /// As it stands in [`Row::file`].
+    pub(super) number: u16,
+    pub(super) name: &'a str,
+    pub(super) mapping: Option<&'a Mapping>,
+}
+
+/// What became of a file's content.
+pub(super) struct Opened {
+    pub(super) outcome: Outcome,
+    pub(super) content: Content,
+    pub(super) origins: Origins,
+}
+
+impl From<Outcome> for Opened {
+    /// Nothing can be used.
+    fn from(outcome: Outcome) -> Self {
+        (outcome, Content::Nothing).into()
+    }
+}
+
+impl From<(Outcome, Content)> for Opened {
+    fn from((outcome, content): (Outcome, Content)) -> Self {
+        Self { outcome, content, origins: Origins::new() }
+    }
 }
 
 /// The error is a sentence without its subject and its full stop.
-type Opened = Result<(Outcome, Content), String>;
+pub(super) type Result<T> = std::result::Result<T, String>;
 
-fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mut dyn FnMut() -> f64) -> Opened {
+fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let source = Preview::new(source, HEAD);
     let packed = source.head().starts_with(b"\x1F\x8B");
     let source: Box<dyn Read + '_> = if packed { Box::new(Inflate::new(source)) } else { Box::new(source) };
@@ -113,22 +168,41 @@ fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mu
             }
         }
     }
-    let text = Preview::new(Decoder::new(source), HEAD);
-    let dialect = Dialect::sniff(text.head());
-    let columns = match recognise::text(text.head(), dialect)? {
-        Recognised::Json => return read_model(text),
+    let head = Preview::new(Decoder::new(source.head()), HEAD);
+    let dialect = Dialect::sniff(head.head());
+    let recognised = recognise::text(head.head(), dialect)?;
+    if let Recognised::Conf = recognised {
+        return documents::conf(source).map(Into::into);
+    }
+    let text = Decoder::new(source);
+    let columns = match recognised {
+        Recognised::Json => return read_json(text, file),
+        Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
+        Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
+        Recognised::PerhapsLog(why) => {
+            let opened = logs::text(&mut Lines::new(text), file, share_read);
+            return opened.map_err(|_| why);
+        }
+        Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
+        Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
-        Recognised::Unknown(request) => match mapping {
-            None => return Ok((Outcome::NeedsMapping(request), Content::Nothing)),
-            Some(mapping) => Columns::mapped(&request.headers, &mapping.columns)
-                .map_err(|error| format!("can't be read with these columns: {error}"))?,
+        Recognised::Unknown(request) => match file.mapping.map(|mapping| mapping.completed(&request)) {
+            None => return Ok(Outcome::NeedsMapping(request).into()),
+            Some(mapping) => match Columns::mapped(&request.headers, &mapping.columns) {
+                Ok(columns) => columns,
+                // Answers that are the same for every file can't say which column is which.
+                Err(_) if file.mapping.is_some_and(Mapping::is_constant) => {
+                    return Ok(Outcome::NeedsMapping(request).into());
+                }
+                Err(error) => return Err(format!("can't be read with these columns: {error}")),
+            },
         },
     };
     let mut records = Records::new(text, dialect);
     records.skip_comments();
     records.next();
     let mut rows = Vec::new();
-    let reading = read_rows(&mut records, &columns, file, &mut rows, share_read);
+    let reading = read_rows(&mut records, &columns, file.number, &mut rows, share_read);
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
     }
@@ -140,17 +214,17 @@ fn read(source: impl Read, file: u16, mapping: Option<&Mapping>, share_read: &mu
         notes.insert(0, format!("{error}: what stands before line {} was read", records.line()));
     }
     let outcome = Outcome::Loaded {
-        format: format(&columns, &reading, mapping.is_some()),
+        format: format(&columns, &reading, file.mapping.is_some()),
         rows: reading.rows,
         default_rows: reading.default_rows,
         problems: reading.problems,
         notes,
     };
-    Ok((outcome, Content::Rows(rows)))
+    Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins })
 }
 
 /// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.
-fn fatal(error: &io::Error) -> Option<String> {
+pub(super) fn fatal(error: &io::Error) -> Option<String> {
     match InflateError::of(error) {
         Some(InflateError::Truncated | InflateError::Damaged) => None,
         Some(error) => Some(format!("was not read: {error}")),
@@ -158,7 +232,7 @@ fn fatal(error: &io::Error) -> Option<String> {
     }
 }
 
-fn read_model(text: impl Read) -> Opened {
+fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     #[derive(Deserialize)]
     struct Tag {
         format: Option<serde_json::Value>,
@@ -169,26 +243,27 @@ fn read_model(text: impl Read) -> Opened {
     if length as u64 > MAX_MODEL_BYTES {
         return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
     }
-    match serde_json::from_str(&json) {
-        Ok(Tag { format: Some(format) }) if format == "collectune-model" => {
-            let outcome = Outcome::Loaded {
-                format: "saved model".to_owned(),
-                rows: 0,
-                default_rows: 0,
-                problems: Default::default(),
-                notes: Vec::new(),
-            };
-            Ok((outcome, Content::Model(json)))
-        }
-        Ok(_) => Err("is JSON, but no model that was saved here; drop a sweep's CSV or a saved model".to_owned()),
-        Err(error) => Err(format!("begins like JSON, but is none: {error}")),
+    if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format == "collectune-model") {
+        let outcome = Outcome::Loaded {
+            format: "saved model".to_owned(),
+            rows: 0,
+            default_rows: 0,
+            problems: Default::default(),
+            notes: Vec::new(),
+        };
+        return Ok((outcome, Content::Model(json)).into());
     }
+    let log = log::read_json(&json).map_err(|error| error.to_string())?;
+    logs::opened(log, file)
 }
 
 /// What kind of sweep it is, in words.
 fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
     if mapped {
         return "table with mapped columns".to_owned();
+    }
+    if columns.minus_one_is_default() {
+        return "measurements for NCCL's tuner example".to_owned();
     }
     let form = if !columns.has(Column::TimeIp) && !columns.has(Column::TimeOop) {
         "bus bandwidths only"
@@ -203,7 +278,7 @@ fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
 }
 
 /// What the reader wants said about the rows it took.
-fn notes(reading: &Reading) -> Vec<String> {
+pub(super) fn notes(reading: &Reading) -> Vec<String> {
     let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
     let mut notes = Vec::new();
     if reading.rows == 0 {
@@ -229,6 +304,12 @@ fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.may_be_cut {
         notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
+    }
+    for ((collective, scale), origin) in &reading.origins {
+        if origin.types.len() > 1 {
+            let types: Vec<&str> = origin.types.iter().map(String::as_str).collect();
+            notes.push(format!("{collective} on {scale}: {} are pooled; measure them apart", types.join(", ")));
+        }
     }
     notes
 }

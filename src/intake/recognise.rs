@@ -1,10 +1,13 @@
 //! What a file is, told from its first bytes.
 
-use super::{MappingRequest, WantedColumn};
+use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     text::{Dialect, Records, excerpt, is_missing, whole},
-    tuning::columns::{Column, Columns, ColumnsError},
+    tuning::{
+        columns::{Column, Columns, ColumnsError},
+        comparison, log,
+    },
 };
 
 /// Lines shown to map columns by, and looked at to guess them.
@@ -17,8 +20,20 @@ const WIDEST: usize = 1024;
 pub(super) enum Recognised {
     /// A sweep by its headers.
     Sweep(Box<Columns>),
-    /// A JSON object.
+    /// A JSON object or array.
     Json,
+    /// A log of nccl-tests, or of a job.
+    Log,
+    /// What rccl-tests report as CSV.
+    Reported,
+    /// A tuner's conf.
+    Conf,
+    /// A comparison of a configuration with the default.
+    Comparison,
+    /// A table to look at.
+    Table(KnownTable),
+    /// No table. A log may begin with anything: if it is none, this is why it was refused.
+    PerhapsLog(String),
     /// A table of something else, or of a sweep in other words.
     Unknown(MappingRequest),
 }
@@ -63,7 +78,7 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     if head.trim_ascii().is_empty() {
         return Err("is empty".to_owned());
     }
-    if head.trim_ascii_start().starts_with(b"{") {
+    if is_json(head) {
         return Ok(Recognised::Json);
     }
     let mut records = Records::new(head, dialect);
@@ -79,16 +94,16 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         return Err("is a binary file, not a table".to_owned());
     }
     if columns.is_err()
-        && let Some(what) = known_text(head, &headers)
+        && let Some(known) = known_text(head, &headers)?
     {
-        return Err(format!("is {what}"));
+        return Ok(known);
     }
     if headers.len() < 2 {
-        return Err(
+        return Ok(Recognised::PerhapsLog(
             "is not a table: a header line and lines of as many cells, separated by commas, tabs or semicolons, \
-                    were expected"
+             were expected"
                 .to_owned(),
-        );
+        ));
     }
     let mut sample: Vec<Vec<String>> = Vec::new();
     let mut lines = 0;
@@ -106,7 +121,7 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     match columns {
         Ok(columns) => Ok(Recognised::Sweep(Box::new(columns))),
         Err(_) if sample.len() * 2 < lines => {
-            Err("is not a table: its lines have different numbers of cells".to_owned())
+            Ok(Recognised::PerhapsLog("is not a table: its lines have different numbers of cells".to_owned()))
         }
         Err(_)
             if headers.iter().any(|h| Collective::parse(h).is_some()) && headers.iter().any(|h| whole(h).is_some()) =>
@@ -119,41 +134,72 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
 
 const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels";
 
-/// Texts of the same trade that hold no sweep.
-fn known_text(head: &[u8], headers: &[String]) -> Option<String> {
+/// A JSON object, or an array of objects; a log's line may begin with a bracket as well (`[1,0]<stdout>:`).
+fn is_json(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    head.starts_with(b"{") || head.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"))
+}
+
+/// What a log has somewhere.
+const LOG_MARKS: [&str; 8] = [
+    "# nThread ",
+    "# nccl-tests version",
+    "# Collective test starting",
+    "# Using devices",
+    "# Out of bounds values",
+    "# Avg bus bandwidth",
+    " NCCL INFO ",
+    " NCCL WARN ",
+];
+
+/// Texts of the same trade that hold no sweep. The error is why it can't be used.
+fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, String> {
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
-    let tables: [(&[&str], &str); 6] = [
-        (&["collective_type", "min_bytes", "max_bytes"], "a tuner's conf"),
-        (&["avg_busbw", "max_busbw", "status"], "rccl-sweep's summary of runs, without sizes"),
-        (&["hotspot_start_bytes", "hotspot_end_bytes"], "a report of hotspots"),
-        (&["winner_busbw", "predicted_gain_pct"], "a list of predicted gains"),
-        (&["def_runs", "cfg_runs"], "the comparison of a configuration with the default"),
-        (&["utc_start", "phase", "duration_s"], "a list of launches"),
-    ];
-    const INSTEAD: &str = "drop the sweep itself (metrics.csv, merged_metrics.csv)";
-    if let Some((_, what)) = tables.iter().find(|(names, _)| has(names)) {
-        return Some(format!("{what}; {INSTEAD}"));
+    if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
+        return Ok(Some(Recognised::Table(*table)));
+    }
+    if comparison::read::is_header(headers.iter().map(String::as_str)) {
+        return Ok(Some(Recognised::Comparison));
+    }
+    if log::is_reported(headers) {
+        return Ok(Some(Recognised::Reported));
+    }
+    if let Some(columns) = Columns::tuner_measurements(headers) {
+        return Ok(Some(Recognised::Sweep(Box::new(columns))));
     }
     let text = String::from_utf8_lossy(head);
-    if ["# nThread ", "# nccl-tests version", "NCCL INFO ", "# Out of bounds values"].iter().any(|m| text.contains(m)) {
-        return Some(format!("a log of nccl-tests, not a table; {INSTEAD}"));
+    if LOG_MARKS.iter().any(|mark| text.contains(mark)) {
+        return Ok(Some(Recognised::Log));
     }
+    if has(&["collective_type", "min_bytes", "max_bytes"]) || is_conf(&text) {
+        return Ok(Some(Recognised::Conf));
+    }
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_ascii_lowercase();
+    if first.starts_with("<!doctype html") || first.starts_with("<html") {
+        return Err("is a web page, not a table: was the download page saved instead of the file?".to_owned());
+    }
+    Ok(None)
+}
+
+/// One of its first lines is a rule, or all are comments of one who says what a rule has, or that it was dropped.
+fn is_conf(text: &str) -> bool {
     let is_rule = |line: &str| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         cells.len() >= 8
             && Collective::parse(cells[0]).is_some()
-            && [1, 2, 5].iter().all(|c| whole(cells[*c]).is_some())
-            && Algorithm::parse(cells[3]).is_some() | (cells[3] == "-1")
+            && [1, 2, 5].iter().all(|c| whole(cells[*c]).is_some() || cells[*c] == "18446744073709551615")
+            && (Algorithm::parse(cells[3]).is_some() || cells[3] == "-1")
+            && (Protocol::parse(cells[4]).is_some() || cells[4] == "-1")
     };
-    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'))?;
-    if is_rule(first) {
-        return Some(format!("a tuner's conf; {INSTEAD}"));
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let mut rules = lines().filter(|line| !line.trim_start().starts_with('#')).take(SAMPLE).peekable();
+    if rules.peek().is_some() {
+        return rules.any(is_rule);
     }
-    if first.trim_start().to_ascii_lowercase().starts_with("<!doctype html") || first.trim_start().starts_with("<html")
-    {
-        return Some("a web page, not a table: was the download page saved instead of the file?".to_owned());
-    }
-    None
+    lines().any(|line| {
+        let line = line.to_ascii_lowercase();
+        line.contains("collective_type,min_bytes") || line.contains("# dropped:") || is_rule(line.trim_start_matches(['#', ' ']))
+    })
 }
 
 /// Asks which header stands for which column, with a guess by name, then by content.

@@ -70,7 +70,7 @@ pub enum Evidence {
 }
 
 /// What kind of run a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A configuration was asked for (or the file does not say what was asked).
     Asked,

@@ -1,22 +1,24 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
-    collective::Workload,
+    collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
-        aggregate::{Point, Target, aggregate},
+        aggregate::{Point, Target},
         comparison::{self, script::Arm},
-        hotspots,
+        conf::{export, question},
+        coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
         plan,
         read::Row,
+        runs::Runs,
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -37,6 +39,12 @@ pub enum ExecuteError {
     /// What the workbench says.
     #[error(transparent)]
     Tuning(#[from] StudyError),
+    /// What a question about tuner files lacks.
+    #[error(transparent)]
+    Conf(#[from] question::QuestionError),
+    /// What a coverage lacks.
+    #[error(transparent)]
+    Coverage(#[from] coverage::CoverageError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -53,6 +61,10 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the loaded files, as their rows number them.
+    names: BTreeMap<u16, String>,
+    /// Names of the files with measurements.
+    sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
 }
@@ -88,9 +100,12 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.study.record(&question, &self.names)),
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
+            Request::Conf(question) => Response::Conf(self.conf(&question)?),
+            Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
@@ -139,16 +154,60 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let aggregated = aggregate(&rows, target);
+        let mut runs = Runs::new(&rows, target);
         drop(rows);
-        let mut notes = aggregated.notes;
-        notes.extend(aggregated.sweep.notes());
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
+        let mut notes = std::mem::take(&mut runs.notes);
+        notes.append(&mut pooled);
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
+        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        notes.extend(self.study.sweep().notes());
+        notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
+    }
+
+    /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
+    ///
+    /// # Errors
+    /// The file is not loaded, or nothing was measured.
+    pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners
+            }
+            answered => answered,
+        };
+        let basis = export::Basis {
+            sweep: self.study.sweep(),
+            recommendations,
+            names: &self.sweeps,
+            level: self.study.confidence().level,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        Ok(question::answer(question, &self.documents.confs, &basis, Some(&predict))?)
+    }
+
+    /// What the calls of the loaded logs, or typed ones, hit and cost.
+    ///
+    /// # Errors
+    /// There are no calls, or their scale is not known, or the tuner file is not loaded.
+    pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
+        let mut job = JobLog::default();
+        self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
+        let rules = match question.conf {
+            Some(file) => Some(question::rules(&self.documents.confs, file, question.reader)?),
+            None => None,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        let basis = coverage::Basis { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        Ok(coverage::coverage(&job, &basis, question)?)
     }
 
     /// Learns from what was taken in.
@@ -156,16 +215,20 @@ impl Executor {
     /// # Errors
     /// There is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
         // A file's own model is only the same where nothing else was loaded beside it.
         for hash in &self.saved_hashes {
             notes.extend(self.study.differs_from(hash)?);
         }
-        Ok(Trained { answer, training, folds, notes })
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }
 
     /// Takes what [`predict_folds`] gave for all folds, in any order.
@@ -221,6 +284,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
+    /// What must be known before the rows of all files are pooled.
+    pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
@@ -229,13 +294,16 @@ pub struct Opened {
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
+    let mut origins = Vec::new();
     for (name, file) in names.iter().zip(files) {
         // Of an arm nothing was asked but what its name says.
         let arm = Arm::of_name(&name.name)
             .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
         let mapping = name.mapping.as_ref().or(arm.as_ref());
-        let (mut report, content) = intake::open(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
-        match content {
+        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
+        let mut report = file.report;
+        origins.push(file.origins);
+        match file.content {
             Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
             Content::Rows(rows) => opened.rows.extend(rows),
             Content::Model(text) => {
@@ -260,6 +328,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
     opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
+    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
     opened
 }
 

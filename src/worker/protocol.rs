@@ -17,9 +17,10 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        comparison, hotspots,
+        comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan,
+        record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -124,8 +125,14 @@ pub enum Request {
     Importances,
     /// The model as a file. Answers [`Response::ModelFile`].
     SaveModel,
+    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    Record(record::Question),
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
+    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    Conf(conf::question::Question),
+    /// The sizes that a job sends. Answers [`Response::Coverage`].
+    Coverage(coverage::Question),
     /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
     Compare(comparison::Question),
     /// The next A/B campaign. Answers [`Response::Campaign`].
@@ -167,8 +174,14 @@ pub enum Response {
     Importances(Vec<Importance>),
     /// Of [`Request::SaveModel`]: the file's text.
     ModelFile(String),
+    /// Of [`Request::Record`].
+    Record(record::Answer),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
+    /// Of [`Request::Conf`].
+    Conf(conf::question::Answer),
+    /// Of [`Request::Coverage`].
+    Coverage(Box<coverage::Answer>),
     /// Of [`Request::Compare`].
     Compared(comparison::Answer),
     /// Of [`Request::Campaign`]: a bash script.
@@ -197,6 +210,8 @@ pub struct Loaded {
 pub struct Trained {
     /// What to deploy, for every measured workload.
     pub answer: Vec<Recommendation>,
+    /// What was measured, without what is set aside now.
+    pub groups: Vec<Group>,
     /// The training rows, for [`Request::Folds`].
     pub training: Vec<u8>,
     /// How long each fold is expected to take, relative to the others; its index names the fold.

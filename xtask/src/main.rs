@@ -21,6 +21,8 @@ cargo xtask build               build the page into dist/
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
                                 same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser
+cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
+                                feed the readers with mutated files (a million executions by default)
 
 Missing tools are installed first.";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["build"] => build(),
         ["test", options @ ..] => test(options),
         ["bench"] => bench(),
+        ["fuzz", options @ ..] => fuzz(options),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -75,8 +78,18 @@ fn build() -> Result<()> {
 }
 
 /// What the page is made of, besides the Rust toolchain.
-const INGREDIENTS: [&str; 9] =
-    ["src", "style", "public", "index.html", "boot.js", "Cargo.toml", "Cargo.lock", "Trunk.toml", ".cargo/config.toml"];
+const INGREDIENTS: [&str; 10] = [
+    "src",
+    "compute",
+    "style",
+    "public",
+    "index.html",
+    "boot.js",
+    "Cargo.toml",
+    "Cargo.lock",
+    "Trunk.toml",
+    ".cargo/config.toml",
+];
 
 /// Whether the page is younger than everything that it is made of: optimising the same WebAssembly again takes a
 /// minute.
@@ -164,7 +177,7 @@ fn test(options: &[&str]) -> Result<()> {
 }
 
 fn check_layers() -> Result<()> {
-    let (files, faults) = layers::check(&root().join("src")).map_err(|error| format!("src: {error}"))?;
+    let (files, faults) = layers::check(&root()).map_err(|error| format!("src: {error}"))?;
     for fault in &faults {
         eprintln!("{fault}");
     }
@@ -186,7 +199,10 @@ fn lint_wasm() -> Result<()> {
     tools::for_lints()?;
     tools::for_build()?;
     let target = ["--target", "wasm32-unknown-unknown"];
-    run(cargo().args(["clippy", "--lib", "--bins"]).args(target).args(["--", "-D", "warnings"]))
+    run(cargo()
+        .args(["clippy", "--workspace", "--exclude", "xtask", "--lib", "--bins"])
+        .args(target)
+        .args(["--", "-D", "warnings"]))
 }
 
 fn unit_tests() -> Result<()> {
@@ -210,6 +226,10 @@ fn bench() -> Result<()> {
     build()?;
     check_weight()?;
     run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"])
+}
+
+fn fuzz(options: &[&str]) -> Result<()> {
+    run(cargo().args(["run", "--profile", "fuzz", "--example", "fuzz", "--"]).args(options))
 }
 
 fn run_browser_tests(options: &[&str]) -> Result<()> {

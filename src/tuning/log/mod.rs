@@ -22,13 +22,14 @@ use std::io::Read;
 pub use self::{
     answers::{Answers, Lacking},
     json::{JsonError, read_json},
-    reported::read_csv,
+    reported::{is_header as is_reported, read_csv},
 };
 use self::{
     file_name::FileName,
     run::{Run, Told},
 };
 use super::{
+    columns::Column,
     job::JobLog,
     read::{Reading, Row},
 };
@@ -110,13 +111,55 @@ impl Log {
         Ok(LogRows { rows, reading: told.reading, notes })
     }
 
+    /// What it says of its rows, as a table of the columns that it has for all of them.
+    #[must_use]
+    pub fn preview(&self, name: &str, answers: &Answers, lacking: Lacking, most: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+        use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
+        let mut columns = vec![Collective, NumNodes, NumGpus, SizeBytes];
+        let lacks = lacking.columns();
+        columns.retain(|column| !lacks.contains(column));
+        let rows = || self.runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+        if rows().any(|(_, row)| row.out_of_place.is_some()) {
+            columns.extend([TimeOop, AlgbwOop, BusbwOop]);
+        }
+        if rows().any(|(_, row)| row.in_place.is_some()) {
+            columns.extend([TimeIp, AlgbwIp, BusbwIp]);
+        }
+        let name = FileName::parse(name);
+        let sample = rows().take(most).map(|(run, row)| {
+            let (collective, nodes, ranks) = run.scope(&name, answers);
+            let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+            let printed = |half: Option<table::Printed>, of: fn(table::Printed) -> f64| {
+                half.map(|half| of(half).to_string()).unwrap_or_default()
+            };
+            let cell = |column: &Column| match column {
+                Collective => collective.map(|c| c.name().to_owned()).unwrap_or_default(),
+                NumNodes => number(nodes),
+                NumGpus => number(ranks),
+                SizeBytes => row.size_bytes.to_string(),
+                TimeOop => printed(row.out_of_place, |p| p.time_us),
+                AlgbwOop => printed(row.out_of_place, |p| p.algbw_gbps),
+                BusbwOop => printed(row.out_of_place, |p| p.busbw_gbps),
+                TimeIp => printed(row.in_place, |p| p.time_us),
+                AlgbwIp => printed(row.in_place, |p| p.algbw_gbps),
+                _ => printed(row.in_place, |p| p.busbw_gbps),
+            };
+            columns.iter().map(cell).collect()
+        });
+        let sample = sample.collect();
+        (columns, sample)
+    }
+
     /// What must be known of it, whatever is answered.
     fn notes(&self, told: &Told) -> Vec<String> {
         let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
         let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         let mut notes = Vec::new();
         if told.empty_rows > 0 {
-            notes.push(format!("{} of size 0, where there is less than an element for each rank", rows(told.empty_rows)));
+            notes.push(format!(
+                "{} of size 0, where there is less than an element for each rank",
+                rows(told.empty_rows)
+            ));
         }
         if told.whole_environment_rows > 0 {
             notes.push(format!(
@@ -132,7 +175,10 @@ impl Log {
             ));
         }
         if self.cut_runs > 0 {
-            notes.push(format!("{} without an end: the log was cut, or the run died; what is whole was read", runs(self.cut_runs)));
+            notes.push(format!(
+                "{} without an end: the log was cut, or the run died; what is whole was read",
+                runs(self.cut_runs)
+            ));
         }
         if self.cold_runs > 0 {
             notes.push(format!("{} without warm-up: the first sizes include the start", runs(self.cold_runs)));

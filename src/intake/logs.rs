@@ -1,0 +1,128 @@
+//! Logs: what becomes of them, and what must be asked first.
+
+use std::io::Read;
+
+use super::{
+    MappingRequest, Outcome, WantedColumn,
+    open::{Content, File, Opened, Result, fatal, notes},
+};
+use crate::{
+    text::{Lines, Records},
+    tuning::{
+        columns::Column,
+        log::{self, Answers, Lacking, Log, LogRows},
+    },
+};
+
+/// Reads a text log.
+pub(super) fn text<R: Read>(lines: &mut Lines<R>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+    let log = log::read_text(lines, share_read);
+    if let Some(why) = lines.error().and_then(fatal) {
+        return Err(why);
+    }
+    if !log.is_known() {
+        return Err("is a log of neither nccl-tests nor NCCL, as far as can be told".to_owned());
+    }
+    let broken = lines.error().map(|error| format!("{error}: what stands before line {} was read", lines.number() + 1));
+    let mut opened = opened(log, file)?;
+    if let Outcome::Loaded { notes, .. } | Outcome::Known { notes, .. } = &mut opened.outcome {
+        notes.splice(0..0, broken);
+    }
+    Ok(opened)
+}
+
+/// Reads the report of rccl-tests.
+pub(super) fn csv<R: Read>(records: &mut Records<R>, file: &File<'_>) -> Result<Opened> {
+    records.skip_comments();
+    let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
+    let log = log::read_csv(records, &headers).ok_or("is not what rccl-tests report")?;
+    match records.error().and_then(fatal) {
+        Some(why) => Err(why),
+        None => opened(log, file),
+    }
+}
+
+/// What became of a log.
+pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
+    let answers = match file.mapping {
+        Some(mapping) => Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?,
+        None => Answers::default(),
+    };
+    let format = log.format().to_owned();
+    if !log.has_runs() {
+        let job = log.job;
+        let outcome = Outcome::Known { format, holds: holds(&job), problems: Default::default(), notes: torn(&job) };
+        return Ok((outcome, Content::Log { rows: Vec::new(), job }).into());
+    }
+    let LogRows { rows, reading, notes: mut said } = match log.rows(file.number, file.name, &answers) {
+        Ok(rows) => rows,
+        Err(lacking) => return Ok(Outcome::NeedsMapping(request(&log, file.name, &answers, lacking)).into()),
+    };
+    said.splice(0..0, notes(&reading));
+    said.extend(torn(&log.job));
+    let outcome = Outcome::Loaded {
+        format,
+        rows: reading.rows,
+        default_rows: reading.default_rows,
+        problems: reading.problems,
+        notes: said,
+    };
+    Ok(Opened { outcome, content: Content::Log { rows, job: log.job }, origins: reading.origins })
+}
+
+/// What debug lines hold, in words.
+fn holds(job: &crate::tuning::job::JobLog) -> String {
+    let some = |n: u64, what: &str| (n > 0).then(|| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    let parts = [
+        some(job.calls.values().sum(), "call"),
+        some(job.decisions.values().sum(), "decision"),
+        some(job.costs.len() as u64, "cost table"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "nothing whole".to_owned() } else { parts.join(", ") }
+}
+
+fn torn(job: &crate::tuning::job::JobLog) -> Vec<String> {
+    let n = job.torn_lines;
+    let (lines, are) = if n == 1 { ("debug line", "is") } else { ("debug lines", "are") };
+    let note = format!("{n} {lines} {are} torn, as where ranks write to one file: they are not counted");
+    (n > 0).then_some(note).into_iter().collect()
+}
+
+/// Asks for what a log does not say.
+fn request(log: &Log, name: &str, answers: &Answers, lacking: Lacking) -> MappingRequest {
+    /// Rows to recognise the log by.
+    const SAMPLE: usize = 20;
+    let (columns, sample) = log.preview(name, answers, lacking, SAMPLE);
+    let words: Vec<&str> = lacking.columns().into_iter().map(what).collect();
+    let listed = match words.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        words => words.concat(),
+    };
+    let default = if lacking.algorithm { ", or DEFAULT as the algorithm where the library chose" } else { "" };
+    MappingRequest {
+        problem: format!("does not say {listed}; give the same for all its rows{default}"),
+        headers: columns.iter().map(|column| column.name().to_owned()).collect(),
+        sample,
+        wanted: Column::ALL
+            .iter()
+            .map(|column| WantedColumn {
+                name: column.name().to_owned(),
+                meaning: column.meaning().to_owned(),
+                needed: column.is_needed(),
+                guess: columns.iter().position(|known| known == column),
+            })
+            .collect(),
+    }
+}
+
+fn what(column: Column) -> &'static str {
+    match column {
+        Column::Collective => "which collective it measured",
+        Column::NumNodes => "on how many nodes",
+        Column::NumGpus => "on how many ranks",
+        Column::Algo => "which algorithm ran",
+        Column::Proto => "which protocol",
+        _ => "on how many channels",
+    }
+}

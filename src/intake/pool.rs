@@ -1,0 +1,76 @@
+//! What must be known before the rows of several files are pooled.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::FileReport;
+use crate::tuning::{
+    origin::{Origins, differences},
+    read::Row,
+};
+
+/// What must be known before the rows of several files are pooled: runs that stand in two files, and files that were
+/// measured with different libraries, data types or nodes. `origins` are of the files in the order of `files`.
+#[must_use]
+pub fn pooled(files: &[FileReport], origins: &[Origins], rows: &[Row]) -> Vec<String> {
+    let mut notes = doubled(files, rows);
+    notes.extend(differences(files.iter().map(|file| file.name.as_str()).zip(origins)));
+    notes
+}
+
+/// Runs that stand in two files, with the lines in both. Nobody measures the same ten digits twice.
+fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
+    if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
+        return Vec::new();
+    }
+    let mut hashes: Vec<(u64, u32)> = (0_u32..)
+        .zip(rows)
+        .filter_map(|(index, row)| {
+            let times = [row.in_place?.time_us?, row.out_of_place?.time_us?].map(f64::to_bits);
+            let mut hasher = DefaultHasher::new();
+            (row.workload, row.kind, row.ran, row.repeats, times).hash(&mut hasher);
+            Some((hasher.finish(), index))
+        })
+        .collect();
+    hashes.sort_unstable();
+    /// Rows of one file that stand in another, and the first and last line of them in both.
+    struct Pair {
+        files: [u16; 2],
+        rows: u64,
+        lines: [(u32, u32); 2],
+    }
+    let mut pairs: Vec<Pair> = Vec::new();
+    for same in hashes.chunk_by(|a, b| a.0 == b.0) {
+        let first = &rows[same[0].1 as usize];
+        for row in same[1..].iter().map(|(_, index)| &rows[*index as usize]).filter(|row| row.file != first.file) {
+            let files = [first.file, row.file];
+            let lines = [first.line, row.line];
+            match pairs.iter_mut().find(|pair| pair.files == files) {
+                Some(pair) => {
+                    pair.rows += 1;
+                    for (range, line) in pair.lines.iter_mut().zip(lines) {
+                        *range = (range.0.min(line), range.1.max(line));
+                    }
+                }
+                None => pairs.push(Pair { files, rows: 1, lines: lines.map(|line| (line, line)) }),
+            }
+        }
+    }
+    pairs.sort_by_key(|pair| pair.files);
+    let name = |number: u16| {
+        files.iter().find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number).map_or("a file", |file| &file.name)
+    };
+    let between = |(first, last): (u32, u32)| {
+        if first == last { format!("line {first}") } else { format!("between lines {first} and {last}") }
+    };
+    let note = |pair: &Pair| {
+        let stand = if pair.rows == 1 { "1 row stands" } else { &format!("{} rows stand", pair.rows) };
+        format!(
+            "{stand} in {} ({}) and again in {} ({}): counted once",
+            name(pair.files[0]),
+            between(pair.lines[0]),
+            name(pair.files[1]),
+            between(pair.lines[1])
+        )
+    };
+    pairs.iter().map(note).collect()
+}

@@ -1,0 +1,237 @@
+//! The readers, and samples of what they read.
+
+use std::{io::Write, sync::LazyLock};
+
+use collectune::{
+    collective::{Collective, Scale, Workload},
+    intake::{self, ColumnSource, Content, Mapping, Outcome},
+    math::Stream,
+    progress::Silent,
+    text::Decoder,
+    tuning::{
+        address::Address,
+        aggregate::{Target, aggregate},
+        columns::Column,
+        comparison, conf,
+        model_file::ModelFile,
+        parameters::Parameters,
+        simulate::Simulation,
+        sizes::parse_sizes,
+        study::Study,
+        support::Support,
+    },
+    worker::{
+        executor::{Source, read_files},
+        protocol::FileToLoad,
+    },
+};
+use flate2::{Compression, write::GzEncoder};
+
+use super::{mutate::mutate, samples};
+
+/// A reader.
+pub struct Reader {
+    pub name: &'static str,
+    /// Reads an input; it may refuse it, and must not panic.
+    pub read: fn(&[u8]),
+    samples: fn() -> &'static [Vec<u8>],
+}
+
+impl Reader {
+    /// The input of a seed: a sample, mutated.
+    pub fn input(&self, seed: u64) -> Vec<u8> {
+        let mut random = Stream::new(seed);
+        let samples = (self.samples)();
+        mutate(&samples[random.below(samples.len())], samples, &mut random)
+    }
+}
+
+macro_rules! samples {
+    ($make:expr) => {
+        || {
+            static SAMPLES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| $make);
+            &SAMPLES
+        }
+    };
+}
+
+/// All of them.
+pub const READERS: &[Reader] = &[
+    Reader { name: "sweep", read: |bytes| open(bytes, "sweep.csv", None), samples: samples!(sweeps()) },
+    Reader { name: "mapping", read: mapped, samples: samples!(sweeps()) },
+    Reader { name: "log", read: logs, samples: samples!(log_texts()) },
+    Reader { name: "json", read: logs, samples: samples!(jsons()) },
+    Reader { name: "report", read: logs, samples: samples!(texts([samples::REPORT])) },
+    Reader { name: "conf", read: confs, samples: samples!(texts([samples::CONF])) },
+    Reader { name: "comparison", read: comparisons, samples: samples!(texts([samples::COMPARISON])) },
+    Reader { name: "model", read: models, samples: samples!(model_files()) },
+    Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
+    Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
+    Reader { name: "address", read: address, samples: samples!(texts(["v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216&x=1"])) },
+    Reader { name: "sizes", read: sizes, samples: samples!(texts(["1M,16M,64 MiB", "4096-1G", "1.5G 2kb", "RING/LL128/24"])) },
+];
+
+fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
+    let (report, content) = intake::open(bytes, name, bytes.len() as u64, 1, mapping, &mut Silent);
+    if let Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } = &report.outcome {
+        assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
+    }
+    if let Content::Rows(rows) | Content::Log { rows, .. } = content {
+        for target in [Target::Time, Target::Printed] {
+            let sweep = aggregate(&rows, target).sweep;
+            let is_sound = |busbw: f64| busbw.is_finite() && busbw > 0.0;
+            assert!(sweep.points.iter().chain(&sweep.defaults).all(|p| is_sound(p.busbw_gbps)), "a point without a value");
+            assert!(sweep.notes().len() < 1000, "notes without end");
+        }
+    }
+}
+
+fn mapped(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes).replace("collective", "c");
+    // The mapping follows from the bytes, so that an input is all that is needed to repeat it.
+    let mut random = Stream::new(bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte))));
+    let source = |random: &mut Stream| match random.below(4) {
+        0 => ColumnSource::Constant(["DEFAULT", "RING", "8", "-1", "nan", ""][random.below(6)].to_owned()),
+        _ => ColumnSource::Column(random.below(30)),
+    };
+    let columns = Column::ALL.iter().filter_map(|column| {
+        let source = source(&mut random);
+        (random.below(8) > 0).then(|| (column.name().to_owned(), source))
+    });
+    open(text.as_bytes(), "table.csv", Some(&Mapping { columns: columns.collect() }));
+}
+
+fn logs(bytes: &[u8]) {
+    static CONFIGURATIONS: LazyLock<[Mapping; 2]> = LazyLock::new(|| {
+        ["default", "RING/LL128/24"].map(|text| Mapping::configuration(text).expect("it is a configuration"))
+    });
+    open(bytes, "all_reduce_2n_ring_ll128_c24.log", None);
+    CONFIGURATIONS.iter().for_each(|mapping| open(bytes, "log", Some(mapping)));
+}
+
+fn confs(bytes: &[u8]) {
+    open(bytes, "tuner.conf", None);
+    let support = Support::default();
+    for reader in conf::Reader::ALL {
+        let rules = conf::read(bytes, *reader);
+        for size_bytes in [0, 4096, 1 << 24, u64::MAX] {
+            let scale = Scale { nodes: 2, ranks: 16 };
+            let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+            let _ = conf::choose(&rules, *reader, &support, &workload);
+        }
+    }
+}
+
+fn comparisons(bytes: &[u8]) {
+    let mut text = String::new();
+    if std::io::Read::read_to_string(&mut Decoder::new(bytes), &mut text).is_err() {
+        text = String::from_utf8_lossy(bytes).into_owned();
+    }
+    let _ = comparison::judge(&text, "allreduce_1n.per_size_stats.csv", Some(samples::CONF.as_bytes()), &Default::default());
+}
+
+fn models(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(model) = ModelFile::read(&text) {
+        let _ = aggregate(&model.rows(0).collect::<Vec<_>>(), Target::Time);
+    }
+    open(bytes, "model.json", None);
+}
+
+/// An input as two files at once.
+fn files(bytes: &[u8]) {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let parts = [first, second, bytes];
+    let names: Vec<FileToLoad> =
+        (0_u32..3).map(|id| FileToLoad { id, name: format!("{id}.csv"), mapping: None }).collect();
+    let sources = parts.map(|part| Source {
+        content: Box::new(std::io::Cursor::new(part.to_vec())),
+        size_bytes: part.len() as u64,
+    });
+    let _ = read_files(&names, sources.into(), &mut Silent);
+}
+
+fn address(bytes: &[u8]) {
+    if let Ok(address) = Address::parse(&String::from_utf8_lossy(bytes)) {
+        assert_eq!(Address::parse(&address.fragment()).ok(), Some(address), "an address that does not read back");
+    }
+}
+
+fn sizes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(sizes) = parse_sizes(&text) {
+        assert!(sizes.len() < 1_000_000, "sizes without end");
+    }
+    let _ = Mapping::configuration(&text);
+}
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<Vec<u8>> {
+    texts.map(|text| text.as_bytes().to_vec()).into()
+}
+
+fn simulation() -> Simulation {
+    Simulation { sizes: vec![4096, 1 << 20], channels: vec![1, 8], ..Simulation::example() }
+}
+
+/// A sweep of some lines, in each of its forms.
+fn sweeps() -> Vec<Vec<u8>> {
+    let newer: Vec<String> = simulation().to_csv().lines().take(8).map(str::to_owned).collect();
+    let newer = newer.join("\n") + "\n";
+    let older = "collective,num_nodes,num_gpus,size_bytes,count,data_type,redop,time_oop_us,algbw_oop,busbw_oop,errors_oop,\
+                 time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels\n\
+                 all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,40.14,0.2,0.36,0,RING,SIMPLE,1\n\
+                 all_gather_perf,2,16,4096,64,float,none,234.9,0.02,0.02,0,231.65,0.02,0.02,-1,Direct,SIMPLE,-88\n";
+    let curve = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels\nbroadcast,3,24,65536,0.70,DEFAULT,DEFAULT,0\n";
+    let measured = "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,\
+                    latency_us\nallreduce,1048576,ring,simple,8,2,16,-1,-1,0.5,15.0,131.072\nallreduce,1048576,-1,-1,-1,2,16,-1,-1,-1,14,-1\n";
+    let gains = "collective,num_nodes,size_bytes,algo,proto,nchannels,winner_busbw,default_busbw,predicted_gain_pct\n\
+                 all_reduce,2,4096,TREE,LL,2,0.3,0.2,50\n";
+    texts([&newer, &newer.replace(',', ";"), &newer.replace(',', "\t"), older, curve, measured, gains])
+}
+
+fn log_texts() -> Vec<Vec<u8>> {
+    use samples::{CALL, COSTS, DECISION, END, HEADER, ROWS, START, log};
+    let in_pieces = format!("{START}{HEADER}{}{DECISION}{}\n{END}", &ROWS[0][..60], &ROWS[0][60..]);
+    let asked = format!("NCCL_ALGO=Ring NCCL_PROTO=LL NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8 ./all_reduce_perf\n{}", log());
+    let planned = log().replace("       0\n", "       0    RING   LL128   24\n");
+    let labelled: String = log().lines().map(|line| format!("[1,0]<stdout>:{line}\n")).collect();
+    texts([&log(), &in_pieces, &asked, &planned, &labelled, &[CALL, DECISION, COSTS, CALL].concat()])
+}
+
+fn jsons() -> Vec<Vec<u8>> {
+    let whole = format!("{}],\"out_of_bounds\":{{\"count\":0,\"okay\":\"true\"}}}}", samples::JSON);
+    let report = r#"[{"numCycle":0,"name":"AllReduce","gpus":8,"size":1048576,"type":"float","redop":"sum","inPlace":1,"time":131.1,
+                     "algBw":8.0,"busBw":14.0,"wrong":"N/A"}]"#;
+    texts([&whole, samples::JSON, report])
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
+}
+
+fn packed() -> Vec<Vec<u8>> {
+    let packed = gzip(samples::log().as_bytes());
+    vec![gzip(&sweeps()[0]), packed.clone(), gzip(&packed)]
+}
+
+/// UTF-16, with either mark.
+fn wide() -> Vec<Vec<u8>> {
+    let text = sweeps()[0].clone();
+    let little: Vec<u8> = [0xFF, 0xFE].into_iter().chain(text.iter().flat_map(|byte| [*byte, 0])).collect();
+    let big: Vec<u8> = [0xFE, 0xFF].into_iter().chain(text.iter().flat_map(|byte| [0, *byte])).collect();
+    vec![little, big, b"\xEF\xBB\xBF".iter().copied().chain(text).collect()]
+}
+
+/// A model of the smallest sweep that one can be learnt from.
+fn model_files() -> Vec<Vec<u8>> {
+    let simulation = Simulation { sizes: vec![4096, 1 << 20, 1 << 24], channels: vec![1, 8, 32], ..Simulation::example() };
+    let csv = simulation.to_csv();
+    let (_, content) = intake::open(csv.as_bytes(), "sweep.csv", csv.len() as u64, 0, None, &mut Silent);
+    let Content::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };
+    let mut study = Study::new(aggregate(&rows, Target::Time).sweep, Target::Time);
+    let trained = study.train(Parameters::default(), &mut Silent).is_ok();
+    let text = study.model_file().ok().filter(|_| trained).map(|file| file.to_text()).unwrap_or_default();
+    // A short beginning with its rows cut, so that mutations meet the fields and not only numbers.
+    vec![text.into_bytes(), b"{\"format\":\"collectune-model\"}".to_vec()]
+}

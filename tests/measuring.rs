@@ -14,15 +14,19 @@ use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     progress::Silent,
     tuning::{
+        aggregate::Point,
         launch::Sizes,
-        plan::{Question, agenda::Reason},
+        plan::{self, Question, agenda::Reason, explore::Worth},
         simulate::Simulation,
+        support::{Support, built_in},
+        sweep::Sweep,
     },
     worker::{
         executor::{Executor, Source},
         protocol::{FileToLoad, Request, Response},
     },
 };
+use proptest::prelude::*;
 use serde_json::Value;
 
 /// An all_reduce sweep at two nodes; lines for which `keep` is false are left out.
@@ -48,7 +52,7 @@ fn load(files: &[(&str, String)]) -> Executor {
     executor
 }
 
-fn plan(executor: &mut Executor, question: Question) -> collectune::tuning::plan::Answer {
+fn ask(executor: &mut Executor, question: Question) -> plan::Answer {
     match executor.execute(Request::Plan(question), vec![], &mut Silent).unwrap() {
         Response::Plan(answer) => answer,
         other => panic!("{other:?}"),
@@ -81,7 +85,7 @@ const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
 #[test]
 fn without_a_default_its_runs_come_first() {
     let without = csv(|line| !line.contains(",,,0,"));
-    let answer = plan(&mut load(&[("sweep.csv", without)]), Question::default());
+    let answer = ask(&mut load(&[("sweep.csv", without)]), Question::default());
     let first = &answer.items[0];
     assert_eq!((first.reason, first.configuration), (Reason::NoDefault, None));
     assert_eq!(answer.listing.rows[0][3].text, "default");
@@ -93,7 +97,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
     let hides = |line: &str| {
         line.contains("TREE,LL128,") && !line.contains(",TREE,LL128,1,") && !line.contains(",TREE,LL128,2,")
     };
-    let answer = plan(&mut load(&[("sweep.csv", csv(|line| !hides(line)))]), Question::default());
+    let answer = ask(&mut load(&[("sweep.csv", csv(|line| !hides(line)))]), Question::default());
     let gains: Vec<Configuration> =
         answer.items.iter().filter(|item| item.reason == Reason::Gain).filter_map(|item| item.configuration).collect();
     let hidden = |c: &&Configuration| (c.algorithm, c.protocol) == (Algorithm::Tree, Protocol::Ll128) && c.channels > 2;
@@ -105,7 +109,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
 
 #[test]
 fn a_complete_sweep_leaves_nothing_to_gain() {
-    let answer = plan(&mut load(&[("sweep.csv", csv(|_| true))]), Question { runs: 300, ..Question::default() });
+    let answer = ask(&mut load(&[("sweep.csv", csv(|_| true))]), Question { runs: 300, ..Question::default() });
     assert!(answer.items.iter().all(|item| item.reason != Reason::Gain), "{:?}", answer.items);
     assert!(answer.notes.iter().any(|note| note.contains("no other launch is expected")), "{:?}", answer.notes);
 }
@@ -116,7 +120,7 @@ fn the_budget_counts_repeats_and_references() {
     let mut executor = load(&[("sweep.csv", sparse)]);
     for runs in [0, 1, 2, 5, 9, 30, 100] {
         for repeats in [1, 3, 50] {
-            let answer = plan(&mut executor, Question { runs, repeats, ..Question::default() });
+            let answer = ask(&mut executor, Question { runs, repeats, ..Question::default() });
             let launches: u32 = answer.items.iter().map(|item| item.repeats).sum();
             assert!(launches <= runs, "{launches} of {runs}");
             let lines = answer.script.lines().filter(|line| line.starts_with("run ")).count();
@@ -135,7 +139,7 @@ fn sizes_that_a_job_sends_go_to_the_top() {
     let workload =
         Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 368_640 };
     let question = Question { uncovered: vec![(workload, 1000)], ..Question::default() };
-    let answer = plan(&mut load(&[("sweep.csv", csv(|_| true))]), question);
+    let answer = ask(&mut load(&[("sweep.csv", csv(|_| true))]), question);
     let first = &answer.items[0];
     assert_eq!(first.sizes, Sizes { first: 368_640, last: 368_640 });
     assert!(answer.items[1].why.contains("A job sends 360 KiB in 1,000 calls"), "{:?}", answer.items[1]);
@@ -179,4 +183,43 @@ fn a_plan_is_json_or_arguments_of_rccl_sweep() {
     assert_eq!((&first["reason"], &first["algo"], &first["runs"]), (&"no default".into(), &Value::Null, &3.into()));
     let lines = stdout(&collectune(folder.path(), &["plan", "sweep.csv", "--sweep-arguments"]));
     assert!(lines.starts_with("./rccl_sweep.py --collective all_reduce --nodes 2"), "{lines}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_sweep_can_be_planned_for(
+        points in prop::collection::vec(
+            (0_usize..7, 0_usize..4, 0_u32..300, prop::sample::select(vec![1_u64, 7, 4096, 5000, 1 << 20, 1 << 53]), 1e-6_f64..1e6, any::<bool>()),
+            0..40,
+        ),
+        runs in 0_u32..50,
+        repeats in 0_u32..5,
+        change_pct in prop::sample::select(vec![0.0, 1.0, -1.0, f64::NAN, f64::INFINITY]),
+        channels in prop::collection::vec(0_u32..300, 0..4),
+    ) {
+        let mut rows: Vec<Point> = Vec::new();
+        let mut defaults = Vec::new();
+        for (algorithm, protocol, channels, size_bytes, busbw, is_default) in points {
+            let workload = Workload { collective: Collective::AllGather, scale: Scale { nodes: 2, ranks: 16 }, size_bytes };
+            let configuration =
+                Configuration { algorithm: Algorithm::ALL[algorithm], protocol: Protocol::ALL[protocol], channels };
+            let point = Point::new(workload, configuration, busbw);
+            if is_default { defaults.push(point) } else { rows.push(point) }
+        }
+        for points in [&mut rows, &mut defaults] {
+            points.sort_by_key(|p| (p.workload, p.configuration));
+        }
+        rows.dedup_by_key(|p| (p.workload, p.configuration));
+        defaults.dedup_by_key(|p| p.workload);
+        let sweep = Sweep { points: rows, defaults };
+        let worth = Worth { change_pct, ..Worth::default() };
+        let question = Question { runs, repeats, worth, channels, ..Question::default() };
+        let support = Support::new(built_in(), &sweep);
+        let answer = plan::plan(&sweep, &[], &support, &question, &mut Silent);
+        prop_assert!(answer.items.iter().map(|item| item.repeats).sum::<u32>() <= runs);
+        prop_assert!(answer.items.iter().all(|item| item.configuration.is_none_or(|c| c.channels > 0)));
+        prop_assert_eq!(answer.listing.rows.len(), answer.items.len());
+    }
 }

@@ -269,7 +269,7 @@ fn gains(
     let total = u64::from(most) * groups as u64;
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
-        let Some(choice) = explorer.next() else {
+        let Some(choice) = explorer.choose() else {
             notes.push(format!(
                 "{} on {}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
                  each)",
@@ -292,8 +292,9 @@ fn why(grid: &Grid, choice: &Choice) -> String {
         format!(", most at {}: faster than anything there with a probability of {:.0} %", Size(size), chance * 100.0)
     });
     if choice.is_anchor {
-        let counts = grid.counts(choice.launch);
-        let end = if counts.last() == Some(&grid.launches[choice.launch].channels) { "most" } else { "fewest" };
+        let ends = grid.ends();
+        let is_most = ends[..ends.len().div_ceil(2)].contains(&choice.launch);
+        let end = if is_most { "most" } else { "fewest" };
         return format!("Never measured with its {end} channels: without it the curve over channels has no end{at}");
     }
     format!("Expected to change the answer{at}")

@@ -74,6 +74,9 @@ fn shapes() -> impl Iterator<Item = Shape> {
 const SEARCH_ROWS: usize = 64;
 const MOST_ROWS: usize = 160;
 
+/// More launches than this are thinned evenly before one is chosen.
+const MOST_CANDIDATES: usize = 256;
+
 impl Shape {
     /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has alone.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
@@ -104,6 +107,10 @@ pub struct Explorer<'a> {
     columns: Vec<Columns>,
     /// Launches with their ln busbw at all sizes.
     rows: Vec<(usize, Vec<f64>)>,
+    /// Which launches those are.
+    made: Vec<bool>,
+    /// Launches to make before any other.
+    anchors: Vec<usize>,
     best: Vec<f64>,
     /// Kept while launches are only believed.
     shape: Option<Shape>,
@@ -113,10 +120,19 @@ impl<'a> Explorer<'a> {
     /// Knows nothing of a grid.
     #[must_use]
     pub fn blank(grid: &'a Grid, worth: Worth) -> Self {
-        let x: Vec<f64> = grid.sizes.iter().map(|size| log2(*size as f64)).collect();
+        let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
         let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
         let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
-        Self { grid, worth, columns, rows: Vec::new(), best: vec![f64::NEG_INFINITY; x.len()], shape: None }
+        Self {
+            grid,
+            worth,
+            columns,
+            rows: Vec::new(),
+            made: vec![false; grid.launches.len()],
+            anchors: grid.ends(),
+            best: vec![f64::NEG_INFINITY; x.len()],
+            shape: None,
+        }
     }
 
     /// Knows what was measured of a grid.
@@ -124,6 +140,7 @@ impl<'a> Explorer<'a> {
     pub fn new(grid: &'a Grid, worth: Worth) -> Self {
         let mut explorer = Self::blank(grid, worth);
         explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
+        explorer.rows.iter().for_each(|(launch, _)| explorer.made[*launch] = true);
         explorer.best = grid.best();
         explorer
     }
@@ -132,21 +149,18 @@ impl<'a> Explorer<'a> {
     pub fn learn(&mut self, launch: usize, row: Vec<f64>) {
         self.best.iter_mut().zip(&row).for_each(|(best, height)| *best = best.max(*height));
         self.rows.push((launch, row));
+        self.made[launch] = true;
         self.shape = None;
     }
 
     /// Takes a launch as made and what is expected of it as measured (the kriging believer of Ginsbourger, Le Riche and
-    /// Carraro 2010), to choose several at once.
+    /// Carraro 2010), to choose several at once. Before anything is known it is only not chosen again.
     pub fn believe(&mut self, launch: usize) {
-        let shape = self.shape;
+        self.made[launch] = true;
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
-        match expected {
-            Some((cells, shape)) => {
-                self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
-                self.shape = Some(shape);
-            }
-            // Before anything is known: a row that says nothing, so that the launch is not chosen again.
-            None => self.shape = shape,
+        if let Some((cells, shape)) = expected {
+            self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
+            self.shape = Some(shape);
         }
     }
 
@@ -180,35 +194,19 @@ impl<'a> Explorer<'a> {
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
         let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
-        for (size, cell) in cells.iter_mut().enumerate() {
-            let same = self.rows.iter().find(|(row, _)| self.grid.are_one(*row, launch, size));
-            if let Some((_, row)) = same {
-                *cell = (row[size], 0.0);
-            }
+        let own = self.grid.direct_channels(launch);
+        let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
+        if let Some((_, row)) = same {
+            let direct = (0..cells.len()).filter(|size| self.grid.is_direct(*size));
+            direct.for_each(|size| cells[size] = (row[size], 0.0));
         }
         cells
     }
 
-    fn is_made(&self, launch: usize) -> bool {
-        self.rows.iter().any(|(row, _)| *row == launch)
-    }
-
-    /// The first launch with the most, then with the fewest channels of an algorithm and protocol that was not made.
-    fn anchor(&self) -> Option<usize> {
-        let is_end = |launch: usize, last: bool| {
-            let counts = self.grid.counts(launch);
-            let end = if last { counts.last() } else { counts.first() };
-            end == Some(&self.grid.launches[launch].channels)
-        };
-        [true, false].into_iter().find_map(|last| {
-            (0..self.grid.launches.len()).find(|launch| is_end(*launch, last) && !self.is_made(*launch))
-        })
-    }
-
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     #[must_use]
-    pub fn next(&mut self) -> Option<Choice> {
-        let anchor = self.anchor();
+    pub fn choose(&mut self) -> Option<Choice> {
+        let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
         let Some((fitted, shape)) = self.process() else {
             return anchor.map(|launch| Choice { launch, is_anchor: true, expected_pct: None, at: None });
         };
@@ -227,11 +225,13 @@ impl<'a> Explorer<'a> {
         };
         let choice = match anchor {
             Some(launch) => Some(Choice { is_anchor: true, ..judge(launch) }),
-            None => (0..self.grid.launches.len())
-                .filter(|launch| !self.is_made(*launch))
-                .map(judge)
-                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
-                .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct)),
+            None => {
+                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MOST_CANDIDATES)
+                    .into_iter()
+                    .map(|launch| judge(*launch))
+                    .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
+                    .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct))
+            }
         };
         self.shape = Some(shape);
         choice

@@ -251,7 +251,7 @@ fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
 
 /// What is expected of the positive part of a normal number, and how likely it is positive. Nothing at all is known of
 /// a size whose best is −∞: there anything is an improvement, which is counted as one octave.
-fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
+pub(super) fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     if mean == f64::INFINITY {
         return (std::f64::consts::LN_2, 1.0);
     }
@@ -262,4 +262,78 @@ fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     let density = exp(-z * z / 2.0) / std::f64::consts::TAU.sqrt();
     let above = erfc(-z / std::f64::consts::SQRT_2) / 2.0;
     (deviation * (z * above + density), above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Protocol, Scale, Workload},
+        math::ln,
+        tuning::{aggregate::Point, plan::grid::LADDER, sweep::Sweep},
+    };
+
+    /// Two protocols on nine counts of channels: busbw grows with size and channels, but for one channel, which is twice
+    /// as fast as anything at mid sizes.
+    fn busbw(size: u64, protocol: Protocol, channels: u32) -> f64 {
+        let per_channel = if protocol == Protocol::Ll { 2.0 } else { 6.0 };
+        let latency = if protocol == Protocol::Ll { 10.0 } else { 25.0 } + 0.2 * f64::from(channels);
+        let bandwidth = (per_channel * f64::from(channels)).min(100.0);
+        let plain = size as f64 / 1000.0 / (latency + size as f64 / 1000.0 / bandwidth);
+        if channels == 1 && (1 << 15..1 << 18).contains(&size) { plain.max(60.0) } else { plain }
+    }
+
+    fn grid() -> Grid {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let mut points = Vec::new();
+        for size_bytes in (12..28).map(|log2| 1 << log2) {
+            let workload = Workload { collective: Collective::Broadcast, scale, size_bytes };
+            for protocol in [Protocol::Ll, Protocol::Simple] {
+                for channels in &LADDER[..9] {
+                    let configuration = Configuration { algorithm: Algorithm::Ring, protocol, channels: *channels };
+                    points.push(Point::new(workload, configuration, busbw(size_bytes, protocol, *channels)));
+                }
+            }
+        }
+        Grid::measured(&Sweep { points, defaults: Vec::new() }, Collective::Broadcast, scale)
+    }
+
+    #[test]
+    fn the_second_hump_is_found_and_the_search_ends_before_the_grid_does() {
+        let grid = grid();
+        let mut explorer = Explorer::blank(&grid, Worth::default());
+        let mut made = Vec::new();
+        while let Some(choice) = explorer.choose() {
+            made.push(choice.launch);
+            explorer.learn(choice.launch, grid.row(choice.launch).unwrap_or_default());
+        }
+        assert!(made.len() < grid.launches.len() * 4 / 5, "{} of {}", made.len(), grid.launches.len());
+        for (size, best) in grid.best().into_iter().enumerate() {
+            let found =
+                made.iter().filter_map(|launch| grid.row(*launch)).map(|row| row[size]).fold(f64::MIN, f64::max);
+            assert!(best - found < ln(1.015), "size {size}: {found} of {best}");
+        }
+    }
+
+    #[test]
+    fn several_launches_are_chosen_at_once_and_none_twice() {
+        let grid = grid();
+        let mut explorer = Explorer::blank(&grid, Worth { least_pct: -1.0, ..Worth::default() });
+        let mut made = Vec::new();
+        while let Some(choice) = explorer.choose() {
+            made.push(choice.launch);
+            explorer.believe(choice.launch);
+        }
+        made.sort_unstable();
+        assert_eq!(made, (0..grid.launches.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn improvement_is_that_of_a_normal_number() {
+        assert!((improvement(0.0, 1.0).0 - 0.398_942_28).abs() < 1e-6);
+        assert!((improvement(-1.0, 1.0).0 - 0.083_315_47).abs() < 1e-6);
+        assert_eq!(improvement(0.5, 0.0), (0.5, 1.0));
+        assert_eq!(improvement(-0.5, 0.0), (0.0, 0.0));
+        assert!(improvement(f64::INFINITY, 1.0).0 > 0.0);
+    }
 }

@@ -8,6 +8,9 @@
 //! what comes out. [`wording`] and [`listing`] say it to people, [`export`] writes it, [`conf`] writes and reads tuner files, [`coverage`] holds them against what a job
 //! sends; [`address`] names a view, [`sizes`] reads sizes as people write them,
 //! [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
+//!
+//! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`comparison`]
+//! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both.
 
 pub mod address;
 pub mod aggregate;

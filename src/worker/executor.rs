@@ -113,7 +113,8 @@ impl Executor {
         })
     }
 
-    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners; with what the
+    /// loaded jobs send and nobody measured.
     ///
     /// # Errors
     /// None as long as nothing was learnt.
@@ -127,7 +128,9 @@ impl Executor {
             answered => answered,
         };
         let sweep = self.study.sweep();
-        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
+        let mut question = question.clone();
+        question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
     }
 
     /// What was loaded besides sweeps.

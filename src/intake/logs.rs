@@ -15,7 +15,11 @@ use crate::{
 };
 
 /// Reads a text log.
-pub(super) fn text<R: Read>(lines: &mut Lines<R>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+pub(super) fn text<R: Read>(
+    lines: &mut Lines<R>,
+    file: &File<'_>,
+    share_read: &mut dyn FnMut() -> f64,
+) -> Result<Opened> {
     let log = log::read_text(lines, share_read);
     if let Some(why) = lines.error().and_then(fatal) {
         return Err(why);
@@ -45,7 +49,9 @@ pub(super) fn csv<R: Read>(records: &mut Records<R>, file: &File<'_>) -> Result<
 /// What became of a log.
 pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     let answers = match file.mapping {
-        Some(mapping) => Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?,
+        Some(mapping) => {
+            Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?
+        }
         None => Answers::default(),
     };
     let format = log.format().to_owned();

@@ -57,7 +57,10 @@ fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
     }
     pairs.sort_by_key(|pair| pair.files);
     let name = |number: u16| {
-        files.iter().find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number).map_or("a file", |file| &file.name)
+        files
+            .iter()
+            .find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number)
+            .map_or("a file", |file| &file.name)
     };
     let between = |(first, last): (u32, u32)| {
         if first == last { format!("line {first}") } else { format!("between lines {first} and {last}") }

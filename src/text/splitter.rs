@@ -1,6 +1,8 @@
 //! A line is split into cells.
 
-use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+use std::sync::OnceLock;
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use memchr::{memchr, memchr_iter};
 
 use super::Dialect;
@@ -11,7 +13,7 @@ pub(super) const WIDEST: usize = 4096;
 /// Splits lines into cells.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    core: csv_core::Reader,
+    core: Reader,
     delimiter: u8,
     line_end: u8,
     text: Vec<u8>,
@@ -20,11 +22,23 @@ pub(super) struct Splitter {
     count: usize,
 }
 
+/// A reader of a dialect. To build one takes longer than to read a small file, so each is built once.
+fn core(dialect: Dialect) -> Reader {
+    const KNOWN: [(u8, u8); 6] =
+        [(b',', b'\n'), (b'\t', b'\n'), (b';', b'\n'), (b',', b'\r'), (b'\t', b'\r'), (b';', b'\r')];
+    static BUILT: [OnceLock<Reader>; KNOWN.len()] = [const { OnceLock::new() }; KNOWN.len()];
+    let Dialect { delimiter, line_end } = dialect;
+    let build = || ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
+    match KNOWN.iter().position(|known| *known == (delimiter, line_end)) {
+        Some(index) => BUILT[index].get_or_init(build).clone(),
+        None => build(),
+    }
+}
+
 impl Splitter {
     pub(super) fn new(dialect: Dialect) -> Self {
         let Dialect { delimiter, line_end } = dialect;
-        let core = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
-        Self { core, delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+        Self { core: core(dialect), delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
     }
 
     /// How many cells there are so far.

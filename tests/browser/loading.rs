@@ -29,10 +29,8 @@ fn open_broken(folder: &Path) -> Page {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn everything_arrives_with_the_page() {
     let page = Page::open();
-    let parts = page.run(
-        "const { glue, module } = collectune; return [typeof await glue, (await module).constructor.name]",
-        &[],
-    );
+    let parts = page
+        .run("const { glue, module } = collectune; return [typeof await glue, (await module).constructor.name]", &[]);
     assert_eq!(parts, serde_json::json!(["string", "Module"]));
     assert!(!page.text().contains("is loading"), "{}", page.text());
     page.assert_clean();

@@ -103,7 +103,11 @@ fn main() -> ExitCode {
     }
     println!("{total} executions in {seconds:.0} s, {} faults", faults.len());
     for Fault { reader, seed, input, what } in &faults {
-        println!("\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}\ninput: b\"{}\"", reader.name, input.escape_ascii());
+        println!(
+            "\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}\ninput: b\"{}\"",
+            reader.name,
+            input.escape_ascii()
+        );
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -70,7 +70,8 @@ impl CostReader {
     }
 
     fn add(&mut self, costs: Vec<Cost>, ranks: Option<u32>) {
-        let same = |a: &Cost, b: &Cost| (a.collective, a.algorithm, a.protocol) == (b.collective, b.algorithm, b.protocol);
+        let same =
+            |a: &Cost, b: &Cost| (a.collective, a.algorithm, a.protocol) == (b.collective, b.algorithm, b.protocol);
         if costs.iter().any(|cost| self.table.costs.iter().any(|known| same(known, cost))) {
             self.close();
         }

@@ -166,7 +166,8 @@ mod tests {
 
     const CALLED: &str = "n1:7:7 [3] NCCL INFO AllGather: opCount 2a sendbuff 0x7 recvbuff (nil) acc (nil) count 1024 \
                           datatype 9 op 0 root 0 comm 0x2f [nranks=16] stream 0x1 task 0 globalrank 3";
-    const DECIDED: &str = "n1:7:7 [0] NCCL INFO AllReduce: 4194304 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={8..63}";
+    const DECIDED: &str =
+        "n1:7:7 [0] NCCL INFO AllReduce: 4194304 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={8..63}";
 
     #[test]
     fn calls_and_decisions() {
@@ -183,7 +184,10 @@ mod tests {
         let old = "n1:7:7 [0] NCCL INFO 65536 Bytes -> Algo 1 proto 2 time 43.500000";
         let job = read(&[CALLED, old]);
         let (decision, _) = job.decisions.into_iter().next().expect("one was printed");
-        assert_eq!((decision.collective, decision.configuration.to_string()), (Collective::AllGather, "RING/SIMPLE/0".into()));
+        assert_eq!(
+            (decision.collective, decision.configuration.to_string()),
+            (Collective::AllGather, "RING/SIMPLE/0".into())
+        );
         assert_eq!(read(&[old]).torn_lines, 1);
     }
 

@@ -129,7 +129,8 @@ fn of_nccl_tests(value: &Value) -> Log {
             }
         }
     }
-    run.failed = value.get("out_of_bounds").and_then(|bounds| bounds.get("okay")).and_then(Value::as_str) == Some("false");
+    run.failed =
+        value.get("out_of_bounds").and_then(|bounds| bounds.get("okay")).and_then(Value::as_str) == Some("false");
     log.runs.push(run);
     log
 }
@@ -181,7 +182,19 @@ fn measured(result: &Value, line: u64) -> Result<(Measured, bool), (&'static str
 
 fn of_rccl_tests(records: &[Value]) -> Log {
     const KEYS: [&str; 13] = [
-        "collective", "name", "nodes", "ranks", "gpus", "size", "type", "redop", "inPlace", "time", "algBw", "busBw", "wrong",
+        "collective",
+        "name",
+        "nodes",
+        "ranks",
+        "gpus",
+        "size",
+        "type",
+        "redop",
+        "inPlace",
+        "time",
+        "algBw",
+        "busBw",
+        "wrong",
     ];
     let mut reports = Reports::default();
     for (index, record) in records.iter().enumerate() {

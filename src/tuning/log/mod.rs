@@ -113,7 +113,13 @@ impl Log {
 
     /// What it says of its rows, as a table of the columns that it has for all of them.
     #[must_use]
-    pub fn preview(&self, name: &str, answers: &Answers, lacking: Lacking, most: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+    pub fn preview(
+        &self,
+        name: &str,
+        answers: &Answers,
+        lacking: Lacking,
+        most: usize,
+    ) -> (Vec<Column>, Vec<Vec<String>>) {
         use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
         let mut columns = vec![Collective, NumNodes, NumGpus, SizeBytes];
         let lacks = lacking.columns();
@@ -156,7 +162,10 @@ impl Log {
         let runs = |n: u64| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
         let mut notes = Vec::new();
         if told.empty_rows > 0 {
-            notes.push(format!("{} of size 0, where there is less than an element for each rank", rows(told.empty_rows)));
+            notes.push(format!(
+                "{} of size 0, where there is less than an element for each rank",
+                rows(told.empty_rows)
+            ));
         }
         if told.whole_environment_rows > 0 {
             notes.push(format!(
@@ -172,7 +181,10 @@ impl Log {
             ));
         }
         if self.cut_runs > 0 {
-            notes.push(format!("{} without an end: the log was cut, or the run died; what is whole was read", runs(self.cut_runs)));
+            notes.push(format!(
+                "{} without an end: the log was cut, or the run died; what is whole was read",
+                runs(self.cut_runs)
+            ));
         }
         if self.cold_runs > 0 {
             notes.push(format!("{} without warm-up: the first sizes include the start", runs(self.cold_runs)));

@@ -71,7 +71,8 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, text: &str, number: u64, is_ended: bool) {
-        let speech = [" NCCL INFO ", " NCCL WARN ", " NCCL CALL ", " NCCL TRACE "].iter().find_map(|mark| text.find(mark));
+        let speech =
+            [" NCCL INFO ", " NCCL WARN ", " NCCL CALL ", " NCCL TRACE "].iter().find_map(|mark| text.find(mark));
         if speech.is_some() || text.contains("Bytes -> Algo") {
             self.debug.line(text, self.run.collective, &mut self.decided);
             for decision in self.decided.drain(..) {
@@ -232,9 +233,9 @@ impl Reader {
 
     /// A line that names a program of the tests: the command that runs it.
     fn command(&mut self, text: &str) {
-        let name = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).find_map(|word| {
-            Collective::parse(word.strip_suffix("_perf")?)
-        });
+        let name = text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .find_map(|word| Collective::parse(word.strip_suffix("_perf")?));
         if self.is_measured() {
             self.next_collective = name.or(self.next_collective);
         } else if self.run.collective.is_none() {
@@ -278,7 +279,9 @@ impl Reader {
         let last = rows.len() - 1;
         for (index, (line, row)) in rows.iter().enumerate() {
             let fault = match shape.map(|shape| shape.read(*line, row, is_delta)) {
-                Some(Ok(_)) if index == last && self.log.last_is_cut => ("", row.clone(), "is where the file breaks off".into()),
+                Some(Ok(_)) if index == last && self.log.last_is_cut => {
+                    ("", row.clone(), "is where the file breaks off".into())
+                }
                 Some(Ok(measured)) => {
                     run.rows.push(measured);
                     continue;

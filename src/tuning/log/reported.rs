@@ -83,12 +83,28 @@ pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option
         return None;
     }
     let at = |name: &str| headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
-    let places = ["collective", "name", "nodes", "ranks", "gpus", "size", "type", "redop", "inplace", "time", "algbw", "busbw", "#wrong"].map(at);
+    let places = [
+        "collective",
+        "name",
+        "nodes",
+        "ranks",
+        "gpus",
+        "size",
+        "type",
+        "redop",
+        "inplace",
+        "time",
+        "algbw",
+        "busbw",
+        "#wrong",
+    ]
+    .map(at);
     let mut reports = Reports::default();
     while let Some(record) = records.next() {
         let line = record.line();
         if record.len() != headers.len() || record.state() == State::Broken {
-            let expected = format!("has {} cells where the header has {}; the row was left out", record.len(), headers.len());
+            let expected =
+                format!("has {} cells where the header has {}; the row was left out", record.len(), headers.len());
             reports.log.problems.push(Problem::new(line, "", &record.excerpt(), expected));
             continue;
         }
@@ -96,7 +112,21 @@ pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option
         match reported(cell) {
             Ok(reported) => reports.add(line, &reported),
             Err((index, expected)) => {
-                let name = ["collective", "collective", "nodes", "ranks", "gpus", "size", "type", "redop", "inplace", "time", "algbw", "busbw", "#wrong"][index];
+                let name = [
+                    "collective",
+                    "collective",
+                    "nodes",
+                    "ranks",
+                    "gpus",
+                    "size",
+                    "type",
+                    "redop",
+                    "inplace",
+                    "time",
+                    "algbw",
+                    "busbw",
+                    "#wrong",
+                ][index];
                 let text = cell(index).unwrap_or_default();
                 reports.log.problems.push(Problem::new(line, name, text, format!("{expected}; the row was left out")));
             }

@@ -301,7 +301,8 @@ fn configuration(
     if let Some(ran) = executed.or(row.planned).filter(|ran| ran.algorithm != Algorithm::None) {
         let source = if executed.is_some() { Evidence::Executed } else { Evidence::Planned };
         // Older libraries print no channels.
-        let channels = [ran.channels, row.planned.map_or(0, |p| p.channels), asked_channels].into_iter().find(|n| *n > 0);
+        let channels =
+            [ran.channels, row.planned.map_or(0, |p| p.channels), asked_channels].into_iter().find(|n| *n > 0);
         return match channels {
             Some(channels) if channels == ran.channels => Ok((ran, source)),
             Some(channels) => Ok((Configuration { channels, ..ran }, known.evidence.max(Evidence::Planned))),
@@ -356,12 +357,8 @@ fn samples(row: &Measured, workload: &Workload) -> Result<[Option<Sample>; 2], P
         if time_us <= 0.0 || algbw_gbps < 0.0 || busbw_gbps < 0.0 {
             return Err(problem(row, "time", "is not a time above zero; the row was left out"));
         }
-        let numbers = Numbers {
-            time_us: Some(time_us),
-            algbw_gbps: Some(algbw_gbps),
-            busbw_gbps: Some(busbw_gbps),
-            slack: 0.0,
-        };
+        let numbers =
+            Numbers { time_us: Some(time_us), algbw_gbps: Some(algbw_gbps), busbw_gbps: Some(busbw_gbps), slack: 0.0 };
         numbers.sample(workload).map_err(|doubt| {
             let (column, number) = if doubt.is_algbw { ("algbw", algbw_gbps) } else { ("busbw", busbw_gbps) };
             Problem::new(row.line, column, &number.to_string(), format!("{}; the row was left out", doubt.expected))

@@ -47,7 +47,8 @@ impl Settings {
         let mut any = false;
         let mut rest = text;
         while let Some(at) = rest.find("NCCL_") {
-            let key_end = rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
+            let key_end =
+                rest[at..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).map_or(rest.len(), |n| at + n);
             let (key, after) = (&rest[at..key_end], &rest[key_end..]);
             rest = after;
             let Some(value) = after.strip_prefix('=').or_else(|| after.strip_prefix(" set by environment to ")) else {

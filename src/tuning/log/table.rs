@@ -121,7 +121,11 @@ impl Header {
     pub(super) fn parse(words: &[&str], groups: Places) -> Option<Self> {
         let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
         let measurements = words.iter().filter(|word| word.eq_ignore_ascii_case("busbw")).count();
-        if words.len() < 4 || !words[0].eq_ignore_ascii_case("size") || !has("count") || !(1..=2).contains(&measurements) {
+        if words.len() < 4
+            || !words[0].eq_ignore_ascii_case("size")
+            || !has("count")
+            || !(1..=2).contains(&measurements)
+        {
             return None;
         }
         let places = match (measurements, groups) {
@@ -208,7 +212,11 @@ impl Shape {
                 algbw_gbps: cells.number("algbw")?,
                 busbw_gbps: cells.number("busbw")?,
                 wrong: cells
-                    .parse("#wrong", |w| if is_missing(w) { Some(None) } else { number(w).map(Some) }, "is not a number")?
+                    .parse(
+                        "#wrong",
+                        |w| if is_missing(w) { Some(None) } else { number(w).map(Some) },
+                        "is not a number",
+                    )?
                     .filter(|_| !is_delta),
             };
             if self.per_iteration {
@@ -273,7 +281,12 @@ struct Cells<'a> {
 }
 
 impl Cells<'_> {
-    fn parse<T>(&mut self, column: &'static str, parse: impl Fn(&str) -> Option<T>, expected: &str) -> Result<T, Fault> {
+    fn parse<T>(
+        &mut self,
+        column: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+        expected: &str,
+    ) -> Result<T, Fault> {
         let word = self.words.next().copied().unwrap_or_default();
         parse(word).ok_or_else(|| Fault { column, text: word.to_owned(), expected: expected.to_owned() })
     }

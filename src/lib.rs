@@ -19,6 +19,9 @@
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`progress`] | sizes and numbers; functions with the same bits everywhere; progress |
 //!
+//! [`learn`], [`math`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
+//! and they for speed.
+//!
 //! # The life of a file
 //!
 //! 1. The page posts a file's handle to the worker, as a [`worker::protocol::Request::Load`].
@@ -38,11 +41,10 @@ pub mod app;
 pub mod cli;
 pub mod collective;
 pub mod intake;
-pub mod learn;
-pub mod math;
 pub mod plot;
-pub mod progress;
 pub mod text;
 pub mod tuning;
 pub mod units;
 pub mod worker;
+
+pub use collectune_compute::{learn, math, progress};

@@ -14,7 +14,7 @@ const FIRST_ROWS: usize = 240;
 /// Rows made in one task of the browser.
 const ROWS_PER_TASK: usize = 8;
 
-/// A sorted and filtered table whose rows can be opened.
+/// A sorted and filtered table whose rows may open something.
 #[component]
 pub fn DataTable(
     /// What the table shows, for assistive technology.
@@ -23,14 +23,16 @@ pub fn DataTable(
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
     /// The row that is open.
-    #[prop(into)]
+    #[prop(optional, into)]
     current: Signal<Option<usize>>,
     /// A row's class, by index.
-    row_class: UnsyncCallback<usize, &'static str>,
-    /// Told which row is opened.
-    on_open: UnsyncCallback<usize>,
+    #[prop(optional)]
+    row_class: Option<UnsyncCallback<usize, &'static str>>,
+    /// Told which row is opened; without it no row opens.
+    #[prop(optional)]
+    on_open: Option<UnsyncCallback<usize>>,
     /// Keeps the rows with all these words.
-    #[prop(into)]
+    #[prop(optional, into)]
     filter: Signal<String>,
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
@@ -71,12 +73,15 @@ pub fn DataTable(
         let columns = listing.with_untracked(|listing| listing.columns.clone());
         let text =
             move |column: usize| move || listing.with(|l| l.rows.get(index)?.get(column).map(|cell| cell.text.clone()));
-        let head = view! {
-            <th scope="row" class:numeric=columns.first().is_some_and(|column| column.is_numeric)>
+        let head = if on_open.is_some() {
+            view! {
                 <button type="button" class="row-button">
                     {text(0)}
                 </button>
-            </th>
+            }
+            .into_any()
+        } else {
+            text(0).into_any()
         };
         let cell = |(place, column): (usize, &Column)| {
             view! { <td class:numeric=column.is_numeric>{text(place)}</td> }
@@ -85,15 +90,22 @@ pub fn DataTable(
         let is_current = Memo::new(move |_| current.get() == Some(index));
         let class = move || {
             listing.track();
-            format!("{} {}", row_class.run(index), if is_current.get() { "is-current" } else { "" })
+            let own = row_class.map(|class| class.run(index)).unwrap_or_default();
+            format!("{own} {}", if is_current.get() { "is-current" } else { "" })
         };
         view! {
             <tr
                 class=class
                 aria-current=move || is_current.get().then_some("true")
-                on:click=move |_| on_open.run(index)
+                on:click=move |_| {
+                    if let Some(on_open) = on_open {
+                        on_open.run(index);
+                    }
+                }
             >
-                {head}
+                <th scope="row" class:numeric=columns.first().is_some_and(|column| column.is_numeric)>
+                    {head}
+                </th>
                 {rest}
             </tr>
         }
@@ -144,7 +156,9 @@ pub fn DataTable(
                 </button>
             </Show>
             <Show when=move || order.with(Vec::is_empty)>
-                <p class="empty">"No row holds that."</p>
+                <p class="empty">
+                    {move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." }}
+                </p>
             </Show>
         </div>
     }

@@ -10,8 +10,10 @@ use crate::{
     intake::Mapping,
     tuning::{
         aggregate::Target,
+        conf::Reader,
         parameters::{Parameters, Preset},
         sizes,
+        support::Library,
     },
 };
 
@@ -124,6 +126,42 @@ impl ValueEnum for Target {
 fn learning_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
     rate.ok_or_else(|| "a learning rate is above 0 and at most 1".to_owned())
+}
+
+/// Where a tuner file is deployed, and who reads it.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Deployment {
+    /// The library whose rules say what can run
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) library: Library,
+}
+
+impl ValueEnum for Library {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Rccl, Self::Nccl]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Self::Rccl => PossibleValue::new("rccl").help("RCCL on MI300 and MI355"),
+            Self::Nccl => PossibleValue::new("nccl").help("NCCL"),
+        })
+    }
+}
+
+impl ValueEnum for Reader {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Example => "the example plugin of NVIDIA/nccl",
+            Self::DnTuner => "the RCCL plugin of rccl-sweep's authors",
+            Self::Rccl => "RCCL's built-in CSV tuner, from ROCm 7.13",
+        };
+        Some(PossibleValue::new(self.key()).help(help))
+    }
 }
 
 /// A share to hold out; 0 holds out nothing.

@@ -17,7 +17,18 @@ use crate::{
 };
 
 /// So many lines that were left out are told for each file; the JSON has more.
-const TOLD: usize = 5;
+pub(super) const TOLD: usize = 5;
+
+/// Reads a file's bytes as they are; `-` is the standard input.
+///
+/// # Errors
+/// It can't be read.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = open(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    read.map_err(|error| CliError::Open { name: path.display().to_string(), error })?;
+    Ok(bytes)
+}
 
 /// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
 /// runs for which a file does not say it.

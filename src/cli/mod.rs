@@ -1,12 +1,16 @@
 //! The command line: what the page does, in a terminal.
 //!
-//! [`run`] reads the arguments (`arguments.rs`) and does one command, `train.rs` or `predict.rs`. Both open `files.rs`,
-//! learn from them (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or
-//! JSON for programs (`report.rs`). What people must know besides goes to stderr (`terminal.rs`).
+//! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from them
+//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`report.rs`).
+//! What people must know besides goes to stderr (`terminal.rs`).
 
+mod ab;
 mod arguments;
+mod conf;
+mod coverage;
 mod files;
 mod learnt;
+mod plan;
 mod predict;
 mod report;
 mod table;
@@ -34,18 +38,30 @@ struct CommandLine {
 enum Command {
     Train(train::Train),
     Predict(predict::Predict),
+    #[command(subcommand)]
+    Conf(conf::Conf),
+    Coverage(coverage::Coverage),
+    Plan(plan::Plan),
+    Ab(ab::Ab),
 }
 
+/// The exit code of a check that found something: neither an error nor a success.
+const FOUND: u8 = 3;
+
 /// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
-/// that can't be understood.
+/// that can't be understood, 3 for a tuner file that runs something else than it says.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match CommandLine::parse().command {
-        Command::Train(command) => command.run(),
-        Command::Predict(command) => command.run(),
+        Command::Train(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Predict(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Conf(command) => command.run(),
+        Command::Coverage(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             terminal::say("error", &error.to_string());
             ExitCode::FAILURE
@@ -73,9 +89,24 @@ enum CliError {
         "{wanted} was not measured, so a size must be given: --size 16M or --sizes 1M,16M; these files hold {held}"
     )]
     NoSize { wanted: String, held: String },
-    /// The model can't be saved.
-    #[error("the model can't be saved as {name}: {error}")]
+    /// A tuner file can't be written for a reader.
+    #[error("no tuner file is written for {reader}: it would make every scale of these files slower somewhere")]
+    NoConf { reader: &'static str },
+    /// Something that is typed lacks something else.
+    #[error("{0}")]
+    Typed(&'static str),
+    /// The file can't be saved.
+    #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },
+    /// Something else can't be saved.
+    #[error("the {what} can't be saved as {name}: {error}")]
+    SaveFile { what: &'static str, name: String, error: io::Error },
+    /// No file is a comparison.
+    #[error(
+        "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign, whose names tell the arm \
+         (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
+    )]
+    NothingToCompare,
     /// The output can't be written.
     #[error("the output can't be written: {0}")]
     Write(io::Error),

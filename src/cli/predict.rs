@@ -15,10 +15,11 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     tuning::{
+        decision::words,
         export,
         parameters::SearchLimits,
         result::{Group, Recommendation},
-        wording::{self, Advice},
+        wording,
     },
     units::{Size, percent, significant},
     worker::executor::ExecuteError,
@@ -188,14 +189,6 @@ fn held(groups: &[Group]) -> String {
     names.join("; ")
 }
 
-fn advice(answer: &Recommendation) -> Option<&'static str> {
-    match wording::advice(answer) {
-        Advice::Deploy => Some("deploy"),
-        Advice::KeepDefault => Some("keep default"),
-        Advice::Unknown => None,
-    }
-}
-
 fn table(answers: &[Recommendation]) -> Table {
     let mut table = Table::new(&[
         ("Size", Align::Right),
@@ -207,7 +200,9 @@ fn table(answers: &[Recommendation]) -> Table {
         ("Measured best", Align::Left),
         ("Default", Align::Right),
         ("Gain", Align::Right),
+        ("Gain interval", Align::Left),
         ("Advice", Align::Left),
+        ("Why", Align::Left),
         ("Support", Align::Left),
         ("Chosen by", Align::Left),
     ]);
@@ -222,8 +217,10 @@ fn table(answers: &[Recommendation]) -> Table {
             answer.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps))),
             answer.measured_best.map(|best| format!("{} {}", significant(best.busbw_gbps), best.configuration)),
             answer.default.map(|default| significant(default.busbw_gbps)),
-            answer.gain_pct.map(percent),
-            advice(answer).map(str::to_owned),
+            answer.gain.map(|gain| gain.pct).or(answer.gain_pct).map(percent),
+            answer.gain.as_ref().map(words::range),
+            choice.map(|_| answer.decision.word().to_owned()),
+            choice.map(|_| answer.decision.why().to_owned()).filter(|why| !why.is_empty()),
             choice.map(|_| wording::support(answer.support).to_owned()),
             choice.map(|_| wording::source(answer.source).to_owned()),
         ]);

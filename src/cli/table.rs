@@ -1,5 +1,7 @@
 //! Tables for people: columns under their headers, numbers flush right.
 
+use crate::text::{Column, Entry, Listing};
+
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
@@ -9,13 +11,21 @@ pub(super) enum Align {
 
 /// A table of texts.
 pub(super) struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     pub(super) fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+        Self { columns: columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(), rows: Vec::new() }
+    }
+
+    /// A listing as it is shown.
+    pub(super) fn of(listing: &Listing) -> Self {
+        let align = |is_numeric| if is_numeric { Align::Right } else { Align::Left };
+        let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column.is_numeric)));
+        let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.text.clone()).collect();
+        Self { columns: columns.collect(), rows: listing.rows.iter().map(shown).collect() }
     }
 
     /// Adds a row with a cell for each column; what is not known is shown as a dash.
@@ -25,7 +35,7 @@ impl Table {
 
     /// Header and rows, a line each.
     pub(super) fn lines(&self) -> String {
-        let headers: Vec<String> = self.columns.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let headers: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         let width = |column: usize| {
             let cells = self.rows.iter().chain([&headers]).filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -46,6 +56,17 @@ impl Table {
         }
         text
     }
+}
+
+/// A listing as lines; what a cell does not say is shown as a dash.
+pub(super) fn of_listing(listing: &Listing) -> String {
+    let align = |column: &Column| if column.is_numeric { Align::Right } else { Align::Left };
+    let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column))).collect();
+    let mut table = Table { columns, rows: Vec::new() };
+    for row in &listing.rows {
+        table.push(row.iter().map(|entry| Some(entry.text.clone()).filter(|text| !text.is_empty())).collect());
+    }
+    table.lines()
 }
 
 #[cfg(test)]

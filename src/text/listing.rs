@@ -74,6 +74,21 @@ impl Listing {
         table
     }
 
+    /// The listing as JSON: an object per row, numbers where a cell has one, else its text; empty cells are left out.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let object = |row: &Vec<Entry>| {
+            let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
+            let pairs = cells.map(|(column, entry)| {
+                let value = entry.number.map_or_else(|| entry.text.as_str().into(), serde_json::Value::from);
+                (column.name.to_string(), value)
+            });
+            serde_json::Value::Object(pairs.collect())
+        };
+        let rows: Vec<serde_json::Value> = self.rows.iter().map(object).collect();
+        format!("{:#}\n", serde_json::Value::Array(rows))
+    }
+
     /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
     /// column (ascending or descending, empty cells last) or as they came.
     #[must_use]

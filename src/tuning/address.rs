@@ -1,6 +1,7 @@
 //! What the page shows, as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
-//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `x=1` the example is open.
+//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `x=1` the example is open, `p` the
+//! panel.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
 use crate::{
@@ -20,6 +21,86 @@ pub struct Address {
     pub size_bytes: Option<u64>,
     /// The example is what is open.
     pub example: bool,
+}
+
+/// A side of the workbench.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panel {
+    /// What to deploy.
+    #[default]
+    Answer,
+    /// How noisy the measurements are, and what was set aside.
+    Noise,
+    /// Tuner files: written, checked, laid over the sweep.
+    TunerFiles,
+    /// What a job sends.
+    Coverage,
+    /// What to measure next.
+    Plan,
+    /// A comparison with the default.
+    Comparison,
+    /// Tables that can only be looked at.
+    Tables,
+}
+
+impl Panel {
+    /// All of them, in their order on the page.
+    pub const ALL: &[Self] = &[
+        Self::Answer,
+        Self::Noise,
+        Self::TunerFiles,
+        Self::Coverage,
+        Self::Plan,
+        Self::Comparison,
+        Self::Tables,
+    ];
+
+    /// The name on its tab.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answer => "Answer",
+            Self::Noise => "Noise",
+            Self::TunerFiles => "Tuner files",
+            Self::Coverage => "Coverage",
+            Self::Plan => "Measure next",
+            Self::Comparison => "A/B",
+            Self::Tables => "Tables",
+        }
+    }
+
+    /// Its word in a fragment.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Noise => "noise",
+            Self::TunerFiles => "tuner-files",
+            Self::Coverage => "coverage",
+            Self::Plan => "plan",
+            Self::Comparison => "ab",
+            Self::Tables => "tables",
+        }
+    }
+
+    /// The panel that a fragment names; the answer where it names none.
+    ///
+    /// ```
+    /// use collectune::tuning::address::Panel;
+    /// assert_eq!(Panel::of("#v=1&w=tuning&p=coverage"), Panel::Coverage);
+    /// assert_eq!(Panel::of("#v=1&p=attic"), Panel::Answer);
+    /// ```
+    #[must_use]
+    pub fn of(fragment: &str) -> Self {
+        let key = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.strip_prefix("p=")).next_back();
+        Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
+    }
+
+    /// What is appended to [`Address::fragment`].
+    #[must_use]
+    pub fn suffix(self) -> String {
+        if self == Self::Answer { String::new() } else { format!("&p={}", self.key()) }
+    }
 }
 
 /// A fragment that names no view.

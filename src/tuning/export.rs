@@ -2,8 +2,15 @@
 
 use serde::Serialize;
 
-use super::result::{Recommendation, Source, Support};
-use crate::text::{Cell, Table};
+use super::{
+    decision::{Decision, Gain, KeepReason, MoreRuns, Noise, Witness},
+    read::{Asked, Evidence},
+    result::{Recommendation, Source, Support},
+};
+use crate::{
+    collective::Configuration,
+    text::{Cell, Table},
+};
 
 /// In what a table of recommendations is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,10 +90,48 @@ struct Record {
     gain_pct: Option<f64>,
     support: Support,
     source: Source,
+    /// deploy, keep_default, no_default or unknown.
+    decision: &'static str,
+    /// Why the default is kept.
+    reason: Option<KeepReason>,
+    gain: Option<Gain>,
+    /// GB/s, between the sizes at which the default was measured.
+    default_between_busbw: Option<f64>,
+    tied: Vec<Named>,
+    /// Channels that ran the same.
+    aliases: Vec<u32>,
+    noise: Option<Noise>,
+    out_of_place: Option<Witness>,
+    asked: Option<Asked>,
+    evidence: Option<Evidence>,
+}
+
+/// A configuration under the names of the sweep's columns.
+#[derive(Serialize)]
+struct Named {
+    algo: &'static str,
+    proto: &'static str,
+    nchannels: u32,
+}
+
+impl From<Configuration> for Named {
+    fn from(c: Configuration) -> Self {
+        Self { algo: c.algorithm.name(), proto: c.protocol.name(), nchannels: c.channels }
+    }
+}
+
+const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
+    match decision {
+        Decision::Deploy => ("deploy", None),
+        Decision::KeepDefault { reason } => ("keep_default", Some(reason)),
+        Decision::NoDefault => ("no_default", None),
+        Decision::Unknown => ("unknown", None),
+    }
 }
 
 impl From<&Recommendation> for Record {
     fn from(r: &Recommendation) -> Self {
+        let (decision, reason) = decision(r.decision);
         Self {
             collective: r.workload.collective.name(),
             num_nodes: r.workload.scale.nodes,
@@ -102,13 +147,24 @@ impl From<&Recommendation> for Record {
             gain_pct: r.gain_pct,
             support: r.support,
             source: r.source,
+            decision,
+            reason,
+            gain: r.gain,
+            default_between_busbw: r.default_between_gbps,
+            tied: r.tied.iter().copied().map(Named::from).collect(),
+            aliases: r.aliases.iter().map(|alias| alias.channels).collect(),
+            noise: r.noise,
+            out_of_place: r.witness,
+            asked: r.measured.map(|m| m.asked),
+            evidence: r.measured.map(|m| m.evidence),
         }
     }
 }
 
 /// The recommendations as indented JSON: a list of {collective, num_nodes, num_gpus, size_bytes, algo, proto,
 /// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
-/// GB/s.
+/// GB/s; and of the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
+/// evidence}.
 #[must_use]
 pub fn json(recommendations: &[Recommendation]) -> String {
     let records: Vec<Record> = recommendations.iter().map(Record::from).collect();
@@ -135,6 +191,15 @@ pub fn table(recommendations: &[Recommendation]) -> Table {
         "gain_pct",
         "support",
         "source",
+        "decision",
+        "reason",
+        "gain_low_pct",
+        "gain_high_pct",
+        "gain_basis",
+        "tied",
+        "aliases",
+        "visible_gain_pct",
+        "more_runs",
     ]);
     for r in recommendations.iter().map(Record::from) {
         let text = |text: Option<&str>| text.map_or(Cell::Empty, Cell::from);
@@ -154,6 +219,19 @@ pub fn table(recommendations: &[Recommendation]) -> Table {
             Cell::number(r.gain_pct, 2),
             super::wording::support(r.support).into(),
             super::wording::source(r.source).into(),
+            r.decision.into(),
+            text(r.reason.map(KeepReason::short)),
+            Cell::number(r.gain.map(|gain| gain.low_pct), 2),
+            Cell::number(r.gain.map(|gain| gain.high_pct), 2),
+            text(r.gain.map(|gain| gain.basis.name())),
+            (r.tied.len() as u64).into(),
+            (r.aliases.len() as u64).into(),
+            Cell::number(r.noise.map(|noise| noise.visible_gain_pct), 2),
+            match r.noise.map(|noise| noise.more_runs) {
+                Some(MoreRuns::Runs(runs)) => runs.into(),
+                Some(MoreRuns::OutOfReach) => "out of reach".into(),
+                Some(MoreRuns::Decided) | None => Cell::Empty,
+            },
         ]);
     }
     table
@@ -163,8 +241,8 @@ pub fn table(recommendations: &[Recommendation]) -> Table {
 mod tests {
     use super::*;
     use crate::{
-        collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-        tuning::{aggregate::Point, decision::Decision, recommend::measured, result::Interval},
+        collective::{Algorithm, Collective, Protocol, Scale, Workload},
+        tuning::{aggregate::Point, recommend::measured, result::Interval},
     };
 
     fn recommendations() -> Vec<Recommendation> {
@@ -203,7 +281,9 @@ mod tests {
             "collective": "all_reduce", "num_nodes": 2, "num_gpus": 16, "size_bytes": 16_777_216,
             "algo": "RING", "proto": "LL128", "nchannels": 24, "predicted_busbw": 312.5,
             "interval_90": [301.25, 325.0], "measured_best": 315.0, "default_busbw": 250.0, "gain_pct": 25.0,
-            "support": "interpolated", "source": "model",
+            "support": "interpolated", "source": "model", "decision": "deploy", "reason": null, "gain": null,
+            "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
+            "evidence": null,
         });
         assert_eq!(read[0], expected);
         assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
@@ -216,9 +296,10 @@ mod tests {
         assert_eq!(lines.len(), 3);
         assert_eq!(
             lines[1],
-            "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model"
+            "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model,\
+             deploy,,,,,0,0,,"
         );
-        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model");
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,0,0,,");
         assert_eq!(Format::Markdown.write(&recommendations()).lines().count(), 4);
     }
 }

@@ -62,21 +62,14 @@ impl Sizes {
     }
 }
 
-/// The head of a script: functions that its lines call.
+/// The head of a script: a function that its lines call.
 ///
-/// `run LOG SIZES PROGRAM NAME=VALUE…` runs a program once, its environment set so, into `logs/LOG`.
+/// `run LOG SIZES PROGRAM NAME=VALUE…` runs a program once with the environment set so, into `logs/LOG`.
 #[must_use]
-pub fn head(title: &str, launcher: Launcher, scale: Scale, notes: &[String]) -> String {
-    let Scale { nodes, ranks } = scale;
-    let per_node = ranks.div_ceil(nodes.max(1)).max(1);
-    let (start, exports) = match launcher {
-        Launcher::Mpirun => (
-            format!("launch=(mpirun -np {ranks} --map-by ppr:{per_node}:node)"),
-            "    for assignment in \"$@\"; do exports+=(-x \"${assignment%%=*}\"); done\n",
-        ),
-        Launcher::Srun => {
-            (format!("launch=(srun -N {nodes} -n {ranks} --ntasks-per-node={per_node} --export=ALL)"), "")
-        }
+pub fn head(title: &str, launcher: Launcher, notes: &[String]) -> String {
+    let exports = match launcher {
+        Launcher::Mpirun => "    for assignment in \"$@\"; do exports+=(-x \"${assignment%%=*}\"); done\n",
+        Launcher::Srun => "",
     };
     let mut text = String::from("#!/usr/bin/env bash\n");
     for line in std::iter::once(title).chain(notes.iter().map(String::as_str)) {
@@ -86,9 +79,8 @@ pub fn head(title: &str, launcher: Launcher, scale: Scale, notes: &[String]) -> 
     let _ = write!(
         text,
         r#"#
-# Adapt the launcher; NCCL_TESTS is the folder of nccl-tests' programs, one process per GPU.
+# Adapt the launcher; NCCL_TESTS is the folder of nccl-tests' programs. One process per GPU.
 set -u
-{start}
 tests=${{NCCL_TESTS:-./build}}
 mkdir -p logs
 # What is set outside would hide what is set here.
@@ -107,6 +99,17 @@ run() {{
 "#
     );
     text
+}
+
+/// The line that says how ranks are started from here on.
+#[must_use]
+pub fn ranks(launcher: Launcher, scale: Scale) -> String {
+    let Scale { nodes, ranks } = scale;
+    let per_node = ranks.div_ceil(nodes.max(1)).max(1);
+    match launcher {
+        Launcher::Mpirun => format!("launch=(mpirun -np {ranks} --map-by ppr:{per_node}:node)\n"),
+        Launcher::Srun => format!("launch=(srun -N {nodes} -n {ranks} --ntasks-per-node={per_node} --export=ALL)\n"),
+    }
 }
 
 /// One line of a script: a launch into a log. `environment` are pairs of name and value.

@@ -1,6 +1,7 @@
 //! Recommendations as the rows of a table for people.
 
 use super::{
+    decision::{MoreRuns, words},
     result::Recommendation,
     wording::{advice_word, source_in_short, support},
 };
@@ -13,9 +14,14 @@ use crate::{
 /// Left out where all rows have the same.
 const GROUP: [Column; 2] = [Column::words("Collective", "collective"), Column::words("Scale", "nodes × ranks")];
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 16] = [
     Column::numbers("Size", "message size"),
-    Column::words("Advice", "deploy the configuration, or keep the default, which is expected to be as fast"),
+    Column::words(
+        "Advice",
+        "deploy the configuration, which beats the default; keep the default; or the best known, without a default to \
+         compare it with",
+    ),
+    Column::words("Why", "why the default stays, or no gain is claimed"),
     Column::words("Algorithm", "algorithm to deploy"),
     Column::words("Protocol", "protocol to deploy"),
     Column::numbers("Channels", "channels to deploy, in total"),
@@ -23,6 +29,9 @@ const COLUMNS: [Column; 12] = [
     Column::words("90 %", "nine of ten new measurements should fall in here, GB/s"),
     Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
     Column::numbers("Gain", "expected busbw over the default's, in per cent of the default"),
+    Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default"),
+    Column::numbers("Tied", "measured configurations that can't be told apart from the best one"),
+    Column::numbers("More runs", "how many more runs of the choice and the default would decide what is undecided"),
     Column::words(
         "Best measured",
         "the highest median that was measured, GB/s; with its configuration where it is another",
@@ -65,18 +74,35 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
     });
     vec![
         Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
-        Entry::text(advice_word(recommendation).to_owned()),
+        Entry::text(advice_word(recommendation)),
+        Entry::text(recommendation.decision.why()),
         Entry::text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
         Entry::text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
         Entry::number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
         Entry::number(recommendation.predicted_busbw_gbps, gbps),
         Entry { text: interval.unwrap_or_default(), number: recommendation.interval_90.map(|i| i.low_gbps) },
         Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
-        Entry::number(recommendation.gain_pct, percent),
+        Entry::number(recommendation.gain.map(|gain| gain.pct).or(recommendation.gain_pct), percent),
+        Entry {
+            text: recommendation.gain.as_ref().map(words::range).unwrap_or_default(),
+            number: recommendation.gain.map(|gain| gain.low_pct),
+        },
+        Entry::number(Some(recommendation.tied.len() as f64).filter(|tied| *tied > 0.0), |tied| format!("{tied}")),
+        more_runs(recommendation),
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         Entry::text(support(recommendation.support).to_owned()),
         Entry::text(source_in_short(recommendation.source).to_owned()),
     ]
+}
+
+fn more_runs(recommendation: &Recommendation) -> Entry {
+    let more = recommendation.noise.map_or(MoreRuns::Decided, |noise| noise.more_runs);
+    let number = match more {
+        MoreRuns::Decided => None,
+        MoreRuns::Runs(runs) => Some(f64::from(runs)),
+        MoreRuns::OutOfReach => Some(f64::INFINITY),
+    };
+    Entry { text: more.words(), number }
 }
 
 /// Three decimals: one digit more than nccl-tests prints, since the page computes busbw from the time.
@@ -145,6 +171,7 @@ mod tests {
     fn every_word_of_a_filter_must_occur() {
         assert_eq!(listing().order(None, "tree mib"), [0, 2]);
         assert_eq!(listing().order(None, "keep"), [0]);
+        assert_eq!(listing().order(None, "best known"), [1]);
         assert_eq!(listing().order(None, "RING kib"), [1]);
         assert_eq!(listing().order(None, "nvls"), [0_usize; 0]);
     }

@@ -4,7 +4,8 @@
 //! [`aggregate`] turns repeats into the points of a [`sweep`], [`model`] learns busbw from them, [`search`] asks the
 //! model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one answer together,
 //! [`charts`] draws it, [`study`] holds it all together, [`result`] is what comes out. [`wording`] and [`listing`] say
-//! it to people, [`export`] writes it; [`address`] names a view, [`sizes`] reads sizes as people write them,
+//! it to people, [`export`] writes it, [`conf`] writes and reads tuner files, [`coverage`] holds them against what a job
+//! sends; [`address`] names a view, [`sizes`] reads sizes as people write them,
 //! [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 
 pub mod address;
@@ -14,6 +15,7 @@ pub mod charts;
 pub mod columns;
 pub mod comparison;
 pub mod conf;
+pub mod coverage;
 pub mod decision;
 pub mod export;
 pub mod features;
@@ -27,9 +29,11 @@ pub mod model;
 pub mod model_file;
 pub mod origin;
 pub mod parameters;
+pub mod plan;
 pub mod random_split;
 pub mod read;
 pub mod recommend;
+pub mod record;
 pub mod result;
 mod row;
 pub mod runs;

@@ -8,7 +8,9 @@ use super::{
     features::Ask,
     model::BusbwModel,
     parameters::Parameters,
-    read::{Asked, Evidence, Kind, Row, Sample},
+    read::{Kind, Row, Sample},
+    runs::{Run, Runs, weighted_median},
+    stalls::Screened,
     sweep::Sweep,
 };
 use crate::{
@@ -43,7 +45,18 @@ pub struct ModelFile {
     pub points: Vec<Point>,
     /// Runs of the library's default.
     pub defaults: Vec<Point>,
+    /// The single runs of each of the points, without the files and lines that they came from.
+    #[serde(default)]
+    pub runs: Vec<Vec<SavedRun>>,
+    /// Those of the defaults.
+    #[serde(default)]
+    pub default_runs: Vec<Vec<SavedRun>>,
 }
+
+/// One run: busbw in GB/s, its out-of-place twin, of how many runs it is the median, their spread in per cent, and
+/// whether it was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedRun(f64, Option<f64>, u32, Option<f64>, bool);
 
 /// Why a model file can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -95,17 +108,42 @@ impl ModelFile {
     ///
     /// # Errors
     /// What the model says.
-    pub fn new(model: &BusbwModel, parameters: &Parameters, target: Target, sweep: &Sweep) -> Result<Self, LearnError> {
+    pub fn new(
+        model: &BusbwModel,
+        parameters: &Parameters,
+        target: Target,
+        sweep: &Sweep,
+        runs: &Runs,
+        screened: &Screened,
+    ) -> Result<Self, LearnError> {
+        let saved = |points: &[Point], kind| {
+            let of = |point: &Point| {
+                let found = runs.of(&point.workload, kind, point.configuration);
+                found.map_or_else(Vec::new, |(place, first, runs)| {
+                    let run = |(run, index): (&Run, usize)| {
+                        let aside = !screened.keep(place, index).run;
+                        SavedRun(run.busbw_gbps, run.twin_gbps(), run.repeats, run.spread_pct(), aside)
+                    };
+                    runs.iter().zip(first..).map(run).collect()
+                })
+            };
+            points.iter().map(of).collect()
+        };
         Ok(Self {
             format: FORMAT.to_owned(),
             version: VERSION,
             program: concat!("collectune ", env!("CARGO_PKG_VERSION")).to_owned(),
-            notice: "This file contains the training rows: medians over the repeats of the measured sweep.".to_owned(),
+            notice:
+                "This file contains the training rows: the runs of the measured sweep and their medians, without the \
+                     names and lines of the files that they came from."
+                    .to_owned(),
             parameters: parameters.clone(),
             target,
             hash: hash(model, &sweep.points)?,
             points: sweep.points.clone(),
             defaults: sweep.defaults.clone(),
+            runs: saved(&sweep.points, Kind::Asked),
+            default_runs: saved(&sweep.defaults, Kind::Default),
         })
     }
 
@@ -142,32 +180,51 @@ impl ModelFile {
         Ok(file)
     }
 
-    /// The training rows as rows of a sweep, so that they can be aggregated with others.
+    /// The training rows as rows of a sweep, so that they can be aggregated with others: the runs of each point where
+    /// their median is the point, the point itself where they are missing or contradict it.
     pub fn rows(&self, file: u16) -> impl Iterator<Item = Row> {
-        let kinds = [(&self.points, Kind::Asked), (&self.defaults, Kind::Default)];
-        kinds.into_iter().flat_map(|(points, kind)| points.iter().map(move |point| (point, kind))).zip(1_u32..).map(
-            move |((point, kind), line)| Row {
+        let kinds = [(&self.points, &self.runs, Kind::Asked), (&self.defaults, &self.default_runs, Kind::Default)];
+        let rows = kinds.into_iter().flat_map(|(points, runs, kind)| {
+            points.iter().enumerate().flat_map(move |(index, point)| {
+                let whole = SavedRun(point.busbw_gbps, point.out_of_place_gbps, point.repeats, point.spread_pct, false);
+                let runs = runs.get(index).filter(|runs| are_of(point, runs)).cloned();
+                runs.unwrap_or_else(|| vec![whole]).into_iter().map(move |run| (point, kind, run))
+            })
+        });
+        rows.zip(1_u32..).map(move |((point, kind, SavedRun(busbw_gbps, twin_gbps, repeats, spread_pct, _)), line)| {
+            Row {
                 file,
                 line,
                 workload: point.workload,
                 ran: point.configuration,
-                in_place: Some(Sample { time_us: None, busbw_gbps: point.busbw_gbps }),
-                out_of_place: None,
-                repeats: point.repeats,
-                spread_pct: point.spread_pct,
+                in_place: Some(Sample { time_us: None, busbw_gbps }),
+                out_of_place: twin_gbps.map(|busbw_gbps| Sample { time_us: None, busbw_gbps }),
+                repeats,
+                spread_pct,
                 kind,
                 marks: point.marks,
-                asked: Asked::default(),
-                evidence: Evidence::default(),
-            },
-        )
+                asked: point.asked,
+                evidence: point.evidence,
+            }
+        })
     }
+}
+
+/// Runs that are measurements and of which a point is the median.
+fn are_of(point: &Point, runs: &[SavedRun]) -> bool {
+    let is_busbw = |busbw: &f64| busbw.is_finite() && *busbw > 0.0;
+    let mut used: Vec<(f64, u32)> = runs.iter().filter(|run| !run.4).map(|run| (run.0, run.2)).collect();
+    runs.iter().all(|run| {
+        is_busbw(&run.0) && run.1.as_ref().is_none_or(is_busbw) && run.2 > 0 && run.3.is_none_or(|spread| spread >= 0.0)
+    }) && weighted_median(&mut used) == Some(point.busbw_gbps)
 }
 
 fn is_measurement(point: &Point) -> bool {
     let Workload { scale, size_bytes, .. } = point.workload;
     let busbw = point.busbw_gbps;
-    scale.nodes > 0 && scale.ranks > 0 && size_bytes > 0 && point.repeats > 0 && busbw.is_finite() && busbw > 0.0
+    let is_busbw = |busbw: f64| busbw.is_finite() && busbw > 0.0;
+    let twin_is_busbw = point.out_of_place_gbps.is_none_or(is_busbw);
+    scale.nodes > 0 && scale.ranks > 0 && size_bytes > 0 && point.repeats > 0 && is_busbw(busbw) && twin_is_busbw
 }
 
 const GRID_CHANNELS: [u32; 7] = [1, 2, 4, 8, 16, 32, 48];

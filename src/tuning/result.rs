@@ -84,13 +84,16 @@ pub struct Recommendation {
     pub measured_best: Option<Measured>,
     /// The library's default at this workload, where it was measured.
     pub default: Option<Measured>,
+    /// The default's busbw between the sizes at which it was measured, where this is none of them.
+    pub default_between_gbps: Option<f64>,
     /// The choice's own measurement at this workload, where there is one.
     pub measured: Option<Measured>,
-    /// Expected busbw over the default's, minus one, in per cent of the default.
+    /// Expected busbw over the default's as it was measured here, minus one, in per cent of the default.
     pub gain_pct: Option<f64>,
     /// What to do.
     pub decision: Decision,
-    /// The gain with its interval; `None` without a default, and where no interval is known yet.
+    /// The gain with its interval; between the default's sizes over [`Self::default_between_gbps`]. `None` without a
+    /// default, and where no interval is known yet.
     pub gain: Option<Gain>,
     /// Measured configurations that can't be told apart from the best one, by channels ascending, without aliases.
     pub tied: Vec<Configuration>,
@@ -119,6 +122,7 @@ impl Recommendation {
             interval_90: None,
             measured_best: None,
             default: None,
+            default_between_gbps: None,
             measured: None,
             gain_pct: None,
             decision: Decision::Unknown,

@@ -128,6 +128,39 @@ impl Runs {
         doubled
     }
 
+    /// Points of which no more is known, each as one line.
+    #[must_use]
+    pub fn of_points(Sweep { points, defaults }: Sweep) -> Self {
+        let mut out = Self::default();
+        let mut defaults = defaults.iter().peekable();
+        let mut push = |point: &Point, kind| {
+            let run = Run {
+                busbw_gbps: point.busbw_gbps,
+                twin_gbps: point.out_of_place_gbps.unwrap_or(0.0),
+                spread_pct: point.spread_pct.unwrap_or(f64::NAN),
+                ran: point.configuration,
+                line: 0,
+                repeats: point.repeats,
+                asked: point.asked,
+                file: 0,
+                evidence: point.evidence,
+                marks: point.marks,
+            };
+            out.push(point.workload, kind, vec![Timed { run, times_us: [None; 2] }]);
+        };
+        for at in points.chunk_by(|a, b| a.workload == b.workload) {
+            while let Some(default) = defaults.next_if(|default| default.workload < at[0].workload) {
+                push(default, Kind::Default);
+            }
+            at.iter().for_each(|point| push(point, Kind::Asked));
+            if let Some(default) = defaults.next_if(|default| default.workload == at[0].workload) {
+                push(default, Kind::Default);
+            }
+        }
+        defaults.for_each(|default| push(default, Kind::Default));
+        out
+    }
+
     /// Nothing was measured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -149,6 +182,13 @@ impl Runs {
         let start = index.checked_sub(1).map_or(0, |before| self.places[before].end as usize);
         let place = &self.places[index];
         (place, start, &self.runs[start..place.end as usize])
+    }
+
+    /// The place of a configuration, or of the default, at a workload.
+    #[must_use]
+    pub fn of(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Option<(&Place, usize, &[Run])> {
+        self.at(workload)
+            .find(|(place, ..)| place.kind == kind && (kind == Kind::Default || place.configuration == configuration))
     }
 
     /// The places of a workload, the default's last.
@@ -251,7 +291,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 }
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
-fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
+pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {

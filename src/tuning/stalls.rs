@@ -16,10 +16,12 @@ use super::{
     parameters::Screening,
     read::Kind,
     runs::{Keep, Place, Run, Runs},
+    wording::count,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
+    units::Size,
 };
 
 /// A stalled run is at least this many times slower than its siblings…
@@ -116,6 +118,31 @@ impl Screened {
             }
         }
         keep
+    }
+
+    /// What stalled, in a sentence for each collective and scale.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let group = |stall: &Stall| (stall.workload.collective, stall.workload.scale);
+        let of_group = |stalls: &[Stall]| {
+            let (collective, scale) = group(&stalls[0]);
+            let used = stalls.iter().filter(|stall| !stall.set_aside).count();
+            let worst =
+                stalls.iter().max_by(|a, b| a.times_slower().total_cmp(&b.times_slower())).unwrap_or(&stalls[0]);
+            format!(
+                "{collective} on {scale}: {} stalled, {}; the slowest by a factor of {:.1}, {} at {}",
+                count(stalls.len() as u64, "measurement"),
+                match used {
+                    0 => "all set aside".to_owned(),
+                    used if used == stalls.len() => "all used".to_owned(),
+                    used => format!("{} set aside and {used} used", stalls.len() - used),
+                },
+                worst.times_slower(),
+                worst.configuration,
+                Size(worst.workload.size_bytes),
+            )
+        };
+        self.stalls.chunk_by(|a, b| group(a) == group(b)).map(of_group).collect()
     }
 
     fn judge(&mut self, runs: &Runs, half: Half, set_aside: bool) {
@@ -323,6 +350,8 @@ mod tests {
             assert_eq!((stall.file, stall.line, stall.repeat, stall.of), (3, 7, 1, repeats));
             assert_eq!((stall.configuration.channels, stall.half, stall.set_aside), (5, Half::InPlace, true));
             assert!((3.5..4.5).contains(&stall.times_slower()), "{stall:?}");
+            let note = &found.notes()[0];
+            assert!(note.starts_with("broadcast on 2 nodes, 16 ranks: 1 measurement stalled, all set aside"), "{note}");
             assert!(values.iter().all(|busbw| (9.5..10.5).contains(busbw)), "{values:?}");
             let (found, values) = screened(&rows, &Screening { keep_stalls: true, ..Screening::default() });
             assert!(!found.stalls[0].set_aside);

@@ -1,22 +1,28 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
+use std::collections::BTreeMap;
+
 use super::{
     aggregate::{Point, Target},
     baselines::Measurements,
     charts,
+    decision::{Judge, deviations::Deviations},
     features::Ask,
     model::BusbwModel,
     model_file::{self, ModelFile},
-    parameters::{Parameters, SearchLimits},
+    parameters::{Confidence, Parameters, Screening, SearchLimits},
     recommend::Advisor,
+    record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
+    runs::Runs,
     search::SearchSpace,
+    stalls::Screened,
     sweep::Sweep,
     validate::{self, Deployed, FoldPredictions, Validation},
     wording,
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
     progress::{Progress, Silent},
@@ -26,6 +32,10 @@ use crate::{
 #[derive(Default)]
 pub struct Study {
     target: Target,
+    runs: Runs,
+    screening: Screening,
+    screened: Screened,
+    deviations: Deviations,
     sweep: Sweep,
     measurements: Measurements,
     groups: Vec<Group>,
@@ -55,11 +65,48 @@ pub enum StudyError {
 }
 
 impl Study {
-    /// Studies a sweep whose points are of `target`.
+    /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
     #[must_use]
     pub fn new(sweep: Sweep, target: Target) -> Self {
-        let measurements = Measurements::new(&sweep.points);
-        Self { target, measurements, groups: sweep.groups(), sweep, learnt: None }
+        Self::of_runs(Runs::of_points(sweep), target)
+    }
+
+    /// Studies runs that are of `target`, without those that stalled.
+    #[must_use]
+    pub fn of_runs(runs: Runs, target: Target) -> Self {
+        let mut study = Self { runs, target, ..Self::default() };
+        study.screen(Screening::default());
+        study
+    }
+
+    /// Sets runs aside, and forgets what was learnt with others.
+    fn screen(&mut self, screening: Screening) {
+        self.learnt = None;
+        self.screened = Screened::new(&self.runs, &screening);
+        self.screening = screening;
+        self.sweep = self.runs.sweep(|place, run| self.screened.keep(place, run));
+        self.deviations = Deviations::new(&self.runs, &self.screened);
+        self.measurements = Measurements::new(&self.sweep.points);
+        self.groups = self.sweep.groups();
+    }
+
+    /// The single runs.
+    #[must_use]
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Which of them are set aside.
+    #[must_use]
+    pub fn screened(&self) -> &Screened {
+        &self.screened
+    }
+
+    /// What tells measurements from noise.
+    #[must_use]
+    pub fn judge(&self) -> Judge<'_> {
+        let confidence = self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default();
+        Judge { runs: &self.runs, screened: &self.screened, deviations: &self.deviations, confidence }
     }
 
     /// What was measured.
@@ -103,6 +150,7 @@ impl Study {
             space,
             model: learnt.map(|learnt| &learnt.model),
             validation: learnt.and_then(|learnt| learnt.validation.as_ref()),
+            judge: self.judge(),
         })
     }
 
@@ -117,8 +165,8 @@ impl Study {
         })
     }
 
-    /// Learns, and answers every measured workload. Where only the limits of the search differ from the last
-    /// training, model and validation are kept.
+    /// Learns, and answers every measured workload. Where only the limits of the search or the confidence differ from
+    /// the last training, model and validation are kept.
     ///
     /// # Errors
     /// Nothing was measured, or the model can't be fitted.
@@ -127,11 +175,17 @@ impl Study {
         parameters: Parameters,
         progress: &mut dyn Progress,
     ) -> Result<&[Recommendation], StudyError> {
+        if parameters.screening != self.screening {
+            self.screen(parameters.screening.clone());
+        }
         if self.sweep.points.is_empty() {
             return Err(StudyError::NothingMeasured);
         }
         let space = SearchSpace::new(&self.sweep, &parameters.search);
-        let same = |old: &Parameters| *old == Parameters { search: old.search.clone(), ..parameters.clone() };
+        let same = |old: &Parameters| {
+            let Parameters { search, confidence, .. } = old.clone();
+            *old == Parameters { search, confidence, ..parameters.clone() }
+        };
         let (model, validation) = match self.learnt.take_if(|learnt| same(&learnt.parameters)) {
             Some(learnt) => (learnt.model, learnt.validation),
             None => (BusbwModel::fit(&self.sweep.points, &parameters, progress)?, None),
@@ -218,6 +272,12 @@ impl Study {
         })
     }
 
+    /// The runs behind a workload's points, and what stalled; `names` are those of the files.
+    #[must_use]
+    pub fn record(&self, question: &record::Question, names: &BTreeMap<u16, String>) -> record::Answer {
+        self.with_advisor(None, |advisor| record::answer(advisor, question, names))
+    }
+
     /// Which features matter to the model: by impurity, and by how much the error rises when one is shuffled.
     ///
     /// # Errors
@@ -261,7 +321,8 @@ impl Study {
     /// Nothing was trained, or the model can't be asked.
     pub fn model_file(&self) -> Result<ModelFile, StudyError> {
         let learnt = self.learnt.as_ref().ok_or(StudyError::NothingTrained)?;
-        Ok(ModelFile::new(&learnt.model, &learnt.parameters, self.target, &self.sweep)?)
+        let Self { target, sweep, runs, screened, .. } = self;
+        Ok(ModelFile::new(&learnt.model, &learnt.parameters, *target, sweep, runs, screened)?)
     }
 
     /// Compares the trained model with the hash of a file that it was opened from; a difference, in words.
@@ -277,6 +338,19 @@ impl Study {
                  another program version, or a changed file. Its training rows are used as data."
             )
         }))
+    }
+
+    /// What the model expects of a configuration, busbw in GB/s; `None` before any training and where it can't tell.
+    #[must_use]
+    pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
+        let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
+        predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)
+    }
+
+    /// When something else than the default is recommended.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
     }
 
     /// The answer for every measured workload; empty before the first training.
@@ -303,7 +377,7 @@ impl Study {
             let regret = validation.regret.get(&(collective, scale))?;
             (source != Source::Model).then(|| {
                 format!(
-                    "{collective} on {scale}: the answer comes from {}, which lost {:.2} % on held-out sizes; the model \
+                    "{collective} on {scale}: between measured sizes the answer comes from {}, which lost {:.2} % on held-out sizes; the model \
                      lost {:.2} %",
                     wording::source(source),
                     regret.get(&source).copied().unwrap_or(0.0),

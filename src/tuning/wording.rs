@@ -1,7 +1,7 @@
 //! Results in words: the sentences that the page and the terminal say.
 
 use super::{
-    decision::Decision,
+    decision::{Decision, KeepReason, words},
     result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
 };
 use crate::units::{Size, percent, significant};
@@ -29,15 +29,12 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
 
 /// What a recommendation comes down to, in a word or two.
 #[must_use]
-pub fn advice_word(recommendation: &Recommendation) -> &'static str {
-    match advice(recommendation) {
-        Advice::Deploy => "deploy",
-        Advice::KeepDefault => "keep default",
-        Advice::Unknown => "measure",
-    }
+pub const fn advice_word(recommendation: &Recommendation) -> &'static str {
+    recommendation.decision.word()
 }
 
-/// The answer in one sentence: what to deploy, what to expect of it, and what that is compared with.
+/// The answer in one sentence, or two where something is undecided: what to deploy, what to expect of it, and what that
+/// is compared with.
 #[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
     let workload = recommendation.workload;
@@ -49,18 +46,54 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         let how = if recommendation.source == Source::Measured { "measured" } else { "predicted" };
         format!(", {} GB/s {how}", significant(busbw))
     });
-    match (recommendation.default, recommendation.gain_pct) {
-        (Some(default), Some(gain)) if gain <= 0.0 => format!(
-            "Keep the default for {place}: it measured {} GB/s, and {choice} promises no more{expected}.",
-            significant(default.busbw_gbps),
-        ),
-        (Some(default), Some(gain)) => format!(
-            "Deploy {choice} for {place}{expected}: {} over the default's {} GB/s{}.",
-            percent(gain),
-            significant(default.busbw_gbps),
-            if default_within_interval(recommendation) { ", which lies within the interval" } else { "" },
-        ),
-        _ => format!("Deploy {choice} for {place}{expected}; the default was not measured here."),
+    let default = match (recommendation.default, recommendation.default_between_gbps) {
+        (Some(default), _) => format!("the default's {} GB/s", significant(default.busbw_gbps)),
+        (None, Some(between)) => {
+            format!("the {} GB/s that its measured sizes let expect of the default here", significant(between))
+        }
+        (None, None) => "the default".to_owned(),
+    };
+    let gain = match (recommendation.gain, recommendation.gain_pct) {
+        (Some(gain), _) => format!("{} ({})", percent(gain.pct), words::range(&gain)),
+        (None, gain) => gain.map(percent).unwrap_or_default(),
+    };
+    let reason = match recommendation.decision {
+        Decision::Unknown => return format!("Nothing that may run is known for {place}: measure it."),
+        Decision::NoDefault => {
+            return format!(
+                "{choice} is the best known for {place}{expected}; no gain is claimed, for the default was not measured here."
+            );
+        }
+        Decision::Deploy => {
+            let within = recommendation.gain.is_none() && default_within_interval(recommendation);
+            let within = if within { ", which lies within the interval" } else { "" };
+            return format!("Deploy {choice} for {place}{expected}: {gain} over {default}{within}.");
+        }
+        Decision::KeepDefault { reason } => reason,
+    };
+    let keep = format!("Keep the default for {place}");
+    match reason {
+        KeepReason::Same => format!("{keep}: it runs {choice} by itself{expected}."),
+        KeepReason::NotFaster => {
+            let it = match recommendation.default {
+                Some(default) => format!("it measured {} GB/s", significant(default.busbw_gbps)),
+                None => format!("{default} are enough"),
+            };
+            format!("{keep}: {it}, and {choice} promises no more{expected}.")
+        }
+        KeepReason::TooSmall => {
+            format!("{keep}: {choice} gains {gain} over {default}, perhaps less than the smallest gain worth a rule.")
+        }
+        KeepReason::Uncertain => {
+            let undecided = match recommendation.source {
+                Source::Measured => words::undecided(recommendation.noise.as_ref()),
+                _ => "A run of both would tell.".to_owned(),
+            };
+            let of = if gain.is_empty() { "more".to_owned() } else { gain };
+            format!("{keep}: {choice} promises {of} over {default}, which may be noise. {undecided}")
+                .trim_end()
+                .to_owned()
+        }
     }
 }
 
@@ -232,7 +265,12 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-        tuning::{aggregate::Point, decision::KeepReason, recommend::measured, result::Interval},
+        tuning::{
+            aggregate::Point,
+            decision::{Basis, Gain, MoreRuns, Noise},
+            recommend::measured,
+            result::Interval,
+        },
     };
 
     fn recommendation(gain_pct: Option<f64>) -> Recommendation {
@@ -274,7 +312,11 @@ mod tests {
             "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted: \
              +1.0 % over the default's 309.3 GB/s, which lies within the interval."
         );
-        assert!(sentence(&recommendation(None)).ends_with("the default was not measured here."));
+        assert_eq!(
+            sentence(&recommendation(None)),
+            "RING/LL128/24 is the best known for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted; no gain \
+             is claimed, for the default was not measured here."
+        );
     }
 
     #[test]
@@ -285,6 +327,24 @@ mod tests {
             sentence(&kept),
             "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: it measured 322.1 GB/s, and \
              RING/LL128/24 promises no more, 312.4 GB/s predicted."
+        );
+        let uncertain = Recommendation {
+            decision: Decision::KeepDefault { reason: KeepReason::Uncertain },
+            gain: Some(Gain { pct: 4.7, low_pct: -2.5, high_pct: 10.4, level: 0.9, basis: Basis::Repeats }),
+            noise: Some(Noise {
+                spread_pct: 3.0,
+                repeats: 3,
+                default_repeats: 3,
+                visible_gain_pct: 7.0,
+                more_runs: MoreRuns::Runs(5),
+            }),
+            source: Source::Measured,
+            ..recommendation(Some(4.7))
+        };
+        assert_eq!(
+            sentence(&uncertain),
+            "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: RING/LL128/24 promises +4.7 % \
+             (−2.5 to +10.4 %) over the default's 298.4 GB/s, which may be noise. About 5 more runs of each would decide."
         );
         let unknown = Recommendation { configuration: None, decision: Decision::Unknown, ..recommendation(None) };
         assert_eq!(advice(&unknown), Advice::Unknown);

@@ -1,21 +1,26 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
-    collective::Workload,
-    intake::{self, Content, FileReport, Outcome},
+    collective::{Configuration, Workload},
+    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     progress::Progress,
     text::Listing,
     tuning::{
-        aggregate::{Point, Target, aggregate},
-        hotspots,
+        aggregate::{Point, Target},
+        comparison::{self, script::Arm},
+        conf::{export, question},
+        coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
         parameters::Parameters,
+        plan,
         read::Row,
+        runs::Runs,
         study::{Study, StudyError},
+        support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
     },
 };
@@ -34,6 +39,18 @@ pub enum ExecuteError {
     /// What the workbench says.
     #[error(transparent)]
     Tuning(#[from] StudyError),
+    /// What a question about tuner files lacks.
+    #[error(transparent)]
+    Conf(#[from] question::QuestionError),
+    /// What a coverage lacks.
+    #[error(transparent)]
+    Coverage(#[from] coverage::CoverageError),
+    /// No comparison was loaded.
+    #[error(
+        "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+         all_reduce_2n_conf_r1.log, …)"
+    )]
+    NothingToCompare,
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -44,6 +61,10 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     documents: Documents,
+    /// Names of the loaded files, as their rows number them.
+    names: BTreeMap<u16, String>,
+    /// Names of the files with measurements.
+    sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
 }
@@ -79,10 +100,33 @@ impl Executor {
             }
             Request::Importances => Response::Importances(self.study.importances(progress)?),
             Request::SaveModel => Response::ModelFile(self.study.model_file()?.to_text()),
+            Request::Record(question) => Response::Record(self.study.record(&question, &self.names)),
             Request::Hotspots(question) => {
                 Response::Hotspots(hotspots::answer(self.study.sweep(), self.study.recommendations(), &question))
             }
+            Request::Conf(question) => Response::Conf(self.conf(&question)?),
+            Request::Coverage(question) => Response::Coverage(Box::new(self.coverage(&question)?)),
+            Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
+            Request::Campaign(campaign) => Response::Campaign(campaign.script()),
+            Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
         })
+    }
+
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners[..]
+            }
+            answered => answered,
+        };
+        let sweep = self.study.sweep();
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
     }
 
     /// What was loaded besides sweeps.
@@ -109,15 +153,58 @@ impl Executor {
     ) -> Result<Loaded, ExecuteError> {
         let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let aggregated = aggregate(&rows, target);
+        let mut runs = Runs::new(&rows, target);
         drop(rows);
-        let mut notes = aggregated.notes;
+        let mut notes = std::mem::take(&mut runs.notes);
         notes.append(&mut pooled);
-        notes.extend(aggregated.sweep.notes());
-        *self = Self { study: Study::new(aggregated.sweep, target), documents, saved_hashes };
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
+        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        notes.extend(self.study.sweep().notes());
+        notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
+    }
+
+    /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
+    ///
+    /// # Errors
+    /// The file is not loaded, or nothing was measured.
+    pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
+        let winners;
+        let recommendations = match self.study.recommendations() {
+            [] => {
+                winners = self.study.winners()?;
+                &winners
+            }
+            answered => answered,
+        };
+        let basis = export::Basis {
+            sweep: self.study.sweep(),
+            recommendations,
+            names: &self.sweeps,
+            level: self.study.confidence().level,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        Ok(question::answer(question, &self.documents.confs, &basis, Some(&predict))?)
+    }
+
+    /// What the calls of the loaded logs, or typed ones, hit and cost.
+    ///
+    /// # Errors
+    /// There are no calls, or their scale is not known, or the tuner file is not loaded.
+    pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
+        let mut job = JobLog::default();
+        self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
+        let rules = match question.conf {
+            Some(file) => Some(question::rules(&self.documents.confs, file, question.reader)?),
+            None => None,
+        };
+        let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
+        let basis = coverage::Basis { sweep: self.study.sweep(), rules: rules.as_deref(), predict: Some(&predict) };
+        Ok(coverage::coverage(&job, &basis, question)?)
     }
 
     /// Learns from what was taken in.
@@ -125,16 +212,20 @@ impl Executor {
     /// # Errors
     /// There is too little to learn from, or the parameters are outside their range.
     pub fn train(&mut self, parameters: Parameters, progress: &mut dyn Progress) -> Result<Trained, ExecuteError> {
+        let screened = self.study.screened().clone();
         let answer = self.study.train(parameters, progress)?.to_vec();
         let points = &self.study.sweep().points;
         let folds = validate::all_folds(points).into_iter().map(|_| 1.0).collect();
         let training = postcard::to_allocvec(points)?;
         let mut notes = Vec::new();
+        if *self.study.screened() != screened {
+            notes.extend(self.study.screened().notes());
+        }
         // A file's own model is only the same where nothing else was loaded beside it.
         for hash in &self.saved_hashes {
             notes.extend(self.study.differs_from(hash)?);
         }
-        Ok(Trained { answer, training, folds, notes })
+        Ok(Trained { answer, groups: self.study.groups().to_vec(), training, folds, notes })
     }
 
     /// Takes what [`predict_folds`] gave for all folds, in any order.
@@ -165,6 +256,20 @@ pub struct Documents {
     pub listings: Vec<(u32, Listing)>,
 }
 
+impl Documents {
+    /// Judges a loaded comparison by a loaded conf.
+    ///
+    /// # Errors
+    /// There is no comparison.
+    pub fn compare(&self, question: &comparison::Question) -> Result<comparison::Answer, ExecuteError> {
+        let asked = |id: Option<u32>, number: u32| id.is_none_or(|id| id == number);
+        let (_, text) =
+            self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
+        let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
+        Ok(comparison::judge(text, "", conf, question))
+    }
+}
+
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
@@ -188,8 +293,11 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     let mut opened = Opened::default();
     let mut origins = Vec::new();
     for (name, file) in names.iter().zip(files) {
-        let file =
-            intake::open_file(file.content, &name.name, file.size_bytes, name.id, name.mapping.as_ref(), progress);
+        // Of an arm nothing was asked but what its name says.
+        let arm = Arm::of_name(&name.name)
+            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
+        let mapping = name.mapping.as_ref().or(arm.as_ref());
+        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         let mut report = file.report;
         origins.push(file.origins);
         match file.content {
@@ -215,6 +323,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
         }
         opened.files.push(report);
     }
+    let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
+    opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
     opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
     opened
 }

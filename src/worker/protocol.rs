@@ -17,8 +17,10 @@ use crate::{
     progress::Step,
     tuning::{
         aggregate::Target,
-        hotspots,
+        comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
+        plan,
+        record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -123,8 +125,20 @@ pub enum Request {
     Importances,
     /// The model as a file. Answers [`Response::ModelFile`].
     SaveModel,
+    /// The runs behind a workload's points, and what stalled. Answers [`Response::Record`].
+    Record(record::Question),
     /// Where curves of busbw over size dip. Answers [`Response::Hotspots`].
     Hotspots(hotspots::Question),
+    /// About tuner files, to be read or to be written. Answers [`Response::Conf`].
+    Conf(conf::question::Question),
+    /// The sizes that a job sends. Answers [`Response::Coverage`].
+    Coverage(coverage::Question),
+    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    Compare(comparison::Question),
+    /// The next A/B campaign. Answers [`Response::Campaign`].
+    Campaign(comparison::script::Campaign),
+    /// What to measure next. Answers [`Response::Plan`].
+    Plan(plan::Question),
 }
 
 /// One file of [`Request::Load`].
@@ -160,8 +174,20 @@ pub enum Response {
     Importances(Vec<Importance>),
     /// Of [`Request::SaveModel`]: the file's text.
     ModelFile(String),
+    /// Of [`Request::Record`].
+    Record(record::Answer),
     /// Of [`Request::Hotspots`].
     Hotspots(hotspots::Answer),
+    /// Of [`Request::Conf`].
+    Conf(conf::question::Answer),
+    /// Of [`Request::Coverage`].
+    Coverage(Box<coverage::Answer>),
+    /// Of [`Request::Compare`].
+    Compared(comparison::Answer),
+    /// Of [`Request::Campaign`]: a bash script.
+    Campaign(String),
+    /// Of [`Request::Plan`].
+    Plan(plan::Answer),
 }
 
 /// What was read.
@@ -184,6 +210,8 @@ pub struct Loaded {
 pub struct Trained {
     /// What to deploy, for every measured workload.
     pub answer: Vec<Recommendation>,
+    /// What was measured, without what is set aside now.
+    pub groups: Vec<Group>,
     /// The training rows, for [`Request::Folds`].
     pub training: Vec<u8>,
     /// How long each fold is expected to take, relative to the others; its index names the fold.

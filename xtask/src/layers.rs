@@ -11,7 +11,11 @@ use std::{
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// The rooms under `src`, from the ground up.
+/// The folders that hold rooms: the library's, and those of the crate that computes, which the library takes in as its
+/// own.
+const HOUSE: [&str; 2] = ["src", "compute/src"];
+
+/// The rooms, from the ground up.
 const FLOORS: [&[&str]; 9] = [
     &["units", "math", "progress"],
     &["collective"],
@@ -37,7 +41,7 @@ const RAW_HTML: [&str; 4] = ["inner_html", "set_inner_html", "set_outer_html", "
 /// An import, or a name, where it must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file, relative to `src`.
+    /// The file, relative to the project's root.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
@@ -47,24 +51,31 @@ pub struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "src/{}:{}: {}", self.file.display(), self.line, self.what)
+        write!(out, "{}:{}: {}", self.file.display(), self.line, self.what)
     }
 }
 
-/// Checks every Rust file under `src`. Answers how many there are, and what is wrong.
+/// Checks every Rust file of the project at `root`. Answers how many there are, and what is wrong.
 ///
 /// # Errors
 /// When a file can't be read.
-pub fn check(src: &Path) -> io::Result<(usize, Vec<Fault>)> {
-    let mut files = Vec::new();
-    rust_files(src, &mut files)?;
-    files.sort();
+pub fn check(root: &Path) -> io::Result<(usize, Vec<Fault>)> {
+    let mut count = 0;
     let mut faults = Vec::new();
-    for file in &files {
-        let text = fs::read_to_string(file)?;
-        faults.extend(check_file(file.strip_prefix(src).unwrap_or(file), &text));
+    for folder in HOUSE {
+        let folder = root.join(folder);
+        let mut files = Vec::new();
+        rust_files(&folder, &mut files)?;
+        files.sort();
+        count += files.len();
+        for file in &files {
+            let text = fs::read_to_string(file)?;
+            let in_file = check_file(file.strip_prefix(&folder).unwrap_or(file), &text);
+            let place = file.strip_prefix(root).unwrap_or(file);
+            faults.extend(in_file.into_iter().map(|fault| Fault { file: place.to_owned(), ..fault }));
+        }
     }
-    Ok((files.len(), faults))
+    Ok((count, faults))
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
@@ -79,7 +90,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks one file, given by its path relative to `src` and its text.
+/// Checks one file, given by its path relative to its folder of the house and its text.
 #[must_use]
 pub fn check_file(file: &Path, text: &str) -> Vec<Fault> {
     let module = module_path(file);
@@ -251,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_project_stands() {
-        let (files, faults) = check(&crate::root().join("src")).unwrap();
+        let (files, faults) = check(&crate::root()).unwrap();
         assert!(files > 0);
         assert_eq!(faults, []);
     }
@@ -268,7 +279,7 @@ mod tests {
 
     #[test]
     fn up_is_a_fault() {
-        let expected = "src/text/table.rs:2: text imports tuning, which is above it";
+        let expected = "text/table.rs:2: text imports tuning, which is above it";
         assert_eq!(faults("text/table.rs", "use std::fmt;\nuse crate::tuning::read;"), [expected]);
         assert_eq!(faults("text/table.rs", "\nuse crate::{units::Size, tuning::{read}};"), [expected]);
         assert_eq!(faults("text/table.rs", "fn f() {}\nfn g() { g!(x, super::super::tuning::read()) }"), [expected]);
@@ -277,17 +288,14 @@ mod tests {
 
     #[test]
     fn sideways_is_a_fault() {
-        let expected = "src/plot/mod.rs:1: plot imports learn, which is a neighbour of it";
+        let expected = "plot/mod.rs:1: plot imports learn, which is a neighbour of it";
         assert_eq!(faults("plot/mod.rs", "use super::learn;"), [expected]);
         assert_eq!(faults("plot/mod.rs", "use crate::learn as model;"), [expected]);
     }
 
     #[test]
     fn every_room_has_a_floor() {
-        assert_eq!(
-            faults("attic.rs", ""),
-            ["src/attic.rs:1: `attic` has no floor; give it one in xtask/src/layers.rs"]
-        );
+        assert_eq!(faults("attic.rs", ""), ["attic.rs:1: `attic` has no floor; give it one in xtask/src/layers.rs"]);
         assert_eq!(faults("cli/mod.rs", "use crate::Anything;").len(), 1);
     }
 

@@ -78,8 +78,18 @@ fn build() -> Result<()> {
 }
 
 /// What the page is made of, besides the Rust toolchain.
-const INGREDIENTS: [&str; 9] =
-    ["src", "style", "public", "index.html", "boot.js", "Cargo.toml", "Cargo.lock", "Trunk.toml", ".cargo/config.toml"];
+const INGREDIENTS: [&str; 10] = [
+    "src",
+    "compute",
+    "style",
+    "public",
+    "index.html",
+    "boot.js",
+    "Cargo.toml",
+    "Cargo.lock",
+    "Trunk.toml",
+    ".cargo/config.toml",
+];
 
 /// Whether the page is younger than everything that it is made of: optimising the same WebAssembly again takes a
 /// minute.
@@ -167,7 +177,7 @@ fn test(options: &[&str]) -> Result<()> {
 }
 
 fn check_layers() -> Result<()> {
-    let (files, faults) = layers::check(&root().join("src")).map_err(|error| format!("src: {error}"))?;
+    let (files, faults) = layers::check(&root()).map_err(|error| format!("src: {error}"))?;
     for fault in &faults {
         eprintln!("{fault}");
     }
@@ -189,7 +199,10 @@ fn lint_wasm() -> Result<()> {
     tools::for_lints()?;
     tools::for_build()?;
     let target = ["--target", "wasm32-unknown-unknown"];
-    run(cargo().args(["clippy", "--lib", "--bins"]).args(target).args(["--", "-D", "warnings"]))
+    run(cargo()
+        .args(["clippy", "--workspace", "--exclude", "xtask", "--lib", "--bins"])
+        .args(target)
+        .args(["--", "-D", "warnings"]))
 }
 
 fn unit_tests() -> Result<()> {

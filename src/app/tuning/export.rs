@@ -7,15 +7,37 @@ use leptos::{prelude::*, task::spawn_local};
 use super::Bench;
 use crate::{
     app::{clipboard, fields::ChoiceField, parts::describe},
-    tuning::{export::Format, result::Recommendation},
+    text::Listing,
+    tuning::export::Format,
 };
+
+/// Writes a listing.
+pub fn write_listing(format: Format, listing: &Listing) -> String {
+    match format {
+        Format::Csv => listing.to_table().to_csv(),
+        Format::Markdown => listing.to_table().to_markdown(),
+        Format::Json => listing.to_json(),
+    }
+}
+
+/// A listing's export.
+#[component]
+pub fn ListingExport(listing: Signal<Arc<Listing>>, name: &'static str) -> impl IntoView {
+    let write = UnsyncCallback::new(move |format| listing.with_untracked(|listing| write_listing(format, listing)));
+    view! { <ExportMenu write name /> }
+}
 
 /// Format, copy, save.
 #[component]
-pub fn ExportMenu(#[prop(into)] rows: Signal<Arc<Vec<Recommendation>>>, name: &'static str) -> impl IntoView {
+pub fn ExportMenu(
+    /// Writes what is exported.
+    write: UnsyncCallback<Format, String>,
+    /// The file's name, without the extension.
+    name: &'static str,
+) -> impl IntoView {
     let bench: Bench = expect_context();
     let format = RwSignal::new(Format::Csv);
-    let text = move || rows.with_untracked(|rows| format.get_untracked().write(rows));
+    let text = move || write.run(format.get_untracked());
     let copy = move |_| {
         spawn_local(async move {
             if clipboard::copy(&text()).await {

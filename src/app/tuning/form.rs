@@ -7,7 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
-    tuning::{parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
+    tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
 /// Asks for sizes and answers with a table.
@@ -56,6 +56,7 @@ pub fn OwnWorkloads() -> impl IntoView {
             </ul>
         }
     };
+    let write = UnsyncCallback::new(move |format: Format| rows.with_untracked(|rows| format.write(rows)));
     view! {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">
@@ -83,7 +84,7 @@ pub fn OwnWorkloads() -> impl IntoView {
             </form>
             <Show when=move || rows.with(|rows| !rows.is_empty())>
                 <div class="panel-head">
-                    <ExportMenu rows name="answers" />
+                    <ExportMenu write name="answers" />
                 </div>
                 <RecommendationTable rows filter=String::new() caption="Answers for sizes of your own" />
                 {check}

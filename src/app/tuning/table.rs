@@ -9,6 +9,7 @@ use crate::{
     app::table::DataTable,
     tuning::{
         address::Address,
+        export::Format,
         listing,
         result::Recommendation,
         wording::{Advice, advice, support},
@@ -29,6 +30,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
         };
         Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
+    let write = UnsyncCallback::new(move |format: Format| rows.with_untracked(|rows| format.write(rows)));
     view! {
         <section class="panel" aria-labelledby="table-heading">
             <div class="panel-head">
@@ -43,7 +45,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
                         <span>"all collectives and scales"</span>
                     </label>
                 </Show>
-                <ExportMenu rows name="optimal-configurations" />
+                <ExportMenu write name="optimal-configurations" />
             </div>
             <RecommendationTable rows filter caption="Optimal configurations" />
         </section>
@@ -77,5 +79,5 @@ pub fn RecommendationTable(
         })
         .unwrap_or_default()
     });
-    view! { <DataTable caption listing current row_class on_open filter /> }
+    view! { <DataTable caption listing current row_class=Some(row_class) on_open=Some(on_open) filter /> }
 }

@@ -3,8 +3,9 @@
 //! [`read`] turns a campaign's per-size file into trials, [`rank`] says how likely their difference is by chance,
 //! [`rules`] finds the ranges of a tuner file, [`peers`] judges them as rccl-sweep's authors do, [`verdict`] judges
 //! them without the flaws of that, [`trim`] writes what is left of the file, [`script`] writes the next campaign, and
-//! [`listing`] shows it all.
+//! [`listing`] shows it all. [`arms`] makes per-size files of a campaign's logs.
 
+pub mod arms;
 pub mod listing;
 pub mod peers;
 pub mod rank;
@@ -61,9 +62,11 @@ pub struct Answer {
 #[must_use]
 pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -> Answer {
     let comparison = read::read(text);
+    let conf = conf.filter(|_| !comparison.is_empty_conf);
     let known = conf.map(rules::of_conf);
     let collective = question
         .collective
+        .or(comparison.collective)
         .or_else(|| rules::collective_of_name(name))
         .or_else(|| rules::only_collective(known.as_deref().unwrap_or_default()));
     let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rank;
 use crate::{
-    collective::{Algorithm, Configuration, Protocol},
+    collective::{Algorithm, Collective, Configuration, Protocol},
     math::median,
     text::{Dialect, Problem, Problems, Record, Records, number, whole},
 };
@@ -69,6 +69,12 @@ pub struct Comparison {
     pub trials: Vec<Trial>,
     /// Half of the last printed digit of a run, in GB/s.
     pub half_digit_gbps: f64,
+    /// The collective, where the file says it.
+    pub collective: Option<Collective>,
+    /// The arms ran in a balanced order.
+    pub is_balanced: bool,
+    /// The second arm is the plugin with an empty tuner file.
+    pub is_empty_conf: bool,
     /// Lines that were left out, and printed statistics that the runs contradict.
     pub problems: Problems,
 }
@@ -95,11 +101,21 @@ pub fn is_header<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
     needed.iter().all(|(_, found)| *found)
 }
 
+/// Comments of a per-size file that comes from logs.
+pub(super) const COLLECTIVE: &str = "# collective: ";
+pub(super) const BALANCED: &str = "# the arms ran in a balanced order";
+pub(super) const EMPTY: &str = "# the second arm is the plugin with an empty tuner file";
+
 /// Reads a per-size file, whatever its bytes are.
 #[must_use]
 pub fn read(text: &str) -> Comparison {
     let mut out = Comparison { half_digit_gbps: HALF_DIGIT, ..Comparison::default() };
     let mut records = Records::new(text.as_bytes(), Dialect::sniff(text.as_bytes()));
+    for line in text.lines().take_while(|line| line.starts_with('#')) {
+        out.is_balanced |= line == BALANCED;
+        out.is_empty_conf |= line == EMPTY;
+        out.collective = out.collective.or_else(|| Collective::parse(line.strip_prefix(COLLECTIVE)?));
+    }
     records.skip_comments();
     let columns = match records.next() {
         Some(header) => Columns { names: header.cells().map(|name| name.trim().to_ascii_lowercase()).collect() },

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::read::Comparison;
-use crate::collective::{Algorithm, Collective, Protocol};
+use crate::{
+    collective::{Algorithm, Collective, Protocol},
+    tuning::conf::{Reader, Rule, read},
+};
 
 /// One rule: what it says, and for what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,28 +39,24 @@ impl Range {
     }
 }
 
-/// The rules of a tuner file that name a collective and a range: lines that its readers would take for something else
-/// are no rules here.
+/// The rules that DN-TUNER finds in a tuner file. A header that it takes for a rule, which matches nothing, is none here.
 #[must_use]
 pub fn of_conf(conf: &[u8]) -> Vec<Range> {
-    let text = String::from_utf8_lossy(conf);
-    (1..).zip(text.lines()).filter_map(|(line, text)| range(line, text)).collect()
-}
-
-fn range(line: u64, text: &str) -> Option<Range> {
-    let fields: Vec<&str> = text.split(',').map(str::trim).filter(|field| !field.is_empty()).collect();
-    let [collective, min, max, algorithm, protocol, channels, nodes, _ranks, ..] = fields[..] else { return None };
-    let number = |text: &str| text.parse::<u32>().ok();
-    Some(Range {
-        line,
-        text: text.trim().to_owned(),
-        collective: Some(Collective::parse(collective)?),
-        min_bytes: min.parse().ok()?,
-        max_bytes: max.parse().ok()?,
-        nodes: number(nodes),
-        pair: Algorithm::parse(algorithm).zip(Protocol::parse(protocol)),
-        channels: number(channels),
-    })
+    let lines: Vec<&[u8]> = conf.split(|byte| *byte == b'\n').collect();
+    let text = |line: u32| lines.get(line as usize - 1).map(|line| String::from_utf8_lossy(line).trim().to_owned());
+    let count = |number: i32| u32::try_from(number).ok();
+    let range = |rule: Rule| Range {
+        line: rule.line.into(),
+        text: text(rule.line).unwrap_or_default(),
+        collective: Some(rule.collective),
+        min_bytes: rule.min_bytes,
+        max_bytes: rule.max_bytes,
+        nodes: count(rule.nodes),
+        pair: rule.algorithm.zip(rule.protocol),
+        channels: count(rule.channels).filter(|channels| *channels > 0),
+    };
+    let rules = read(conf, Reader::DnTuner).into_iter().filter(|rule| rule.nodes != 0 || rule.max_bytes != 0);
+    rules.map(range).collect()
 }
 
 /// Each measured size as a range of its own, where there is no tuner file.

@@ -37,12 +37,17 @@ impl Arm {
     /// The arm that a log's name tells: `all_reduce_1n_conf_r3.log`.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
+        Self::and_repeat_of_name(name).map(|(arm, _)| arm)
+    }
+
+    /// The arm and the repeat that a log's name tells.
+    #[must_use]
+    pub fn and_repeat_of_name(name: &str) -> Option<(Self, u32)> {
         let stem = name.rsplit(['/', '\\']).next()?.split('.').next()?;
         let mut words = stem.rsplit('_');
-        let repeat = words.next()?.strip_prefix('r')?;
+        let repeat = words.next()?.strip_prefix('r')?.parse().ok()?;
         let arm = words.next()?;
-        let is_number = !repeat.is_empty() && repeat.bytes().all(|b| b.is_ascii_digit());
-        Self::ALL.into_iter().find(|a| is_number && a.word() == arm)
+        Self::ALL.into_iter().find(|known| known.word() == arm).map(|arm| (arm, repeat))
     }
 }
 
@@ -109,7 +114,8 @@ impl Campaign {
             "Give logs/*.log and the tuner file to: collectune ab logs/*.log --conf FILE".to_owned(),
         ];
         let title = format!("A/B of a tuner file for {collective} on {scale}.");
-        let mut text = launch::head(&title, self.launcher, *scale, &notes);
+        let mut text = launch::head(&title, self.launcher, &notes);
+        text += &launch::ranks(self.launcher, *scale);
         text += "# A gap of NVIDIA's example plugin is one channel: there the empty file is no default.\n";
         text += "printf '' >logs/empty.conf\n\n";
         text += &launch::warm_up(*sizes, *collective);

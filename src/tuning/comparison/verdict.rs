@@ -290,6 +290,12 @@ fn void(comparison: &Comparison) -> Option<String> {
 /// What must be known of a campaign.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
+    if comparison.is_empty_conf {
+        notes.push(
+            "The second arm is the plugin with an empty tuner file: what it loses is what loading the plugin costs"
+                .to_owned(),
+        );
+    }
     let without = |arm: fn(&Trial) -> &Vec<f64>| -> Vec<String> {
         comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
@@ -298,7 +304,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
         }
     }
-    if !comparison.trials.is_empty() {
+    if !comparison.trials.is_empty() && !comparison.is_balanced {
         let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
         let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
         notes.push(format!(

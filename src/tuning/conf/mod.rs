@@ -2,12 +2,16 @@
 //!
 //! A tuner file is read by C code that never complains. So it is read here byte for byte as that code does: [`scan`]
 //! cuts bytes, [`number`] reads digits, [`words`] knows the words, [`reader`] says how the readers differ, [`rule`] puts
-//! rules together and [`choose`] follows them.
+//! rules together and [`choose`] follows them. On that stand [`lint`], [`overlay`], [`expect`], [`export`] and [`environment`].
 
 pub mod choose;
+pub mod environment;
+pub mod expect;
 pub mod export;
 pub mod lint;
 pub mod number;
+pub mod overlay;
+pub mod question;
 pub mod reader;
 pub mod rule;
 pub mod scan;

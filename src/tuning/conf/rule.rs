@@ -103,7 +103,7 @@ pub enum Dropped {
 #[must_use]
 pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
     let habits = reader.habits();
-    let text = if habits.trims_lines { line_of(piece.text) } else { piece.text };
+    let text = text(piece, reader);
     let start = if habits.trims_lines { super::scan::trim(text) } else { text };
     match start.first() {
         Some(b'#') => return Content::Comment,
@@ -141,9 +141,11 @@ pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
     })
 }
 
-/// RCCL ends a line at a carriage return as well.
-fn line_of(text: &[u8]) -> &[u8] {
-    &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())]
+/// What of a piece a reader looks at: RCCL ends a line at a carriage return as well.
+#[must_use]
+pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
+    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.habits().trims_lines);
+    &piece.text[..end.unwrap_or(piece.text.len())]
 }
 
 /// The rules that a reader finds in a file, in its order.

@@ -120,9 +120,7 @@ impl Judge<'_> {
 
     fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
         let at = |workload: &Workload| {
-            let found = self.runs.at(workload).find(|(place, ..)| {
-                place.kind == kind && (kind == Kind::Default || place.configuration == configuration)
-            });
+            let found = self.runs.of(workload, kind, configuration);
             found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
         };
         let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);

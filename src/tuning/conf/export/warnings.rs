@@ -40,7 +40,8 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
     let inside = defaults.filter(|default| span.sizes.contains(&default.workload.size_bytes));
     let message = beside_default(channels, inside)?;
     let (from, to) = (Size(*span.sizes.first()?), Size(*span.sizes.last()?));
-    Some(format!("{} on {}, {from} to {to}: {message}", plan.collective, plan.scale))
+    let place = if from == to { from.to_string() } else { format!("{from} to {to}") };
+    Some(format!("{} on {}, {place}: {message}", plan.collective, plan.scale))
 }
 
 /// What a reader that can't keep the default runs where the file says nothing.

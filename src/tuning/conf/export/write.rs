@@ -52,7 +52,9 @@ fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
     lines.say(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")), &[format!("rules for {reader}")]);
     lines.say("gains", &[format!("hold at a level of {:.0} %", basis.level * 100.0)]);
     for name in basis.names {
-        lines.say("sweep", std::slice::from_ref(name));
+        // A path names people and machines.
+        let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+        lines.say("sweep", &[name.to_owned()]);
     }
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();

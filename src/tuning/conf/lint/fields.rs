@@ -8,7 +8,7 @@ use crate::{
         conf::{
             number::{Number, atoi, strtoull},
             reader::{Habits, Reader},
-            rule::{Content, Dropped, FIELDS_NEEDED},
+            rule::{Content, Dropped, FIELDS_NEEDED, text},
             scan::{MOST_FIELDS, Piece, fields as cut, trim},
             words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
         },
@@ -42,6 +42,7 @@ pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Finding
     }
     let line = piece.line;
     let habits = findings.reader.habits();
+    let piece = &Piece { text: text(piece, findings.reader), ..*piece };
     if trim(piece.text).starts_with(b"#") {
         let (severity, what) = match content {
             Content::Rule(_) => (Severity::Changes, "is read as a rule"),
@@ -235,7 +236,7 @@ fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut Findings) {
     );
 }
 
-fn numbers(line: u32, text: &[u8], fields: &[&[u8]], findings: &mut Findings) {
+fn numbers(line: u32, whole: &[u8], fields: &[&[u8]], findings: &mut Findings) {
     for (index, field) in fields.iter().enumerate() {
         let is_last = index + 1 == fields.len();
         match index {
@@ -244,7 +245,7 @@ fn numbers(line: u32, text: &[u8], fields: &[&[u8]], findings: &mut Findings) {
             _ => {}
         }
     }
-    let more = text.split(|byte| *byte == b',').filter(|field| !field.is_empty()).count();
+    let more = whole.split(|byte| *byte == b',').filter(|field| !field.is_empty()).count();
     if more > MOST_FIELDS {
         let message = match findings.reader {
             Reader::Rccl => {

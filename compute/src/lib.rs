@@ -1,0 +1,7 @@
+//! What computes: the rooms of Collectune whose loops decide how long an answer takes.
+//!
+//! They are a crate of their own so that the page can build them for speed and everything else for size.
+
+pub mod learn;
+pub mod math;
+pub mod progress;

@@ -1,0 +1,219 @@
+//! A/B: which rules of a tuner file a campaign lets stand, and the script of the next campaign.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    documents::{DocumentChoice, DocumentField, name_of},
+    listing::ListingView,
+    plan::LauncherField,
+    text_file::{Notes, TextFile},
+    tuner_files::Failed,
+};
+use crate::{
+    app::{
+        chart::ChartView,
+        fields::{ChoiceField, NumberField},
+        theme::ActiveTheme,
+    },
+    collective::Collective,
+    tuning::{
+        comparison::{
+            Question,
+            script::Campaign,
+            verdict::{Limits, Verdict},
+        },
+        launch::{Launcher, Sizes},
+    },
+    worker::protocol::{Request, Response},
+};
+
+/// The verdict on a loaded campaign, and the next one.
+#[component]
+pub fn ComparisonPanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let any = Memo::new(move |_| bench.documents.with(|all| !all.comparisons.is_empty()));
+    let has_data = Memo::new(move |_| bench.workload().is_some());
+    view! {
+        <section class="panel" aria-labelledby="ab-heading">
+            <h2 id="ab-heading">"A/B"</h2>
+            <Show
+                when=move || any.get()
+                fallback=|| view! {
+                    <p class="small">
+                        "Drop the per-size statistics of a campaign (per_size_stats.csv), and the tuner file that it ran \
+                         beside it, to see which rules to keep."
+                    </p>
+                }
+            >
+                <Judgement />
+            </Show>
+        </section>
+        <Show when=move || has_data.get()>
+            <NextCampaign />
+        </Show>
+    }
+}
+
+#[component]
+fn Judgement() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let file = DocumentChoice::new(move || bench.documents.with(|all| all.comparisons.clone()));
+    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let collective = RwSignal::new(None::<Collective>);
+    let limits = RwSignal::new(Limits::default());
+    let question = Signal::derive(move || {
+        Some(Request::Compare(Question {
+            file: Some(file.chosen.get()?),
+            conf: conf.chosen.get(),
+            collective: collective.get(),
+            limits: limits.get(),
+        }))
+    });
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Compared(answer) => Some(answer),
+        _ => None,
+    });
+    let void = move || {
+        found.get().and_then(|answer| answer.void.clone()).map(|why| {
+            view! { <p class="wrong" role="alert">"The campaign is void: " {why}</p> }
+        })
+    };
+    let notes = move || {
+        found.get().map(|answer| {
+            let problems = answer.problems.kept.iter().map(ToString::to_string).collect();
+            view! {
+                <Notes notes=answer.notes.clone() />
+                <Notes notes=problems warn=true />
+            }
+        })
+    };
+    let by_rule =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.by_rule.clone())).unwrap_or_default());
+    let by_size =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.by_size.clone())).unwrap_or_default());
+    let chart = Memo::new(move |_| found.get().and_then(|answer| answer.chart.clone()).map(Arc::new));
+    let row_class = UnsyncCallback::new(move |row: usize| {
+        let verdict = found.answer.with_untracked(|answer| answer.as_ref()?.rules.get(row).map(|r| r.verdict.clone()));
+        match verdict {
+            Some(Verdict::Keep) => "keep",
+            Some(Verdict::Drop(_)) => "changes",
+            _ => "dead",
+        }
+    });
+    let trimmed = move || {
+        let answer = found.get()?;
+        let text = answer.trimmed.clone()?;
+        let name = conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
+        Some(view! { <TextFile name about="what is left of the tuner file" text /> })
+    };
+    let collectives = std::iter::once((None, "as the files say".to_owned()))
+        .chain(Collective::ALL.iter().map(|c| (Some(*c), c.to_string())))
+        .collect::<Vec<_>>();
+    view! {
+        <form class="own" on:submit=|event| event.prevent_default()>
+            <DocumentField label="Campaign" choice=file />
+            <DocumentField label="Its tuner file" choice=conf none="none: each size by itself" />
+            <ChoiceField
+                label="Collective"
+                choices=collectives
+                value=Signal::derive(move || Some(collective.get()))
+                on_value=UnsyncCallback::new(move |chosen| collective.set(chosen))
+            />
+            <NumberField
+                label="Confidence, %"
+                value=Signal::derive(move || (limits.get().confidence * 1000.0).round() / 10.0)
+                range=50.0..=99.9
+                step="any"
+                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.confidence = pct / 100.0))
+            />
+            <NumberField
+                label="Least gain, %"
+                value=Signal::derive(move || limits.get().min_gain_pct)
+                range=0.0..=100.0
+                step="any"
+                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.min_gain_pct = pct))
+            />
+            <NumberField
+                label="Most loss, %"
+                value=Signal::derive(move || limits.get().max_loss_pct)
+                range=0.0..=100.0
+                step="any"
+                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.max_loss_pct = pct))
+            />
+        </form>
+        <Failed error=found.error />
+        {void}
+        {notes}
+        <ListingView heading="By rule" listing=by_rule name="ab-by-rule" row_class=row_class />
+        <ChartView chart=chart theme />
+        <ListingView heading="By size" listing=by_size name="ab-by-size" />
+        {trimmed}
+    }
+}
+
+/// `tuner.conf` becomes `tuner.trimmed.conf`.
+fn trimmed_name(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) => format!("{stem}.trimmed.{extension}"),
+        None => format!("{name}.trimmed.conf"),
+    }
+}
+
+/// The script of three arms for the collective and scale shown.
+#[component]
+fn NextCampaign() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let repeats = RwSignal::new(6_u32);
+    let launcher = RwSignal::new(Launcher::default());
+    let plugin = RwSignal::new("/path/to/libnccl-tuner.so".to_owned());
+    let conf = RwSignal::new("/path/to/tuner.conf".to_owned());
+    let script = move || {
+        let shown = bench.workload()?;
+        let sizes = bench.groups.with(|groups| {
+            let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
+            Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
+        })?;
+        let campaign = Campaign {
+            collective: shown.collective,
+            scale: shown.scale,
+            sizes,
+            repeats: repeats.get(),
+            seed: 42,
+            launcher: launcher.get(),
+            plugin: plugin.get(),
+            conf: conf.get(),
+        };
+        let name = format!("ab_{}_{}n.sh", shown.collective, shown.scale.nodes);
+        Some(view! { <TextFile name about="three arms in a balanced order" text=campaign.script() /> })
+    };
+    view! {
+        <section class="panel" aria-labelledby="campaign-heading">
+            <div class="panel-head">
+                <h2 id="campaign-heading">"The next campaign"</h2>
+                <span class="small">"No plugin, the plugin with the tuner file, the plugin with an empty one."</span>
+            </div>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <NumberField
+                    label="Launches of each arm"
+                    value=Signal::derive(move || repeats.get())
+                    range=1..=Campaign::MOST_REPEATS
+                    on_value=UnsyncCallback::new(move |number| repeats.set(number))
+                />
+                <LauncherField launcher />
+                <label class="field">
+                    <span>"Path of the plugin"</span>
+                    <input type="text" spellcheck="false" autocomplete="off" bind:value=plugin />
+                </label>
+                <label class="field">
+                    <span>"Path of the tuner file"</span>
+                    <input type="text" spellcheck="false" autocomplete="off" bind:value=conf />
+                </label>
+            </form>
+            {script}
+        </section>
+    }
+}

@@ -1,0 +1,237 @@
+//! Coverage: the sizes that a job really sends, against the rules of a tuner file and the measurements.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    documents::{DocumentChoice, DocumentField},
+    listing::ListingView,
+    text_file::Notes,
+    tuner_files::{Failed, ReaderFields},
+};
+use crate::{
+    app::{
+        chart::ChartView,
+        fields::{ChoiceField, NumberField},
+        theme::ActiveTheme,
+    },
+    collective::{Collective, Scale},
+    plot::Chart,
+    tuning::coverage::{
+        Question,
+        calls::{Typed, type_bytes},
+    },
+    worker::protocol::{Request, Response},
+};
+
+const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
+
+/// What a job sends, from its log or typed.
+#[component]
+pub fn CoveragePanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let has_log = Memo::new(move |_| bench.documents.with(|all| !all.jobs.is_empty()));
+    let by_hand = RwSignal::new(false);
+    let is_typed = Memo::new(move |_| by_hand.get() || !has_log.get());
+    let typed = RwSignal::new(None::<Typed>);
+    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let scale = RwSignal::new(None::<Scale>);
+    let divide_by = RwSignal::new(1_u32);
+    let question = Signal::derive(move || {
+        let typed = if is_typed.get() { Some(typed.get()?) } else { None };
+        Some(Request::Coverage(Question {
+            typed,
+            conf: conf.chosen.get(),
+            reader: bench.reader.get(),
+            library: bench.library.get(),
+            scale: scale.get().or_else(|| bench.workload().map(|workload| workload.scale)),
+            divide_by: divide_by.get(),
+        }))
+    });
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Coverage(answer) => Some(*answer),
+        _ => None,
+    });
+    // What matters and was never measured goes to the plan.
+    Effect::new(move || {
+        let Some(answer) = found.get() else { return };
+        let calls = |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
+        bench.uncovered.set(answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64)).collect());
+    });
+    let scales = Signal::derive(move || {
+        let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
+        scales.sort_unstable();
+        scales.dedup();
+        let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
+        std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
+    });
+    let is_there = Memo::new(move |_| found.get().is_some_and(|answer| !answer.lines.is_empty()));
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
+    let histogram = Memo::new(move |_| found.get().map(|answer| Arc::new(answer.histogram.clone())));
+    let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
+    let next = move || {
+        let answer = found.get()?;
+        let sizes: Vec<String> = answer.measure_next.iter().map(ToString::to_string).collect();
+        (!sizes.is_empty()).then(|| {
+            view! {
+                <h3>"Called and never measured"</h3>
+                <Notes notes=sizes />
+                <p class="small">"They head what to measure next."</p>
+            }
+        })
+    };
+    view! {
+        <section class="panel" aria-labelledby="coverage-heading">
+            <div class="panel-head">
+                <h2 id="coverage-heading">"Coverage"</h2>
+                <span class="small">"What the job sends, and what a tuner file would make of it."</span>
+            </div>
+            <Show when=move || has_log.get() fallback=|| view! {
+                <p class="small">
+                    "Drop the job's NCCL log (NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=COLL or TUNING), or type what it sends."
+                </p>
+            }>
+                <label class="check">
+                    <input type="checkbox" bind:checked=by_hand />
+                    <span>"typed, not from the loaded logs"</span>
+                </label>
+            </Show>
+            <Show when=move || is_typed.get()>
+                <TypedCalls typed />
+            </Show>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <DocumentField label="Tuner file" choice=conf none="none" />
+                <ReaderFields />
+                <ChoiceField
+                    label="Scale where not said"
+                    choices=scales
+                    value=Signal::derive(move || Some(scale.get()))
+                    on_value=UnsyncCallback::new(move |chosen| scale.set(chosen))
+                />
+                <NumberField
+                    label="Steps × ranks in the log"
+                    value=Signal::derive(move || divide_by.get())
+                    range=1..=100_000_000
+                    on_value=UnsyncCallback::new(move |number| divide_by.set(number))
+                />
+            </form>
+            <Failed error=found.error />
+            <Show when=move || is_there.get()>
+                <p class="sentence" role="status">{move || found.get().map(|answer| answer.sentence.clone())}</p>
+                {notes}
+                <ListingView heading="Calls" listing name="coverage" />
+                {next}
+                <ChartView chart=histogram theme />
+            </Show>
+            <Costs charts=Signal::derive(move || found.get().map(|answer| answer.costs.clone()).unwrap_or_default()) />
+        </section>
+    }
+}
+
+/// What the library believes, one collective at a time.
+#[component]
+fn Costs(charts: Signal<Vec<Chart>>) -> impl IntoView {
+    let theme = expect_context::<ActiveTheme>().signal();
+    let chosen = RwSignal::new(0_usize);
+    let any = Memo::new(move |_| charts.with(|charts| !charts.is_empty()));
+    let choices = Signal::derive(move || {
+        charts.with(|charts| charts.iter().enumerate().map(|(n, chart)| (n, chart.title.clone())).collect::<Vec<_>>())
+    });
+    let chart = Memo::new(move |_| charts.with(|all| all.get(chosen.get()).or(all.first()).cloned().map(Arc::new)));
+    view! {
+        <Show when=move || any.get()>
+            <div class="panel-head">
+                <h3>"What the library believes, beside what was measured"</h3>
+                <ChoiceField
+                    label="Cost table"
+                    choices
+                    value=Signal::derive(move || Some(chosen.get()))
+                    on_value=UnsyncCallback::new(move |number| chosen.set(number))
+                />
+            </div>
+            <ChartView chart=chart theme />
+        </Show>
+    }
+}
+
+/// batch × hidden × data type.
+#[component]
+fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
+    let collective = RwSignal::new(Collective::AllReduce);
+    let batches = RwSignal::new("1, 8, 64".to_owned());
+    let hidden = RwSignal::new(8192_u64);
+    let data_type = RwSignal::new(DATA_TYPES[0]);
+    let calls = RwSignal::new(160_u32);
+    let wrong = RwSignal::new(None::<String>);
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let text = batches.get_untracked();
+        let words = text.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty());
+        let numbers: Result<Vec<u64>, String> = words
+            .map(|word| {
+                let number = word.parse::<u64>().ok().filter(|number| (1..=1 << 32).contains(number));
+                number.ok_or_else(|| format!("{word} is not a batch size"))
+            })
+            .collect();
+        match numbers {
+            Ok(numbers) if !numbers.is_empty() => {
+                wrong.set(None);
+                typed.set(Some(Typed {
+                    collective: collective.get_untracked(),
+                    batches: numbers,
+                    hidden: hidden.get_untracked(),
+                    type_bytes: type_bytes(data_type.get_untracked()).unwrap_or(2),
+                    calls: calls.get_untracked(),
+                }));
+            }
+            Ok(_) => wrong.set(Some("at least one batch size".to_owned())),
+            Err(sentence) => wrong.set(Some(sentence)),
+        }
+    };
+    let collectives = Collective::ALL.iter().map(|c| (*c, c.to_string())).collect::<Vec<_>>();
+    let types = DATA_TYPES.map(|name| (name, name.to_owned())).to_vec();
+    view! {
+        <form class="own" on:submit=submit aria-label="What the job sends">
+            <ChoiceField
+                label="Collective"
+                choices=collectives
+                value=Signal::derive(move || Some(collective.get()))
+                on_value=UnsyncCallback::new(move |chosen| collective.set(chosen))
+            />
+            <label class="field">
+                <span>"Batch sizes or tokens"</span>
+                <input
+                    type="text"
+                    autocomplete="off"
+                    spellcheck="false"
+                    aria-invalid=move || wrong.with(Option::is_some).then_some("true")
+                    bind:value=batches
+                />
+                {move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> })}
+            </label>
+            <NumberField
+                label="Hidden size"
+                value=Signal::derive(move || hidden.get())
+                range=1..=1_048_576
+                on_value=UnsyncCallback::new(move |number| hidden.set(number))
+            />
+            <ChoiceField
+                label="Data type"
+                choices=types
+                value=Signal::derive(move || Some(data_type.get()))
+                on_value=UnsyncCallback::new(move |chosen| data_type.set(chosen))
+            />
+            <NumberField
+                label="Calls of each per step"
+                value=Signal::derive(move || calls.get())
+                range=1..=1_000_000
+                on_value=UnsyncCallback::new(move |number| calls.set(number))
+            />
+            <button type="submit" class="primary">"Show"</button>
+        </form>
+    }
+}

@@ -1,0 +1,67 @@
+//! Which of the loaded documents a panel is about.
+
+use leptos::prelude::*;
+
+use super::super::Bench;
+use crate::app::fields::ChoiceField;
+
+/// The name of an open file.
+pub fn name_of(bench: Bench, file: u32) -> String {
+    let name = |files: &Vec<super::super::OpenFile>| files.iter().find(|open| open.id == file).map(|o| o.handle.name());
+    bench.files.with(name).unwrap_or_default()
+}
+
+/// A choice among loaded documents. It stays with the newest until another is chosen, and falls back to it when the
+/// chosen one is closed.
+#[derive(Clone, Copy)]
+pub struct DocumentChoice {
+    /// All of the kind, by file number.
+    pub all: Memo<Vec<u32>>,
+    /// The chosen one; `None` where there is none, or none is wanted.
+    pub chosen: Memo<Option<u32>>,
+    wish: RwSignal<Wish>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Wish {
+    Newest,
+    None,
+    File(u32),
+}
+
+impl DocumentChoice {
+    /// Of the documents that `all` finds.
+    pub fn new(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
+        let all = Memo::new(move |_| all());
+        let wish = RwSignal::new(Wish::Newest);
+        let chosen = Memo::new(move |_| {
+            let newest = all.with(|all| all.last().copied());
+            match wish.get() {
+                Wish::None => None,
+                Wish::File(file) if all.with(|all| all.contains(&file)) => Some(file),
+                _ => newest,
+            }
+        });
+        Self { all, chosen, wish }
+    }
+}
+
+/// The field of a [`DocumentChoice`].
+#[component]
+pub fn DocumentField(
+    label: &'static str,
+    choice: DocumentChoice,
+    /// What stands for none of them; without it one must be chosen.
+    #[prop(optional)]
+    none: Option<&'static str>,
+) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let choices = Signal::derive(move || {
+        let files = choice.all.get().into_iter().map(|file| (Some(file), name_of(bench, file)));
+        none.map(|none| (None, none.to_owned())).into_iter().chain(files).collect::<Vec<_>>()
+    });
+    let on_value = UnsyncCallback::new(move |file: Option<u32>| {
+        choice.wish.set(file.map_or(Wish::None, Wish::File));
+    });
+    view! { <ChoiceField label choices value=Signal::derive(move || Some(choice.chosen.get())) on_value /> }
+}

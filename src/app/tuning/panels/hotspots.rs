@@ -1,0 +1,76 @@
+//! Hotspots: sizes at which a curve dips.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    listing::ListingView,
+    text_file::TextFile,
+};
+use crate::{
+    app::fields::NumberField,
+    tuning::hotspots::{FILE_NAME, Question, Rule},
+    worker::protocol::{Request, Response},
+};
+
+/// The hotspots of everything loaded.
+#[component]
+pub fn Hotspots() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let rule = RwSignal::new(Rule::default());
+    let question = Signal::derive(move || bench.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Hotspots(answer) => Some(answer),
+        _ => None,
+    });
+    let listing = Signal::derive(move || {
+        found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default()
+    });
+    let none = move || found.get().is_some_and(|answer| answer.hotspots.is_empty());
+    let any = move || found.get().is_some_and(|answer| !answer.hotspots.is_empty());
+    let report = move || {
+        let answer = found.get()?;
+        // A header line alone reports nothing.
+        (answer.report.lines().count() > 1).then(|| {
+            view! {
+                <details>
+                    <summary>"The default's hotspots as rccl-sweep reports them"</summary>
+                    <TextFile name=FILE_NAME text=answer.report.clone() />
+                </details>
+            }
+        })
+    };
+    view! {
+        <section class="panel" aria-labelledby="hotspots-heading">
+            <div class="panel-head">
+                <h2 id="hotspots-heading">"Hotspots"</h2>
+                <span class="small">"Sizes that run slower than a smaller one. An alarm, not a search."</span>
+            </div>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <NumberField
+                    label="Drop of more than, %"
+                    value=Signal::derive(move || rule.get().threshold_pct)
+                    range=0.0..=99.0
+                    step="any"
+                    on_value=UnsyncCallback::new(move |pct| rule.update(|rule| rule.threshold_pct = pct))
+                />
+                <NumberField
+                    label="and at least, GB/s"
+                    value=Signal::derive(move || rule.get().min_drop_gbps)
+                    range=0.0..=1000.0
+                    step="any"
+                    on_value=UnsyncCallback::new(move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps))
+                />
+            </form>
+            <Show when=none>
+                <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
+            </Show>
+            <Show when=any>
+                <ListingView heading="Where curves dip" listing name="hotspots-found" />
+            </Show>
+            {report}
+        </section>
+    }
+}

@@ -1,0 +1,44 @@
+//! A listing as a panel shows it: heading, filter, export, table.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::super::export::ListingExport;
+use crate::{app::table::DataTable, text::Listing};
+
+/// A table with everything around it.
+#[component]
+pub fn ListingView(
+    /// Its heading.
+    heading: &'static str,
+    /// The table.
+    #[prop(into)]
+    listing: Signal<Arc<Listing>>,
+    /// The name of its export, without the extension.
+    name: &'static str,
+    /// A row's class, by index.
+    #[prop(optional)]
+    row_class: Option<UnsyncCallback<usize, &'static str>>,
+    /// Told which row is opened; without it no row opens.
+    #[prop(optional)]
+    on_open: Option<UnsyncCallback<usize>>,
+) -> impl IntoView {
+    let filter = RwSignal::new(String::new());
+    let is_long = Memo::new(move |_| listing.with(|listing| listing.rows.len() > 8));
+    view! {
+        <div class="listing">
+            <div class="panel-head">
+                <h3>{heading}</h3>
+                <Show when=move || is_long.get()>
+                    <label class="filter">
+                        <span class="visually-hidden">"Filter rows"</span>
+                        <input type="search" placeholder="Filter" bind:value=filter />
+                    </label>
+                </Show>
+                <ListingExport listing name />
+            </div>
+            <DataTable caption=heading listing row_class on_open filter />
+        </div>
+    }
+}

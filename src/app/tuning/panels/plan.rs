@@ -1,0 +1,116 @@
+//! What to measure next, within a budget of launches, as a script to run.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    listing::ListingView,
+    text_file::{Notes, TextFile},
+    tuner_files::Failed,
+};
+use crate::{
+    app::fields::{ChoiceField, NumberField},
+    tuning::{
+        launch::Launcher,
+        plan::{Question, script::FILE_NAME},
+    },
+    worker::protocol::{Request, Response},
+};
+
+/// The choice of what starts the ranks.
+#[component]
+pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
+    let choices = vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
+    view! {
+        <ChoiceField
+            label="Launched by"
+            choices
+            value=Signal::derive(move || Some(launcher.get()))
+            on_value=UnsyncCallback::new(move |chosen| launcher.set(chosen))
+        />
+    }
+}
+
+/// The plan.
+#[component]
+pub fn PlanPanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let runs = RwSignal::new(Question::default().runs);
+    let repeats = RwSignal::new(Question::default().repeats);
+    let launcher = RwSignal::new(Launcher::default());
+    let only_shown = RwSignal::new(false);
+    let question = Signal::derive(move || {
+        bench.has_data().then(|| {
+            let of = bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
+            Request::Plan(Question {
+                of,
+                runs: runs.get(),
+                repeats: repeats.get(),
+                launcher: launcher.get(),
+                uncovered: bench.uncovered.get(),
+                ..Question::default()
+            })
+        })
+    });
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Plan(answer) => Some(answer),
+        _ => None,
+    });
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
+    let any = Memo::new(move |_| found.get().is_some_and(|answer| !answer.items.is_empty()));
+    let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
+    let scripts = move || {
+        let answer = found.get().filter(|answer| !answer.items.is_empty())?;
+        Some(view! {
+            <TextFile name=FILE_NAME about="launches of nccl-tests or rccl-tests" text=answer.script.clone() />
+            <details>
+                <summary>"As arguments of rccl-sweep"</summary>
+                <TextFile name="" about="rccl-sweep" text=answer.sweep_arguments.clone() />
+            </details>
+        })
+    };
+    let several = Memo::new(move |_| bench.groups.with(|groups| groups.len() > 1));
+    view! {
+        <section class="panel" aria-labelledby="plan-heading">
+            <div class="panel-head">
+                <h2 id="plan-heading">"What to measure next"</h2>
+                <span class="small">"One launch measures every size with one configuration."</span>
+            </div>
+            <Show
+                when=move || bench.has_data()
+                fallback=|| view! { <p class="small">"Drop a sweep first: the plan says what to add to it."</p> }
+            >
+                <form class="own" on:submit=|event| event.prevent_default()>
+                    <NumberField
+                        label="At most so many launches"
+                        value=Signal::derive(move || runs.get())
+                        range=1..=Question::MOST_RUNS
+                        on_value=UnsyncCallback::new(move |number| runs.set(number))
+                    />
+                    <NumberField
+                        label="Repeats of what is new"
+                        value=Signal::derive(move || repeats.get())
+                        range=1..=Question::MOST_REPEATS
+                        on_value=UnsyncCallback::new(move |number| repeats.set(number))
+                    />
+                    <LauncherField launcher />
+                    <Show when=move || several.get()>
+                        <label class="check">
+                            <input type="checkbox" bind:checked=only_shown />
+                            <span>"only the collective and scale shown"</span>
+                        </label>
+                    </Show>
+                </form>
+                <Failed error=found.error />
+                {notes}
+                <Show when=move || any.get()>
+                    <ListingView heading="The most urgent first" listing name="measure-next" />
+                </Show>
+                {scripts}
+            </Show>
+        </section>
+    }
+}

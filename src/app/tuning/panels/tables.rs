@@ -1,0 +1,37 @@
+//! Tables of the trade that are no sweep: summaries, reports, lists of gains.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    documents::{DocumentChoice, DocumentField},
+    listing::ListingView,
+};
+use crate::worker::protocol::{Request, Response};
+
+/// The loaded tables, one at a time.
+#[component]
+pub fn TablesPanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let table = DocumentChoice::new(move || bench.documents.with(|all| all.listings.clone()));
+    let question = Signal::derive(move || table.chosen.get().map(|file| Request::Table { file }));
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Table(listing) => Some(listing),
+        _ => None,
+    });
+    let listing = Signal::derive(move || found.get().unwrap_or_else(|| Arc::default()));
+    view! {
+        <section class="panel" aria-labelledby="tables-heading">
+            <div class="panel-head">
+                <h2 id="tables-heading">"Tables"</h2>
+                <span class="small">"To look at: nothing can be learnt from these."</span>
+            </div>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <DocumentField label="File" choice=table />
+            </form>
+            <ListingView heading="Content" listing name="table" />
+        </section>
+    }
+}

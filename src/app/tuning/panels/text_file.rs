@@ -1,0 +1,88 @@
+//! A text to take away: shown as it is, copied, saved.
+
+use leptos::{prelude::*, task::spawn_local};
+
+use super::super::Bench;
+use crate::app::{clipboard, parts::describe};
+
+/// Longer texts are shown from their beginning.
+const SHOWN_LINES: usize = 400;
+
+/// A file's name, its text, and what is done with it.
+#[component]
+pub fn TextFile(
+    /// The name to offer; empty for a text that is only copied.
+    #[prop(into)]
+    name: String,
+    /// A word or two about it.
+    #[prop(optional, into)]
+    about: String,
+    /// Its text.
+    #[prop(into)]
+    text: String,
+) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let lines = text.lines().count();
+    let shown = text.lines().take(SHOWN_LINES).collect::<Vec<_>>().join("\n");
+    let cut = (lines > SHOWN_LINES).then(|| format!("{} further lines are in the file.", lines - SHOWN_LINES));
+    let has_name = !name.is_empty();
+    let label = if has_name { format!("Content of {name}") } else { about.clone() };
+    let text = StoredValue::new(text);
+    let copy = move |_| {
+        spawn_local(async move {
+            let Some(text) = text.try_get_value() else { return };
+            if clipboard::copy(&text).await {
+                bench.announcement.set("Copied.".into());
+            } else {
+                bench.notify("The browser does not let the page copy; save the file instead.".into(), true, None);
+            }
+        });
+    };
+    let file = StoredValue::new(name.clone());
+    let save = move |_| {
+        let outcome = text.with_value(|text| file.with_value(|name| clipboard::save(name, "text/plain", text)));
+        if let Err(error) = outcome {
+            bench.notify(format!("The file could not be saved: {}.", describe(&error)), true, None);
+        }
+    };
+    let names = [format!("Copy {label}"), format!("Save {name}")];
+    let [copy_name, save_name] = names;
+    view! {
+        <div class="text-file">
+            <div class="panel-head">
+                <strong class="verbatim">{name}</strong>
+                <span class="small">{about}</span>
+                <span class="export">
+                    <button type="button" aria-label=copy_name on:click=copy>
+                        "Copy"
+                    </button>
+                    {has_name
+                        .then(|| {
+                            view! {
+                                <button type="button" aria-label=save_name on:click=save>
+                                    "Save"
+                                </button>
+                            }
+                        })}
+                </span>
+            </div>
+            <pre class="text" tabindex="0" role="region" aria-label=label>
+                {shown}
+            </pre>
+            {cut.map(|words| view! { <p class="small">{words}</p> })}
+        </div>
+    }
+}
+
+/// Sentences, as a list.
+#[component]
+pub fn Notes(
+    /// The sentences.
+    notes: Vec<String>,
+    /// They warn.
+    #[prop(optional)]
+    warn: bool,
+) -> impl IntoView {
+    let item = |text: String| view! { <li class:warning=warn>{text}</li> };
+    (!notes.is_empty()).then(|| view! { <ul class="notes">{notes.into_iter().map(item).collect_view()}</ul> })
+}

@@ -1,0 +1,279 @@
+//! Tuner files: written from the answer for one of their readers, and checked and laid over the sweep when dropped.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    documents::{DocumentChoice, DocumentField},
+    listing::ListingView,
+    text_file::{Notes, TextFile},
+};
+use crate::{
+    app::{
+        chart::ChartView,
+        fields::ChoiceField,
+        theme::ActiveTheme,
+    },
+    collective::Workload,
+    plot::Chart,
+    tuning::{
+        conf::{
+            Reader, Severity,
+            export::Options,
+            question::{Answer, Question},
+        },
+        support::Library,
+    },
+    worker::protocol::{Request, Response},
+};
+
+/// Who reads the file, on which library: the same for all panels.
+#[component]
+pub fn ReaderFields() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let readers = Reader::ALL.iter().map(|reader| (*reader, reader.name().to_owned())).collect::<Vec<_>>();
+    let libraries = vec![(Library::Rccl, "RCCL".to_owned()), (Library::Nccl, "NCCL".to_owned())];
+    view! {
+        <ChoiceField
+            label="Read by"
+            choices=readers
+            value=Signal::derive(move || Some(bench.reader.get()))
+            on_value=UnsyncCallback::new(move |reader| bench.reader.set(reader))
+        />
+        <ChoiceField
+            label="Library"
+            choices=libraries
+            value=Signal::derive(move || Some(bench.library.get()))
+            on_value=UnsyncCallback::new(move |library| bench.library.set(library))
+        />
+    }
+}
+
+/// Asks about tuner files; the answer is any of them.
+fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry<Answer> {
+    let question = Signal::derive(move || question().map(Request::Conf));
+    Inquiry::new(bench, question, |response| match response {
+        Response::Conf(answer) => Some(answer),
+        _ => None,
+    })
+}
+
+/// Loaded tuner files first, as they are what was asked about; then what is written.
+#[component]
+pub fn TunerFilesPanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let has_conf = Memo::new(move |_| bench.documents.with(|all| !all.confs.is_empty()));
+    let has_data = Memo::new(move |_| bench.has_data());
+    view! {
+        <Show when=move || has_conf.get()>
+            <Check />
+        </Show>
+        <Show when=move || has_data.get()>
+            <Export />
+            <Environment />
+        </Show>
+        <Show when=move || !has_conf.get()>
+            <p class="panel small">
+                "Drop a tuner conf to see what each of its rules does in each reader, and what it would choose at every \
+                 measured size."
+            </p>
+        </Show>
+    }
+}
+
+#[component]
+fn Export() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let by_scale = RwSignal::new(false);
+    let open_ends = RwSignal::new(false);
+    let architecture = RwSignal::new(String::new());
+    let found = inquire(bench, move || {
+        let written = architecture.with(|text| text.trim().to_owned());
+        bench.has_data().then(|| {
+            Question::Export(Options {
+                reader: bench.reader.get(),
+                library: bench.library.get(),
+                by_scale: by_scale.get(),
+                open_ends: open_ends.get(),
+                architecture: Some(written).filter(|text| !text.is_empty()),
+            })
+        })
+    });
+    let export = Memo::new(move |_| match found.get().as_deref() {
+        Some(Answer::Export { export, .. }) => Some(export.clone()),
+        _ => None,
+    });
+    let listing = Signal::derive(move || match found.get().as_deref() {
+        Some(Answer::Export { listing, .. }) => Arc::new(listing.clone()),
+        _ => Arc::default(),
+    });
+    let result = move || {
+        export.get().map(|export| {
+            let refusals = export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
+            let none = (export.files.is_empty() && refusals.is_empty())
+                .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
+            let files = export.files.into_iter().map(|file| {
+                let about = crate::tuning::wording::count(file.rules as u64, "rule");
+                view! { <TextFile name=file.name about text=file.text /> }
+            });
+            view! {
+                <Notes notes=refusals warn=true />
+                {none}
+                {files.collect_view()}
+                <p class="small">{export.loading}</p>
+                <Notes notes=export.warnings warn=true />
+            }
+        })
+    };
+    view! {
+        <section class="panel" aria-labelledby="export-heading">
+            <h2 id="export-heading">"Write a tuner file"</h2>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <ReaderFields />
+                <Show when=move || bench.reader.get() == Reader::Rccl>
+                    <label class="field">
+                        <span>"Architecture"</span>
+                        <input type="text" placeholder="gfx950" spellcheck="false" bind:value=architecture />
+                    </label>
+                </Show>
+                <label class="check">
+                    <input type="checkbox" bind:checked=by_scale />
+                    <span>"one file per scale"</span>
+                </label>
+                <label class="check" title="The lowest rule begins at 0 and the highest has no end">
+                    <input type="checkbox" bind:checked=open_ends />
+                    <span>"beyond the measured sizes too"</span>
+                </label>
+            </form>
+            <Failed error=found.error />
+            {result}
+            <ListingView heading="What this reader will run" listing name="what-will-run" />
+        </section>
+    }
+}
+
+#[component]
+fn Environment() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let found = inquire(bench, move || {
+        let configuration = bench.recommendation()?.configuration?;
+        Some(Question::Environment { configuration, library: bench.library.get() })
+    });
+    let content = move || match found.get().as_deref() {
+        Some(Answer::Environment(environment)) => {
+            let about = environment.configuration.to_string();
+            Some(view! {
+                <TextFile name="" about text=environment.text.clone() />
+                <Notes notes=environment.warnings.clone() warn=true />
+            })
+        }
+        _ => None,
+    };
+    let place = move || bench.workload().map(|workload| workload.to_string());
+    view! {
+        <details class="panel">
+            <summary>"As environment variables, for the whole job"</summary>
+            <p class="small">"The choice for " {place} "."</p>
+            {content}
+        </details>
+    }
+}
+
+/// What is wrong with a loaded file, and what it would choose.
+#[component]
+fn Check() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
+    let all_readers = RwSignal::new(false);
+    let has_data = Memo::new(move |_| bench.has_data());
+    let lint = inquire(bench, move || {
+        let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
+        Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
+    });
+    let summary = move || match lint.get().as_deref() {
+        Some(Answer::Lint { summary, .. }) => summary.clone(),
+        _ => String::new(),
+    };
+    let findings = Signal::derive(move || match lint.get().as_deref() {
+        Some(Answer::Lint { listing, .. }) => Arc::new(listing.clone()),
+        _ => Arc::default(),
+    });
+    let has_findings = Memo::new(move |_| findings.with(|listing| !listing.rows.is_empty()));
+    let row_class = UnsyncCallback::new(move |row: usize| match lint.answer.get_untracked().as_deref() {
+        Some(Answer::Lint { findings, .. }) => match findings.get(row).map(|finding| finding.severity) {
+            Some(Severity::Changes) => "changes",
+            Some(Severity::Dead) => "dead",
+            _ => "",
+        },
+        _ => "",
+    });
+    view! {
+        <section class="panel" aria-labelledby="check-heading">
+            <h2 id="check-heading">"What this tuner file does"</h2>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <DocumentField label="Tuner file" choice=conf />
+                <ReaderFields />
+                <label class="check">
+                    <input type="checkbox" bind:checked=all_readers />
+                    <span>"findings for all readers"</span>
+                </label>
+            </form>
+            <Failed error=lint.error />
+            <p role="status">{summary}</p>
+            <Show when=move || has_findings.get()>
+                <ListingView heading="Findings" listing=findings name="findings" row_class=row_class />
+            </Show>
+            <Show
+                when=move || has_data.get()
+                fallback=|| view! { <p class="small">"Drop the sweep beside it to see what the file would cost or gain."</p> }
+            >
+                <Overlay conf=conf.chosen />
+            </Show>
+        </section>
+    }
+}
+
+/// A loaded file over the sweep.
+#[component]
+fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let found = inquire(bench, move || {
+        Some(Question::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
+    });
+    let summary = move || match found.get().as_deref() {
+        Some(Answer::Overlay { summary, .. }) => summary.clone(),
+        _ => String::new(),
+    };
+    let listing = Signal::derive(move || match found.get().as_deref() {
+        Some(Answer::Overlay { listing, .. }) => Arc::new(listing.clone()),
+        _ => Arc::default(),
+    });
+    // The chart follows the collective and scale that the controls above choose.
+    let chart = Memo::new(move |_| {
+        let shown = bench.workload()?;
+        match found.get().as_deref() {
+            Some(Answer::Overlay { charts, .. }) => {
+                let is_shown = |of: &&(Workload, Chart)| {
+                    (of.0.collective, of.0.scale) == (shown.collective, shown.scale)
+                };
+                charts.iter().find(is_shown).map(|(_, chart)| Arc::new(chart.clone()))
+            }
+            _ => None,
+        }
+    });
+    view! {
+        <Failed error=found.error />
+        <p>{summary}</p>
+        <ChartView chart=chart theme />
+        <ListingView heading="What it would choose at the measured sizes" listing name="overlay" />
+    }
+}
+
+/// Why a panel has no answer.
+#[component]
+pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
+    move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> })
+}

@@ -1,0 +1,184 @@
+//! A tuner file laid over a sweep: what it would choose at each measured size, and what that costs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    choose::{Effect, choose},
+    expect::{Expected, Outlook, Predict},
+    reader::Reader,
+    rule::Rule,
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    text::{Column, Entry, Listing},
+    tuning::{
+        support::Support,
+        sweep::{Sweep, best},
+        wording::count,
+    },
+    units::{Size, percent, significant},
+};
+
+/// One measured size of one collective and scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// Collective, scale and size.
+    pub workload: Workload,
+    /// What would run.
+    pub effect: Effect,
+    /// The line of the rule that applies; `None` in a gap.
+    pub line: Option<u32>,
+    /// What is expected of it, where that can be told.
+    pub expected: Option<Expected>,
+    /// The highest measurement and its busbw in GB/s; `None` for its configuration where that is the default.
+    pub best: (Option<Configuration>, f64),
+    /// The default's busbw in GB/s, where it was measured.
+    pub default_gbps: Option<f64>,
+}
+
+impl Place {
+    /// Share of the best measured busbw that is lost, in per cent.
+    #[must_use]
+    pub fn lost_pct(&self) -> Option<f64> {
+        self.expected.map(|expected| (1.0 - expected.busbw_gbps / self.best.1) * 100.0)
+    }
+
+    /// What is gained over the default, in per cent of it.
+    #[must_use]
+    pub fn gain_pct(&self) -> Option<f64> {
+        Some((self.expected?.busbw_gbps / self.default_gbps? - 1.0) * 100.0)
+    }
+}
+
+/// Every measured size under a tuner file, in the sweep's order.
+#[must_use]
+pub fn overlay(
+    rules: &[Rule],
+    reader: Reader,
+    support: &Support,
+    sweep: &Sweep,
+    predict: Option<Predict<'_>>,
+) -> Vec<Place> {
+    let outlook = Outlook::new(sweep, support, predict);
+    let mut places = Vec::new();
+    for group in sweep.groups() {
+        for size_bytes in group.sizes {
+            let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
+            let choice = choose(rules, reader, support, &workload);
+            let default_gbps = sweep.default_at(&workload).map(|point| point.busbw_gbps);
+            let forced = best(sweep.points_at(&workload)).map(|point| (Some(point.configuration), point.busbw_gbps));
+            let own = default_gbps.map(|busbw| (None, busbw));
+            let highest = [forced, own].into_iter().flatten().reduce(|a, b| if b.1 > a.1 { b } else { a });
+            let Some(best) = highest else { continue };
+            places.push(Place {
+                workload,
+                effect: choice.effect,
+                line: choice.rule.and_then(|index| rules.get(index)).map(|rule| rule.line),
+                expected: outlook.of(choice.effect, &workload),
+                best,
+                default_gbps,
+            });
+        }
+    }
+    places
+}
+
+const COLUMNS: [Column; 12] = [
+    Column::words("Collective", "collective"),
+    Column::words("Scale", "nodes × ranks"),
+    Column::numbers("Size", "message size"),
+    Column::numbers("Line", "the rule that applies; none in a gap"),
+    Column::words("Would run", "what this reader would run"),
+    Column::numbers("busbw", "busbw expected of it, GB/s"),
+    Column::words("Known by", "measured, interpolated between measured sizes, or from the model"),
+    Column::numbers("Best", "the highest measured busbw, GB/s"),
+    Column::words("Best measured", "its configuration"),
+    Column::numbers("Lost", "share of the best that is lost, in per cent"),
+    Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
+    Column::numbers("Gain", "over the default, in per cent of it"),
+];
+
+/// The places as a table.
+#[must_use]
+pub fn listing(places: &[Place]) -> Listing {
+    let row = |place: &Place| {
+        let Workload { collective, scale, size_bytes } = place.workload;
+        let busbw = place.expected.map(|expected| expected.busbw_gbps);
+        vec![
+            Entry::text(collective.name()),
+            Entry::text(format!("{} × {}", scale.nodes, scale.ranks)),
+            Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) },
+            Entry::number(place.line.map(f64::from), |line| format!("{line:.0}")),
+            Entry::text(place.effect.to_string()),
+            Entry::number(busbw, significant),
+            Entry::text(place.expected.map_or("not known", |expected| expected.basis.name())),
+            Entry::number(Some(place.best.1), significant),
+            Entry::text(place.best.0.map_or_else(|| "default".to_owned(), |best| best.to_string())),
+            Entry::number(place.lost_pct(), |lost| format!("{lost:.1} %")),
+            Entry::number(place.default_gbps, significant),
+            Entry::number(place.gain_pct(), percent),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: places.iter().map(row).collect() }
+}
+
+/// What the whole comes to, in a sentence.
+#[must_use]
+pub fn summary(places: &[Place]) -> String {
+    let lost: Vec<f64> = places.iter().filter_map(Place::lost_pct).collect();
+    let gaps = places.iter().filter(|place| place.line.is_none()).count();
+    let mean = lost.iter().sum::<f64>() / lost.len().max(1) as f64;
+    let worst = places.iter().filter_map(|p| Some((p.lost_pct()?, p))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((most, at)) = worst else {
+        return format!("Nothing can be told: none of what it would run at {} sizes was measured.", places.len());
+    };
+    let Workload { collective, scale, size_bytes } = at.workload;
+    format!(
+        "At {} of {} measured sizes what would run is known: it loses {mean:.1} % of the best on average, at most \
+         {most:.1} % ({collective} of {} on {scale}); {} without a rule.",
+        lost.len(),
+        places.len(),
+        Size(size_bytes),
+        count(gaps as u64, "size"),
+    )
+}
+
+/// busbw over size of one collective and scale: the best, the default, and what would run.
+#[must_use]
+pub fn chart(places: &[Place], collective: Collective, scale: Scale, reader: Reader) -> Chart {
+    let of: Vec<&Place> =
+        places.iter().filter(|p| (p.workload.collective, p.workload.scale) == (collective, scale)).collect();
+    let point = |place: &Place, y: f64, note: String| Point {
+        x: place.workload.size_bytes as f64,
+        y,
+        note,
+        ..Point::default()
+    };
+    let best = of.iter().map(|place| {
+        point(place, place.best.1, place.best.0.map_or_else(|| "default".to_owned(), |best| best.to_string()))
+    });
+    let default = of.iter().filter_map(|place| Some(point(place, place.default_gbps?, "default".to_owned())));
+    let chosen = of.iter().filter_map(|place| {
+        let expected = place.expected?;
+        let rule = place.line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}"));
+        Some(point(place, expected.busbw_gbps, format!("{}, {rule}, {}", place.effect, expected.basis.name())))
+    });
+    let series = |name: &str, colour, mark, points: Vec<Point>| Series { name: name.to_owned(), colour, mark, points };
+    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Logarithmic };
+    let mut all = vec![series("Best measured", Colour::Muted, Mark::LineAndDots, best.collect())];
+    let default: Vec<Point> = default.collect();
+    if !default.is_empty() {
+        all.push(series("Default", Colour::Default, Mark::Dashed, default));
+    }
+    all.push(series("This file", Colour::Answer, Mark::LineAndDots, chosen.collect()));
+    let own: Vec<Place> = of.into_iter().cloned().collect();
+    Chart {
+        id: format!("conf-{}-{collective}-{}n{}r", reader.key(), scale.nodes, scale.ranks),
+        title: format!("What {} would run, {collective} on {scale}", reader.name()),
+        summary: summary(&own),
+        x: axis("Message size", Quantity::Bytes),
+        y: axis("busbw", Quantity::BusbwGbps),
+        series: all,
+    }
+}

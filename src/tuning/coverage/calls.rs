@@ -1,0 +1,72 @@
+//! What a job calls: as its log says, or as it is typed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::Collective,
+    tuning::job::{Call, JobLog},
+};
+
+/// Calls as people know them: batch × hidden × bytes of the data type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Typed {
+    /// The collective.
+    pub collective: Collective,
+    /// Batch sizes (or tokens), each a call of its own.
+    pub batches: Vec<u64>,
+    /// Hidden size.
+    pub hidden: u64,
+    /// Bytes of the data type.
+    pub type_bytes: u32,
+    /// Calls of each per step: layers × calls of a layer.
+    pub calls: u32,
+}
+
+impl Typed {
+    /// The same as a log would say it. Sizes beyond all measure are left out.
+    #[must_use]
+    pub fn job(&self) -> JobLog {
+        let mut job = JobLog::default();
+        for batch in &self.batches {
+            let size_bytes = batch.checked_mul(self.hidden).and_then(|n| n.checked_mul(self.type_bytes.into()));
+            if let Some(size_bytes) = size_bytes.filter(|size| *size > 0) {
+                let call = Call { collective: self.collective, size_bytes, ranks: None };
+                *job.calls.entry(call).or_default() += u64::from(self.calls);
+            }
+        }
+        job
+    }
+}
+
+/// Bytes of a data type by any name that the field writes.
+///
+/// ```
+/// use collectune::tuning::coverage::calls::type_bytes;
+/// assert_eq!(type_bytes("bf16"), Some(2));
+/// ```
+#[must_use]
+pub fn type_bytes(name: &str) -> Option<u32> {
+    Some(match name.trim().to_ascii_lowercase().as_str() {
+        "int8" | "uint8" | "char" | "fp8" | "float8" | "float8_e4m3" | "float8_e5m2" | "f8e4m3" | "f8e5m2" => 1,
+        "half" | "fp16" | "float16" | "bf16" | "bfloat16" => 2,
+        "float" | "fp32" | "float32" | "int32" | "uint32" => 4,
+        "double" | "fp64" | "float64" | "int64" | "uint64" => 8,
+        _ => return None,
+    })
+}
+
+/// The calls of a log. Where it has none, the library's decisions stand for them: there is one for each call.
+#[must_use]
+pub fn of(job: &JobLog) -> BTreeMap<Call, u64> {
+    if !job.calls.is_empty() {
+        return job.calls.clone();
+    }
+    let mut calls = BTreeMap::new();
+    for (decision, count) in &job.decisions {
+        let call = Call { collective: decision.collective, size_bytes: decision.size_bytes, ranks: None };
+        *calls.entry(call).or_default() += count;
+    }
+    calls
+}

@@ -1,0 +1,84 @@
+//! What the library itself believes, drawn beside what was measured.
+
+use super::{Line, collectives};
+use crate::{
+    collective::{Collective, Scale},
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    tuning::{
+        job::{Cost, CostTable},
+        sweep::{Sweep, best},
+    },
+    units::significant,
+};
+
+/// Sizes at which the curves are drawn: 1 KiB to 1 GiB.
+const EXPONENTS: std::ops::RangeInclusive<u32> = 10..=30;
+
+/// Time of a call in microseconds as NCCL estimates it (src/graph/tuning.cc): latency + size / bandwidth.
+#[must_use]
+pub fn time_us(cost: &Cost, size_bytes: u64) -> f64 {
+    cost.latency_us + size_bytes as f64 / (cost.algbw_gbps * 1000.0)
+}
+
+/// A chart for each table and each collective that is called on as many ranks; a table that does not say its ranks is
+/// drawn for the scale of the first line.
+#[must_use]
+pub fn charts(tables: &[CostTable], sweep: &Sweep, lines: &[Line]) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (number, table) in tables.iter().enumerate() {
+        for collective in collectives(lines) {
+            let mut scales = lines.iter().filter(|l| l.workload.collective == collective).map(|l| l.workload.scale);
+            let scale = scales.find(|scale| table.ranks.is_none_or(|ranks| scale.ranks == ranks));
+            let costs: Vec<&Cost> = table.costs.iter().filter(|cost| cost.collective == collective).collect();
+            if let (Some(scale), false) = (scale, costs.is_empty()) {
+                charts.push(chart(&costs, sweep, collective, scale, number));
+            }
+        }
+    }
+    charts
+}
+
+fn chart(costs: &[&Cost], sweep: &Sweep, collective: Collective, scale: Scale, number: usize) -> Chart {
+    let measured = sweep.points_of(collective, scale).chunk_by(|a, b| a.workload == b.workload).filter_map(best);
+    let measured = measured.map(|point| Point {
+        x: point.workload.size_bytes as f64,
+        y: point.busbw_gbps,
+        note: point.configuration.to_string(),
+        ..Point::default()
+    });
+    let default = sweep.defaults_of(collective, scale).iter().map(|point| Point {
+        x: point.workload.size_bytes as f64,
+        y: point.busbw_gbps,
+        ..Point::default()
+    });
+    let series = |name: String, colour, mark, points| Series { name, colour, mark, points };
+    let mut all = vec![series("Best measured".to_owned(), Colour::Muted, Mark::Dots, measured.collect())];
+    all.push(series("Default, measured".to_owned(), Colour::Default, Mark::LineAndDots, default.collect()));
+    all.retain(|series| !series.points.is_empty());
+    for (index, cost) in costs.iter().enumerate() {
+        let curve = EXPONENTS.map(|exponent| {
+            let size_bytes = 1_u64 << exponent;
+            let y = collective.busbw_gbps(scale.ranks, size_bytes, time_us(cost, size_bytes));
+            Point { x: size_bytes as f64, y, ..Point::default() }
+        });
+        let curve: Vec<Point> = curve.filter(|point| point.y.is_finite() && point.y > 0.0).collect();
+        let name = format!("{}/{}, believed", cost.algorithm, cost.protocol);
+        if !curve.is_empty() && all.iter().all(|series| series.name != name) {
+            all.push(series(name, Colour::Palette(index as u8), Mark::Dashed, curve));
+        }
+    }
+    let highest = costs.iter().map(|cost| cost.algbw_gbps).fold(0.0, f64::max);
+    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Logarithmic };
+    Chart {
+        id: format!("costs-{number}-{collective}-{}n{}r", scale.nodes, scale.ranks),
+        title: format!("What the library believes, {collective} on {scale}"),
+        summary: format!(
+            "The library's own table: {} combinations, the highest with {} GB/s of algorithm bandwidth.",
+            costs.len(),
+            significant(highest)
+        ),
+        x: axis("Message size", Quantity::Bytes),
+        y: axis("busbw", Quantity::BusbwGbps),
+        series: all,
+    }
+}

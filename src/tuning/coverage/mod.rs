@@ -1,0 +1,318 @@
+//! The sizes that a job really sends: which rule each hits, what they cost now and with a tuner file, what to measure.
+//!
+//! A deployment gains nothing where the job's sizes fall between its rules. [`calls`] says what a job calls, this module
+//! holds it against rules and measurements, [`costs`] draws what the library itself believes.
+
+pub mod calls;
+pub mod costs;
+mod present;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::present::{histogram, listing, sentence};
+use super::{
+    conf::{
+        choose::{Effect, choose},
+        expect::{Expected, Outlook, Predict},
+        reader::Reader,
+        rule::Rule,
+        words::COLLECTIVES,
+    },
+    job::{Call, JobLog},
+    support::{Library, Support},
+    sweep::Sweep,
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    plot::Chart,
+    text::Listing,
+};
+
+/// GPUs of a node where nothing else tells.
+const GPUS_PER_NODE: u32 = 8;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Typed calls; `None`: those of the loaded logs.
+    pub typed: Option<calls::Typed>,
+    /// The tuner file, by its file's number; `None`: only what runs now.
+    pub conf: Option<u32>,
+    /// Its reader.
+    pub reader: Reader,
+    /// For which library, which decides what can run.
+    pub library: Library,
+    /// The scale of calls whose communicator the log does not tell, and the nodes of one with as many ranks.
+    pub scale: Option<Scale>,
+    /// How many steps of the job were logged, times the ranks that logged: the sums are for one step of one rank.
+    pub divide_by: u32,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self {
+            typed: None,
+            conf: None,
+            reader: Reader::default(),
+            library: Library::default(),
+            scale: None,
+            divide_by: 1,
+        }
+    }
+}
+
+/// What comes out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The calls, by what they cost.
+    pub lines: Vec<Line>,
+    /// The same as a table.
+    pub listing: Listing,
+    /// The sums.
+    pub total: Total,
+    /// The sums in words.
+    pub sentence: String,
+    /// How often each size is called.
+    pub histogram: Chart,
+    /// What the library believes beside what was measured.
+    pub costs: Vec<Chart>,
+    /// Called, worth a rule, and never measured; what costs most comes first.
+    pub measure_next: Vec<Workload>,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+/// One collective, size and scale that a job calls.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Collective, scale and size.
+    pub workload: Workload,
+    /// Calls per step.
+    pub calls: f64,
+    /// What the log says that ran most often.
+    pub seen: Option<Configuration>,
+    /// What would run; `None` without a tuner file.
+    pub effect: Option<Effect>,
+    /// What decides that.
+    pub hit: Hit,
+    /// One call now.
+    pub now: Option<Expected>,
+    /// One call with the tuner file.
+    pub with_conf: Option<Expected>,
+    /// This size was measured at this scale.
+    pub is_measured: bool,
+}
+
+impl Line {
+    /// Microseconds per step now.
+    #[must_use]
+    pub fn now_us(&self) -> Option<f64> {
+        Some(self.now?.time_us? * self.calls)
+    }
+
+    /// A tuner is asked about it, and it was never measured.
+    #[must_use]
+    pub fn is_worth_measuring(&self) -> bool {
+        !self.is_measured && COLLECTIVES.iter().any(|(_, known)| *known == self.workload.collective)
+    }
+
+    /// Microseconds per step with the tuner file.
+    #[must_use]
+    pub fn with_conf_us(&self) -> Option<f64> {
+        Some(self.with_conf?.time_us? * self.calls)
+    }
+}
+
+/// What a call hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hit {
+    /// The rule of this line.
+    Rule(u32),
+    /// No rule.
+    Gap,
+    /// A tuner is not asked about this collective, or there is no tuner file.
+    Untuned,
+}
+
+/// Sums per step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Total {
+    /// Calls.
+    pub calls: f64,
+    /// Calls that hit a rule.
+    pub covered: f64,
+    /// Calls whose time is known now and, where there is one, with the tuner file: the two sums are of these.
+    pub known: f64,
+    /// Their time now, in microseconds.
+    pub now_us: f64,
+    /// Their time with the tuner file, in microseconds.
+    pub with_conf_us: Option<f64>,
+}
+
+/// Why nothing can be said.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CoverageError {
+    /// There are no calls.
+    #[error(
+        "no collective call is known: drop a log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL or TUNING, or type \
+             the sizes"
+    )]
+    NoCalls,
+    /// The communicator is not known.
+    #[error("the log does not say how many ranks the communicators have: say nodes and ranks")]
+    NoScale,
+}
+
+/// What a coverage is made from.
+#[derive(Clone, Copy)]
+pub struct Basis<'a> {
+    /// What was measured; may be empty.
+    pub sweep: &'a Sweep,
+    /// The tuner file's rules, if there is one.
+    pub rules: Option<&'a [Rule]>,
+    /// A model's expectations, if there is one.
+    pub predict: Option<Predict<'a>>,
+}
+
+/// What a job's calls hit and cost.
+///
+/// # Errors
+/// There are no calls, or their scale is not known.
+pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<Answer, CoverageError> {
+    let Basis { sweep, rules, predict } = *basis;
+    let typed = question.typed.as_ref().map(calls::Typed::job);
+    let job = typed.as_ref().unwrap_or(job);
+    let support = Support::new(question.library.matrix(), sweep);
+    let outlook = Outlook::new(sweep, &support, predict);
+    let scales = Scales::new(sweep, question.scale);
+    let mut notes = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
+    for (call, count) in calls::of(job) {
+        let workload = Workload {
+            collective: call.collective,
+            scale: scales.of(call.ranks).ok_or(CoverageError::NoScale)?,
+            size_bytes: call.size_bytes,
+        };
+        let choice = rules.map(|rules| (rules, choose(rules, question.reader, &support, &workload)));
+        let is_tuned = COLLECTIVES.iter().any(|(_, known)| *known == call.collective);
+        let hit = match &choice {
+            Some((rules, choice)) if is_tuned => {
+                choice.rule.and_then(|index| rules.get(index)).map_or(Hit::Gap, |rule| Hit::Rule(rule.line))
+            }
+            _ => Hit::Untuned,
+        };
+        let effect = choice.map(|(_, choice)| choice.effect);
+        lines.push(Line {
+            workload,
+            calls: count as f64 / f64::from(question.divide_by.max(1)),
+            seen: seen(job, &call),
+            effect,
+            hit,
+            now: outlook.default(&workload),
+            with_conf: effect.and_then(|effect| outlook.of(effect, &workload)),
+            is_measured: sweep.default_at(&workload).is_some() || !sweep.points_at(&workload).is_empty(),
+        });
+    }
+    if lines.is_empty() {
+        return Err(CoverageError::NoCalls);
+    }
+    let weight =
+        |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
+    lines.sort_by(|a, b| {
+        let ((a_known, a), (b_known, b)) = (weight(a), weight(b));
+        b_known.cmp(&a_known).then(b.total_cmp(&a))
+    });
+    let measure_next = measure_next(&lines);
+    if job.torn_lines > 0 {
+        notes.push(format!("{} lines of the logs are torn and were not counted", job.torn_lines));
+    }
+    if !sweep.is_empty() && lines.iter().all(|line| line.now.is_none()) {
+        notes.push(
+            "the default was measured at none of these scales and sizes: what they cost now is not known".to_owned(),
+        );
+    }
+    let total = total(&lines, rules.is_some());
+    Ok(Answer {
+        listing: listing(&lines, rules.is_some()),
+        sentence: sentence(&total),
+        total,
+        histogram: histogram(&lines),
+        costs: costs::charts(&job.costs, sweep, &lines),
+        measure_next,
+        lines,
+        notes,
+    })
+}
+
+/// What the log says that ran most often; of equally often the first.
+fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
+    let of_call = job
+        .decisions
+        .iter()
+        .filter(|(decision, _)| (decision.collective, decision.size_bytes) == (call.collective, call.size_bytes));
+    of_call.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|(decision, _)| decision.configuration)
+}
+
+fn measure_next(lines: &[Line]) -> Vec<Workload> {
+    let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
+    // Where the time is known for some only, bytes tell what matters.
+    next.sort_by(|a, b| {
+        let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
+        bytes(b).total_cmp(&bytes(a))
+    });
+    next.into_iter().map(|line| line.workload).collect()
+}
+
+fn total(lines: &[Line], has_conf: bool) -> Total {
+    let mut total = Total { with_conf_us: has_conf.then_some(0.0), ..Total::default() };
+    for line in lines {
+        total.calls += line.calls;
+        if matches!(line.hit, Hit::Rule(_)) {
+            total.covered += line.calls;
+        }
+        let with = if has_conf { line.with_conf_us() } else { Some(0.0) };
+        if let (Some(now), Some(with)) = (line.now_us(), with) {
+            total.known += line.calls;
+            total.now_us += now;
+            total.with_conf_us = total.with_conf_us.map(|sum| sum + with);
+        }
+    }
+    total
+}
+
+/// Finds the scale of a communicator.
+struct Scales {
+    measured: Vec<Scale>,
+    asked: Option<Scale>,
+}
+
+impl Scales {
+    fn new(sweep: &Sweep, asked: Option<Scale>) -> Self {
+        let mut measured: Vec<Scale> = sweep.groups().into_iter().map(|group| group.scale).collect();
+        measured.sort_unstable();
+        measured.dedup();
+        Self { measured, asked }
+    }
+
+    /// The asked scale or a measured one of as many ranks; else as many nodes as hold them. Without ranks the asked one,
+    /// or the only one that was measured.
+    fn of(&self, ranks: Option<u32>) -> Option<Scale> {
+        let known = || self.asked.iter().chain(&self.measured);
+        let Some(ranks) = ranks else {
+            let only = || self.measured.first().filter(|_| self.measured.len() == 1);
+            return self.asked.or_else(|| only().copied());
+        };
+        let per_node = known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1);
+        let nodes = ranks.div_ceil(per_node).max(1);
+        Some(known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
+    }
+}
+
+/// The collectives of some lines.
+fn collectives(lines: &[Line]) -> Vec<Collective> {
+    let mut all: Vec<Collective> = lines.iter().map(|line| line.workload.collective).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

@@ -1,0 +1,138 @@
+//! A coverage for people: the table, the sentence, the histogram.
+
+use super::{Hit, Line, Total, collectives};
+use crate::{
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    text::{Column, Entry, Listing},
+    units::{Size, percent, significant},
+};
+
+const COLUMNS: [Column; 12] = [
+    Column::words("Collective", "collective"),
+    Column::words("Scale", "nodes × ranks"),
+    Column::numbers("Size", "message size"),
+    Column::numbers("Calls", "calls per step"),
+    Column::words("Ran", "what the log says that ran"),
+    Column::numbers("Now", "time of one call with the library's own choice, us"),
+    Column::numbers("Now per step", "time of all of them, us"),
+    Column::words("Hits", "the line of the rule that applies, or the gap"),
+    Column::words("Would run", "what would run with the tuner file"),
+    Column::numbers("With", "time of one call with the tuner file, us"),
+    Column::numbers("With per step", "time of all of them, us"),
+    Column::words("Known by", "how the times are known; sizes that were never measured are to be measured next"),
+];
+
+/// The first of the columns about a tuner file, and how many there are.
+const ABOUT_CONF: std::ops::Range<usize> = 7..11;
+
+/// The calls as a table.
+#[must_use]
+pub fn listing(lines: &[Line], has_conf: bool) -> Listing {
+    let mut columns = COLUMNS.to_vec();
+    let mut rows: Vec<Vec<Entry>> = lines.iter().map(row).collect();
+    if !has_conf {
+        columns.drain(ABOUT_CONF);
+        rows.iter_mut().for_each(|row| drop(row.drain(ABOUT_CONF)));
+    }
+    Listing { columns, rows }
+}
+
+fn row(line: &Line) -> Vec<Entry> {
+    let workload = line.workload;
+    let time = |expected: Option<super::Expected>| Entry::number(expected.and_then(|e| e.time_us), significant);
+    let known = match (line.now, line.with_conf) {
+        (Some(now), Some(with)) if now.basis != with.basis => format!("{}, {}", now.basis.name(), with.basis.name()),
+        (Some(now), _) => now.basis.name().to_owned(),
+        (None, Some(with)) => with.basis.name().to_owned(),
+        _ => "not known".to_owned(),
+    };
+    let known = if line.is_worth_measuring() { known + "; measure next" } else { known };
+    vec![
+        Entry::text(workload.collective.name()),
+        Entry::text(format!("{} × {}", workload.scale.nodes, workload.scale.ranks)),
+        Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
+        Entry::number(Some(line.calls), calls),
+        Entry::text(line.seen.map(|seen| seen.to_string()).unwrap_or_default()),
+        time(line.now),
+        Entry::number(line.now_us(), significant),
+        Entry::text(hit(line.hit)),
+        Entry::text(line.effect.map(|effect| effect.to_string()).unwrap_or_default()),
+        time(line.with_conf),
+        Entry::number(line.with_conf_us(), significant),
+        Entry::text(known),
+    ]
+}
+
+fn calls(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number:.0}") } else { significant(number) }
+}
+
+fn hit(hit: Hit) -> String {
+    match hit {
+        Hit::Rule(line) => format!("line {line}"),
+        Hit::Gap => "gap".to_owned(),
+        Hit::Untuned => "not tuned".to_owned(),
+    }
+}
+
+/// The sums in words.
+#[must_use]
+pub fn sentence(total: &Total) -> String {
+    let all = format!("{} {} per step", calls(total.calls), if total.calls == 1.0 { "call" } else { "calls" });
+    let share = |part: f64| part / total.calls.max(f64::MIN_POSITIVE) * 100.0;
+    if total.known <= 0.0 {
+        return format!("{all}; what they cost is not known.");
+    }
+    let known = format!("known for {:.0} % of {all}", share(total.known));
+    let now = significant(total.now_us);
+    match total.with_conf_us {
+        None => format!("{now} us per step now, {known}."),
+        Some(with) => format!(
+            "{now} us per step now, {} us with the file ({}), {known}; {:.0} % of the calls hit a rule.",
+            significant(with),
+            percent((with / total.now_us - 1.0) * 100.0),
+            share(total.covered)
+        ),
+    }
+}
+
+/// How often each size is called, a series for each collective; sizes without a rule apart.
+#[must_use]
+pub fn histogram(lines: &[Line]) -> Chart {
+    let mut series: Vec<Series> = Vec::new();
+    for (index, collective) in collectives(lines).into_iter().enumerate() {
+        for is_gap in [false, true] {
+            let of = lines.iter().filter(|line| {
+                line.workload.collective == collective && (line.hit == Hit::Gap) == is_gap && line.calls > 0.0
+            });
+            let mut points: Vec<Point> = of
+                .map(|line| Point {
+                    x: line.workload.size_bytes as f64,
+                    y: line.calls,
+                    note: format!("{}, {}", line.workload.scale, hit(line.hit)),
+                    ..Point::default()
+                })
+                .collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            if !points.is_empty() {
+                let name = if is_gap { format!("{collective}, in a gap") } else { collective.to_string() };
+                let (colour, mark) =
+                    if is_gap { (Colour::Default, Mark::Dots) } else { (Colour::Palette(index as u8), Mark::Dots) };
+                series.push(Series { name, colour, mark, points });
+            }
+        }
+    }
+    let most = lines.iter().max_by(|a, b| a.calls.total_cmp(&b.calls));
+    let summary = most.map_or_else(String::new, |line| {
+        let (collective, size) = (line.workload.collective, Size(line.workload.size_bytes));
+        format!("Most often called: {collective} of {size}, {} times per step.", calls(line.calls))
+    });
+    Chart {
+        id: "coverage".to_owned(),
+        title: "Calls by message size".to_owned(),
+        summary,
+        x: Axis { label: "Message size".to_owned(), quantity: Quantity::Bytes, spacing: Spacing::Logarithmic },
+        y: Axis { label: "Calls per step".to_owned(), quantity: Quantity::Number, spacing: Spacing::Logarithmic },
+        series,
+    }
+}

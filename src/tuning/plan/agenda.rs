@@ -1,0 +1,382 @@
+//! All that is worth measuring, in order, within a budget.
+//!
+//! First the default, without which no gain can be told; then what jobs send and nobody measured; then ties that more
+//! runs would decide; then launches that are expected to change an answer; then the sizes between two rules.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Question,
+    explore::{Choice, Explorer},
+    grid::Grid,
+};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Scale, Workload},
+    math::ln,
+    progress::Progress,
+    tuning::{
+        decision::MoreRuns,
+        launch::Sizes,
+        result::{Group, Recommendation},
+        sizes::boundary,
+        support::Support,
+        sweep::Sweep,
+        wording::count,
+    },
+    units::Size,
+};
+
+/// Why something is worth measuring; the more urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// No default was measured at some size: no gain can be told.
+    NoDefault,
+    /// A job sends it and nobody measured it.
+    Uncovered,
+    /// It can't be told apart from what it is tied with.
+    Tie,
+    /// It is expected to change the answer.
+    Gain,
+    /// The rule changes somewhere between two measured sizes.
+    Boundary,
+    /// Runs of the default beside the others, to tell the day from the configuration.
+    Reference,
+}
+
+/// One thing to launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// What to ask for; `None`: the library's default.
+    pub configuration: Option<Configuration>,
+    /// Which sizes.
+    pub sizes: Sizes,
+    /// How many launches.
+    pub repeats: u32,
+    /// Why.
+    pub reason: Reason,
+    /// By how much busbw is expected to rise with what is learnt, in per cent, mean over the measured sizes; `None`
+    /// where nothing tells.
+    pub expected_pct: Option<f64>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What is worth measuring.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Agenda {
+    /// The most urgent first.
+    pub items: Vec<Item>,
+    /// Why it ends where it ends, and what must be known.
+    pub notes: Vec<String>,
+}
+
+/// Collects what is worth measuring of the asked groups, and cuts it to the budget.
+pub fn agenda(
+    sweep: &Sweep,
+    recommendations: &[Recommendation],
+    support: &Support,
+    question: &Question,
+    progress: &mut dyn Progress,
+) -> Agenda {
+    let groups: Vec<Group> = sweep
+        .groups()
+        .into_iter()
+        .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
+        .collect();
+    let mut agenda = Agenda::default();
+    let mut wanted: Vec<Item> = uncovered(recommendations, question);
+    // A group's plan is never longer than the whole budget.
+    let most = (question.runs.min(Question::MOST_RUNS) / repeats(question)).max(1);
+    for (index, group) in groups.iter().enumerate() {
+        let answer: Vec<&Recommendation> = recommendations
+            .iter()
+            .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
+            .collect();
+        wanted.extend(no_default(group, question));
+        wanted.extend(ties(group, &answer, question));
+        wanted.extend(boundaries(group, sweep, &answer, question));
+        let mut gains = gains(group, sweep, support, question, most, (index, groups.len()), progress);
+        agenda.notes.append(&mut gains.1);
+        wanted.append(&mut gains.0);
+    }
+    wanted.sort_by(|a, b| {
+        let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
+        a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
+    });
+    agenda.items = within_budget(one_of_each(wanted), &groups, question, &mut agenda.notes);
+    if agenda.items.is_empty() && !groups.is_empty() {
+        agenda.notes.insert(
+            0,
+            format!(
+                "Nothing is left whose measurement is expected to change the answer by more than {} %",
+                question.worth.least_pct
+            ),
+        );
+    }
+    agenda
+}
+
+fn repeats(question: &Question) -> u32 {
+    question.repeats.clamp(1, Question::MOST_REPEATS)
+}
+
+/// All measured sizes of a group.
+fn all_sizes(group: &Group) -> Sizes {
+    let ends = [group.sizes.first(), group.sizes.last()].map(|size| size.copied().unwrap_or_default());
+    Sizes::to_cover(ends[0], ends[1])
+}
+
+/// What can be asked for: never Direct, which the library chooses by itself; then only the channels are asked.
+fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, question: &Question) -> Item {
+    Item {
+        collective: group.collective,
+        scale: group.scale,
+        configuration,
+        sizes: all_sizes(group),
+        repeats: repeats(question),
+        reason,
+        expected_pct: None,
+        why: String::new(),
+    }
+}
+
+fn no_default(group: &Group, question: &Question) -> Option<Item> {
+    let missing = group.sizes.len().saturating_sub(group.default_sizes);
+    (missing > 0).then(|| Item {
+        why: format!("The default was not measured at {}: no gain over it can be told", count(missing as u64, "size")),
+        ..item(group, None, Reason::NoDefault, question)
+    })
+}
+
+/// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
+fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
+    let mut asked = question.uncovered.clone();
+    asked.sort_by_key(|(workload, calls)| (std::cmp::Reverse(*calls), *workload));
+    let mut items = Vec::new();
+    for (workload, calls) in asked {
+        let Workload { collective, scale, size_bytes } = workload;
+        if question.of.is_some_and(|of| of != (collective, scale)) {
+            continue;
+        }
+        let mut beside: Vec<&Recommendation> = recommendations
+            .iter()
+            .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
+            .collect();
+        beside.sort_by_key(|r| r.workload.size_bytes);
+        let above = beside.partition_point(|r| r.workload.size_bytes < size_bytes);
+        let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten().filter_map(|i| beside.get(i));
+        let mut configurations: Vec<Option<Configuration>> = vec![None];
+        configurations.extend(neighbours.filter_map(|r| r.configuration).map(Some));
+        configurations.dedup();
+        items.extend(configurations.into_iter().map(|configuration| Item {
+            collective,
+            scale,
+            configuration,
+            sizes: Sizes { first: size_bytes, last: size_bytes },
+            repeats: repeats(question),
+            reason: Reason::Uncovered,
+            expected_pct: None,
+            why: format!("A job sends {} in {}, and it was never measured", Size(size_bytes), count(calls, "call")),
+        }));
+    }
+    items
+}
+
+/// Configurations that more runs would tell apart from what they are tied with.
+fn ties(group: &Group, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
+    struct Tied {
+        sizes: Vec<u64>,
+        worth: f64,
+        runs: u32,
+    }
+    let mut tied: BTreeMap<Configuration, Tied> = BTreeMap::new();
+    for recommendation in answer {
+        let Some(noise) = recommendation.noise else { continue };
+        let MoreRuns::Runs(runs) = noise.more_runs else { continue };
+        // Of two normal numbers with the same mean the larger lies 0.4 of the deviation of their difference above it.
+        let deviation = noise.spread_pct * (2.0 / f64::from(noise.repeats.max(1))).sqrt();
+        let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
+        let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
+        members.sort_unstable();
+        members.dedup();
+        for member in members {
+            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), worth: 0.0, runs: 0 });
+            of.sizes.push(recommendation.workload.size_bytes);
+            of.worth += 0.4 * deviation / group.sizes.len().max(1) as f64;
+            of.runs = of.runs.max(runs);
+        }
+    }
+    let worth_it = tied.into_iter().filter(|(_, tied)| tied.worth >= question.worth.least_pct);
+    worth_it
+        .map(|(configuration, Tied { sizes, worth, runs })| Item {
+            repeats: runs.clamp(1, repeats(question).max(3)),
+            expected_pct: Some(worth),
+            why: format!("Tied at {}; about {} more would decide", listed(&sizes), count(runs.into(), "run")),
+            ..item(group, Some(configuration), Reason::Tie, question)
+        })
+        .collect()
+}
+
+/// Launches that are expected to change the answer.
+fn gains(
+    group: &Group,
+    sweep: &Sweep,
+    support: &Support,
+    question: &Question,
+    most: u32,
+    (index, groups): (usize, usize),
+    progress: &mut dyn Progress,
+) -> (Vec<Item>, Vec<String>) {
+    let (mut items, mut notes) = (Vec::new(), Vec::new());
+    let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels);
+    if grid.launches.is_empty() {
+        return (items, notes);
+    }
+    let mut explorer = Explorer::new(&grid, question.worth);
+    let total = u64::from(most) * groups as u64;
+    for step in 0..most {
+        progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
+        let Some(choice) = explorer.next() else {
+            notes.push(format!(
+                "{} on {}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
+                 each)",
+                group.collective, group.scale, question.worth.least_pct, question.worth.change_pct
+            ));
+            break;
+        };
+        items.push(Item {
+            expected_pct: choice.expected_pct,
+            why: why(&grid, &choice),
+            ..item(group, Some(grid.launches[choice.launch]), Reason::Gain, question)
+        });
+        explorer.believe(choice.launch);
+    }
+    (items, notes)
+}
+
+fn why(grid: &Grid, choice: &Choice) -> String {
+    let at = choice.at.map_or_else(String::new, |(size, chance)| {
+        format!(", most at {}: faster than anything there with a probability of {:.0} %", Size(size), chance * 100.0)
+    });
+    if choice.is_anchor {
+        let counts = grid.counts(choice.launch);
+        let end = if counts.last() == Some(&grid.launches[choice.launch].channels) { "most" } else { "fewest" };
+        return format!("Never measured with its {end} channels: without it the curve over channels has no end{at}");
+    }
+    format!("Expected to change the answer{at}")
+}
+
+/// Where rules change between two measured sizes: one launch of each of their configurations over the sizes between.
+fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
+    struct Beside {
+        places: Vec<String>,
+        worth: f64,
+    }
+    let busbw = |configuration: Configuration, size_bytes: u64| {
+        let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
+        sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
+    };
+    let mut answer = answer.to_vec();
+    answer.sort_by_key(|r| r.workload.size_bytes);
+    let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
+    let mut sizes: Option<Sizes> = None;
+    for pair in answer.windows(2) {
+        let [lower, upper] = [pair[0].workload.size_bytes, pair[1].workload.size_bytes];
+        let (Some(small), Some(large)) = (pair[0].configuration, pair[1].configuration) else { continue };
+        if small == large || lower >= upper || [small, large].iter().any(|c| c.algorithm == Algorithm::Direct) {
+            continue;
+        }
+        let [a, b, c, d] = [busbw(small, lower), busbw(large, lower), busbw(small, upper), busbw(large, upper)];
+        let (Some(a), Some(b), Some(c), Some(d)) = (a, b, c, d) else { continue };
+        // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
+        let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
+        let worth = advantage / 8.0 / group.sizes.len().max(1) as f64;
+        if worth < question.worth.least_pct {
+            continue;
+        }
+        let between = boundary(lower, upper);
+        let (first, last) =
+            sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
+        sizes = Some(Sizes { first, last });
+        for configuration in [small, large] {
+            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), worth: 0.0 });
+            of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
+            of.worth += worth;
+        }
+    }
+    let Some(sizes) = sizes else { return Vec::new() };
+    let item = |(configuration, Beside { places, worth }): (Configuration, Beside)| Item {
+        sizes,
+        expected_pct: Some(worth),
+        why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
+        ..item(group, Some(configuration), Reason::Boundary, question)
+    };
+    beside.into_iter().map(item).collect()
+}
+
+/// The first of those that launch the same.
+fn one_of_each(items: Vec<Item>) -> Vec<Item> {
+    let mut out: Vec<Item> = Vec::new();
+    for item in items {
+        let key = |item: &Item| (item.collective, item.scale, item.configuration, item.sizes);
+        match out.iter_mut().find(|other| key(other) == key(&item)) {
+            Some(other) => other.repeats = other.repeats.max(item.repeats),
+            None => out.push(item),
+        }
+    }
+    out
+}
+
+/// Items until the budget is spent. Where configurations are launched, the default is as well.
+fn within_budget(items: Vec<Item>, groups: &[Group], question: &Question, notes: &mut Vec<String>) -> Vec<Item> {
+    let budget = question.runs.min(Question::MOST_RUNS);
+    let (mut spent, mut left_out) = (0, 0_u64);
+    let mut out: Vec<Item> = Vec::new();
+    for mut item in items {
+        let key = |item: &Item| (item.collective, item.scale, item.sizes);
+        let reference = item.configuration.is_some()
+            && !out.iter().any(|other| other.configuration.is_none() && key(other) == key(&item));
+        // A reference takes as many launches as the first thing that it stands beside.
+        let free = budget - spent;
+        let repeats = item.repeats.min(if reference { free / 2 } else { free });
+        if repeats == 0 || (repeats < item.repeats && left_out > 0) {
+            left_out += 1;
+            continue;
+        }
+        item.repeats = repeats;
+        spent += repeats;
+        if reference {
+            spent += repeats;
+            let at = out.len();
+            let why = "Beside the others, to tell the day from the configuration".to_owned();
+            let reference =
+                Item { configuration: None, reason: Reason::Reference, expected_pct: None, why, ..item.clone() };
+            out.insert(at, reference);
+        }
+        out.push(item);
+    }
+    if left_out > 0 {
+        notes.push(format!(
+            "{} worth measuring did not fit into {}",
+            count(left_out, "configuration"),
+            count(budget.into(), "launch").replace("launchs", "launches")
+        ));
+    }
+    if groups.is_empty() {
+        notes.push("Nothing was measured of what is asked for".to_owned());
+    }
+    out
+}
+
+fn listed(sizes: &[u64]) -> String {
+    let names: Vec<String> = sizes.iter().take(4).map(|size| Size(*size).to_string()).collect();
+    let more = sizes.len().saturating_sub(names.len());
+    if more > 0 { format!("{} and {}", names.join(", "), count(more as u64, "further size")) } else { names.join(", ") }
+}

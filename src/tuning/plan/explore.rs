@@ -1,0 +1,265 @@
+//! Which launch to make next.
+//!
+//! A Gaussian process ([`MatrixProcess`]) expects ln busbw of every launch at every size from the launches that were
+//! made. Two launches tell of each other by how near their channel counts are, and more so where they share the
+//! algorithm, the protocol or both. The next launch is the one from which the most is expected: over all sizes, by how
+//! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
+//! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
+//!
+//! Before any of that, each algorithm and protocol is launched with its most channels and with its fewest: the curve over
+//! channels can have two humps, and one at a single channel is invisible from the others.
+
+use super::grid::Grid;
+use crate::{
+    collective::Configuration,
+    learn::{
+        linear::Square,
+        matrix_process::{Columns, MatrixProcess},
+    },
+    math::{erfc, exp, log2},
+};
+
+/// What is worth a launch.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Worth {
+    /// A size's answer changes where something is faster by more than this, in per cent.
+    pub change_pct: f64,
+    /// A launch is worth making if it is expected to raise busbw beyond that by this much, in per cent, mean over sizes.
+    pub least_pct: f64,
+}
+
+impl Default for Worth {
+    fn default() -> Self {
+        Self { change_pct: 1.0, least_pct: 0.05 }
+    }
+}
+
+/// A launch to be made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// Which of the grid's.
+    pub launch: usize,
+    /// It is the first with its fewest or its most channels.
+    pub is_anchor: bool,
+    /// By how much it is expected to raise busbw, in per cent, mean over sizes; `None` before anything is known.
+    pub expected_pct: Option<f64>,
+    /// The size at which it is expected to change the most, and the probability that it does.
+    pub at: Option<(u64, f64)>,
+}
+
+/// How launches tell of each other. Lengths are in octaves.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    /// Over sizes.
+    size: usize,
+    /// Over channels, between all launches.
+    shared: f64,
+    /// Over channels, for launches of the same algorithm and protocol.
+    own: f64,
+    /// Variance of a measurement, as a share.
+    noise: f64,
+}
+
+/// Lengths over sizes that are tried, in octaves.
+const SIZE_LENGTHS: [f64; 2] = [2.0, 5.0];
+
+/// The shapes that are tried; the likeliest is taken.
+fn shapes() -> impl Iterator<Item = Shape> {
+    let all = [1.5, 3.0].into_iter().flat_map(|shared| [1.0, 2.0].map(|own| (shared, own)));
+    let all = all.flat_map(|(shared, own)| [3e-4, 3e-3, 3e-2].map(|noise| (shared, own, noise)));
+    all.flat_map(|(shared, own, noise)| [0, 1].map(|size| Shape { size, shared, own, noise }))
+}
+
+/// The likeliest shape is sought with at most this many rows, and used with at most [`MOST_ROWS`].
+const SEARCH_ROWS: usize = 64;
+const MOST_ROWS: usize = 160;
+
+impl Shape {
+    /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has alone.
+    fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
+        let distance = (log2(f64::from(a.channels.max(1))) - log2(f64::from(b.channels.max(1)))).abs();
+        let (algorithm, protocol) = (a.algorithm == b.algorithm, a.protocol == b.protocol);
+        let half = |same: bool| if same { 0.5 } else { 0.0 };
+        let own = if algorithm && protocol { smooth(distance / self.own) + 0.5 } else { 0.0 };
+        (1.0 + half(algorithm) + half(protocol)) * smooth(distance / self.shared) + own
+    }
+}
+
+/// Matérn 5/2.
+fn smooth(distance: f64) -> f64 {
+    let scaled = 5.0_f64.sqrt() * distance;
+    (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
+}
+
+/// Matérn 3/2.
+fn bending(distance: f64) -> f64 {
+    let scaled = 3.0_f64.sqrt() * distance;
+    (1.0 + scaled) * exp(-scaled)
+}
+
+/// Knows some launches of a grid and says which to make next.
+pub struct Explorer<'a> {
+    grid: &'a Grid,
+    worth: Worth,
+    columns: Vec<Columns>,
+    /// Launches with their ln busbw at all sizes.
+    rows: Vec<(usize, Vec<f64>)>,
+    best: Vec<f64>,
+    /// Kept while launches are only believed.
+    shape: Option<Shape>,
+}
+
+impl<'a> Explorer<'a> {
+    /// Knows nothing of a grid.
+    #[must_use]
+    pub fn blank(grid: &'a Grid, worth: Worth) -> Self {
+        let x: Vec<f64> = grid.sizes.iter().map(|size| log2(*size as f64)).collect();
+        let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
+        let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
+        Self { grid, worth, columns, rows: Vec::new(), best: vec![f64::NEG_INFINITY; x.len()], shape: None }
+    }
+
+    /// Knows what was measured of a grid.
+    #[must_use]
+    pub fn new(grid: &'a Grid, worth: Worth) -> Self {
+        let mut explorer = Self::blank(grid, worth);
+        explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
+        explorer.best = grid.best();
+        explorer
+    }
+
+    /// Takes what a launch measured: ln busbw at all sizes.
+    pub fn learn(&mut self, launch: usize, row: Vec<f64>) {
+        self.best.iter_mut().zip(&row).for_each(|(best, height)| *best = best.max(*height));
+        self.rows.push((launch, row));
+        self.shape = None;
+    }
+
+    /// Takes a launch as made and what is expected of it as measured (the kriging believer of Ginsbourger, Le Riche and
+    /// Carraro 2010), to choose several at once.
+    pub fn believe(&mut self, launch: usize) {
+        let shape = self.shape;
+        let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
+        match expected {
+            Some((cells, shape)) => {
+                self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
+                self.shape = Some(shape);
+            }
+            // Before anything is known: a row that says nothing, so that the launch is not chosen again.
+            None => self.shape = shape,
+        }
+    }
+
+    /// The process over at most [`MOST_ROWS`] rows.
+    fn process(&self) -> Option<(Fitted<'_>, Shape)> {
+        let kept = thinned(&self.rows, MOST_ROWS);
+        if kept.is_empty() {
+            return None;
+        }
+        let shape = self.shape.or_else(|| self.likeliest())?;
+        Some((self.fit(kept, shape)?, shape))
+    }
+
+    fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: Shape) -> Option<Fitted<'b>> {
+        let launch = |index: usize| &self.grid.launches[rows[index].0];
+        let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
+        let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| row.clone()).collect();
+        let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise)?;
+        Some(Fitted { process, rows })
+    }
+
+    fn likeliest(&self) -> Option<Shape> {
+        let badness =
+            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.badness(), shape));
+        shapes().filter_map(badness).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
+    }
+
+    /// Mean and standard deviation of ln busbw at each size; a cell that another launch has measured is known.
+    fn expect(&self, fitted: &Fitted<'_>, shape: Shape, launch: usize) -> Vec<(f64, f64)> {
+        let asked = &self.grid.launches[launch];
+        let to: Vec<f64> =
+            fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
+        let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
+        for (size, cell) in cells.iter_mut().enumerate() {
+            let same = self.rows.iter().find(|(row, _)| self.grid.are_one(*row, launch, size));
+            if let Some((_, row)) = same {
+                *cell = (row[size], 0.0);
+            }
+        }
+        cells
+    }
+
+    fn is_made(&self, launch: usize) -> bool {
+        self.rows.iter().any(|(row, _)| *row == launch)
+    }
+
+    /// The first launch with the most, then with the fewest channels of an algorithm and protocol that was not made.
+    fn anchor(&self) -> Option<usize> {
+        let is_end = |launch: usize, last: bool| {
+            let counts = self.grid.counts(launch);
+            let end = if last { counts.last() } else { counts.first() };
+            end == Some(&self.grid.launches[launch].channels)
+        };
+        [true, false].into_iter().find_map(|last| {
+            (0..self.grid.launches.len()).find(|launch| is_end(*launch, last) && !self.is_made(*launch))
+        })
+    }
+
+    /// The launch from which the most is expected; `None` where all were made, or none is worth it.
+    #[must_use]
+    pub fn next(&mut self) -> Option<Choice> {
+        let anchor = self.anchor();
+        let Some((fitted, shape)) = self.process() else {
+            return anchor.map(|launch| Choice { launch, is_anchor: true, expected_pct: None, at: None });
+        };
+        let judge = |launch: usize| {
+            let cells = self.expect(&fitted, shape, launch);
+            let threshold = self.worth.change_pct / 100.0;
+            let gains = cells
+                .iter()
+                .zip(&self.best)
+                .map(|((mean, deviation), best)| improvement(mean - best - threshold, *deviation));
+            let gains: Vec<(f64, f64)> = gains.collect();
+            let sum: f64 = gains.iter().map(|(gain, _)| gain).sum();
+            let most = (0..gains.len()).max_by(|a, b| gains[*a].0.total_cmp(&gains[*b].0));
+            let at = most.map(|size| (self.grid.sizes[size], gains[size].1));
+            Choice { launch, is_anchor: false, expected_pct: Some(sum / gains.len().max(1) as f64 * 100.0), at }
+        };
+        let choice = match anchor {
+            Some(launch) => Some(Choice { is_anchor: true, ..judge(launch) }),
+            None => (0..self.grid.launches.len())
+                .filter(|launch| !self.is_made(*launch))
+                .map(judge)
+                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
+                .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct)),
+        };
+        self.shape = Some(shape);
+        choice
+    }
+}
+
+struct Fitted<'a> {
+    process: MatrixProcess<'a>,
+    rows: Vec<&'a (usize, Vec<f64>)>,
+}
+
+/// At most so many, evenly spread.
+fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
+    let count = all.len().min(most);
+    (0..count).map(|i| &all[i * all.len() / count]).collect()
+}
+
+/// What is expected of the positive part of a normal number, and how likely it is positive. Nothing at all is known of
+/// a size whose best is −∞: there anything is an improvement, which is counted as one octave.
+fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
+    if mean == f64::INFINITY {
+        return (std::f64::consts::LN_2, 1.0);
+    }
+    if deviation <= 1e-9 {
+        return (mean.max(0.0), if mean > 0.0 { 1.0 } else { 0.0 });
+    }
+    let z = mean / deviation;
+    let density = exp(-z * z / 2.0) / std::f64::consts::TAU.sqrt();
+    let above = erfc(-z / std::f64::consts::SQRT_2) / 2.0;
+    (deviation * (z * above + density), above)
+}

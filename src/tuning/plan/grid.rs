@@ -1,0 +1,231 @@
+//! What can be launched at one scale, and what is known of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    math::{ln, log2},
+    tuning::{
+        support::{Outcome, Support},
+        sweep::Sweep,
+    },
+};
+
+/// The channel counts that racing search tries, and beyond.
+pub const LADDER: [u32; 18] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224];
+
+/// More sizes than this are thinned evenly: neighbours tell the same.
+const MOST_SIZES: usize = 48;
+
+/// The launches of a collective at a scale, each of which measures all sizes at once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// Message sizes in bytes, ascending.
+    pub sizes: Vec<u64>,
+    /// What can be asked for, ascending.
+    pub launches: Vec<Configuration>,
+    /// ln busbw in GB/s of each launch at each size, where it was measured.
+    measured: Vec<Vec<Option<f64>>>,
+    /// At these sizes the library runs Direct whatever is asked…
+    direct: Vec<bool>,
+    /// …on so many channels for each launch, where that is known: launches of as many are one there.
+    direct_channels: Vec<Option<u32>>,
+}
+
+impl Grid {
+    /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels` (by
+    /// default [`LADDER`]) up to the most that were measured or that the default was seen to run.
+    #[must_use]
+    pub fn new(sweep: &Sweep, support: &Support, collective: Collective, scale: Scale, channels: &[u32]) -> Self {
+        let points = sweep.points_of(collective, scale);
+        let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
+        let mut sizes: Vec<u64> = points.iter().map(|p| p.workload.size_bytes).collect();
+        sizes.dedup();
+        if sizes.len() > MOST_SIZES {
+            sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
+        }
+        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).collect();
+        let others = launches.iter().any(|c| !is_direct(c));
+        launches.retain(|c| !others || !is_direct(c));
+        let most = points.iter().chain(sweep.defaults_of(collective, scale)).map(|p| p.configuration.channels).max();
+        let ladder: Vec<u32> = if channels.is_empty() { LADDER.to_vec() } else { channels.to_vec() };
+        let counts: BTreeSet<u32> = ladder
+            .into_iter()
+            .filter(|count| *count <= most.unwrap_or(0))
+            .chain(launches.iter().map(|c| c.channels))
+            .filter(|count| *count > 0)
+            .collect();
+        let mut pairs: BTreeSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).collect();
+        let largest = Workload { collective, scale, size_bytes: u64::MAX };
+        for algorithm in [Algorithm::Tree, Algorithm::Ring] {
+            for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
+                if others && support.outcome(&largest, algorithm, protocol) == Outcome::Runs {
+                    pairs.insert((algorithm, protocol));
+                }
+            }
+        }
+        for (algorithm, protocol) in pairs {
+            launches.extend(counts.iter().map(|channels| Configuration { algorithm, protocol, channels: *channels }));
+        }
+        let launches: Vec<Configuration> = launches.into_iter().filter(|c| c.channels > 0).collect();
+
+        let known: BTreeMap<(u64, Configuration), f64> = points
+            .iter()
+            .filter(|p| p.busbw_gbps > 0.0)
+            .map(|p| ((p.workload.size_bytes, p.configuration), ln(p.busbw_gbps)))
+            .collect();
+        let direct: Vec<bool> = sizes
+            .iter()
+            .map(|size| {
+                let mut at = sweep.points_at(&Workload { collective, scale, size_bytes: *size }).iter().peekable();
+                at.peek().is_some() && at.all(|p| is_direct(&p.configuration))
+            })
+            .collect();
+        let by_channels: BTreeMap<(u64, u32), f64> = known
+            .iter()
+            .filter(|((_, c), _)| is_direct(c))
+            .map(|((size, c), height)| ((*size, c.channels), *height))
+            .collect();
+        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).collect();
+        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).collect();
+        let direct_channels: Vec<Option<u32>> =
+            launches.iter().map(|launch| direct_channels(launch.channels, &direct_counts, &seen)).collect();
+        let row = |(launch, direct_channels): (&Configuration, &Option<u32>)| -> Vec<Option<f64>> {
+            let own: Vec<Option<f64>> = sizes.iter().map(|size| known.get(&(*size, *launch)).copied()).collect();
+            // A launch that was never seen at other sizes was not made by anybody.
+            if own.iter().all(Option::is_none) {
+                return own;
+            }
+            let shared = |size: &u64| by_channels.get(&(*size, (*direct_channels)?)).copied();
+            let cells = sizes.iter().zip(own).zip(&direct);
+            cells.map(|((size, own), direct)| own.or_else(|| shared(size).filter(|_| *direct))).collect()
+        };
+        let measured = launches.iter().zip(&direct_channels).map(row).collect();
+        Self { collective, scale, sizes, launches, measured, direct, direct_channels }
+    }
+
+    /// The launches that were measured, and no others.
+    #[must_use]
+    pub fn measured(sweep: &Sweep, collective: Collective, scale: Scale) -> Self {
+        let mut grid = Self::new(sweep, &Support::default(), collective, scale, &[]);
+        let made: Vec<bool> = (0..grid.launches.len()).map(|launch| grid.row(launch).is_some()).collect();
+        let mut keep = made.iter();
+        grid.launches.retain(|_| *keep.next().unwrap_or(&false));
+        let mut keep = made.iter();
+        grid.measured.retain(|_| *keep.next().unwrap_or(&false));
+        let mut keep = made.iter();
+        grid.direct_channels.retain(|_| *keep.next().unwrap_or(&false));
+        grid
+    }
+
+    /// ln busbw of a launch at all sizes, where at least half of them were measured: those between and beyond on the
+    /// line through their neighbours over log2 size.
+    #[must_use]
+    pub fn row(&self, launch: usize) -> Option<Vec<f64>> {
+        let cells = &self.measured[launch];
+        let known: Vec<(f64, f64)> =
+            self.sizes.iter().zip(cells).filter_map(|(size, cell)| Some((log2(*size as f64), (*cell)?))).collect();
+        if known.is_empty() || known.len() * 2 < cells.len() {
+            return None;
+        }
+        let at = |size: &u64| {
+            let x = log2(*size as f64);
+            let above = known.partition_point(|(known, _)| *known < x).clamp(1, known.len().max(2) - 1);
+            let (Some((x0, y0)), Some((x1, y1))) = (known.get(above - 1), known.get(above)) else { return known[0].1 };
+            y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+        };
+        Some(self.sizes.iter().zip(cells).map(|(size, cell)| cell.unwrap_or_else(|| at(size))).collect())
+    }
+
+    /// The highest measured ln busbw of each size; −∞ where nothing was measured.
+    #[must_use]
+    pub fn best(&self) -> Vec<f64> {
+        let best = |size: usize| self.measured.iter().filter_map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max);
+        (0..self.sizes.len()).map(best).collect()
+    }
+
+    /// Whether two launches run the same at a size, and so tell the same.
+    #[must_use]
+    pub fn are_one(&self, a: usize, b: usize, size: usize) -> bool {
+        self.direct[size] && self.direct_channels[a].is_some() && self.direct_channels[a] == self.direct_channels[b]
+    }
+
+    /// The channel counts of a launch's algorithm and protocol, ascending.
+    #[must_use]
+    pub fn counts(&self, launch: usize) -> Vec<u32> {
+        let pair = |c: &Configuration| (c.algorithm, c.protocol);
+        let of = pair(&self.launches[launch]);
+        self.launches.iter().filter(|c| pair(c) == of).map(|c| c.channels).collect()
+    }
+}
+
+/// On how many channels Direct runs where `asked` are asked for: on as many, where that was seen; where such launches
+/// were seen and Direct never on as many, on the nearest count that was (24 and 48 become 32).
+fn direct_channels(asked: u32, direct: &BTreeSet<u32>, seen: &BTreeSet<u32>) -> Option<u32> {
+    let distance = |count: &u32| (log2(f64::from(*count)) - log2(f64::from(asked))).abs();
+    match (direct.contains(&asked), seen.contains(&asked)) {
+        (true, _) => Some(asked),
+        (false, true) => direct.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b))),
+        (false, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{math::exp, tuning::aggregate::Point};
+
+    fn point(size_bytes: u64, algorithm: Algorithm, channels: u32, busbw_gbps: f64) -> Point {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let workload = Workload { collective: Collective::AllGather, scale, size_bytes };
+        Point::new(workload, Configuration { algorithm, protocol: Protocol::Simple, channels }, busbw_gbps)
+    }
+
+    fn grid(points: Vec<Point>) -> Grid {
+        let sweep = Sweep { points, defaults: Vec::new() };
+        let group = sweep.groups().remove(0);
+        Grid::new(&sweep, &Support::new(Vec::new(), &sweep), group.collective, group.scale, &[])
+    }
+
+    #[test]
+    fn direct_stands_in_where_the_library_runs_nothing_else() {
+        let points = vec![
+            point(4096, Algorithm::Direct, 8, 1.0),
+            point(4096, Algorithm::Direct, 32, 2.0),
+            point(8 << 20, Algorithm::Ring, 8, 10.0),
+            point(8 << 20, Algorithm::Ring, 48, 20.0),
+        ];
+        let grid = grid(points);
+        let find = |channels| grid.launches.iter().position(|c| c.channels == channels).unwrap();
+        assert!(grid.launches.iter().all(|c| c.algorithm == Algorithm::Ring));
+        let row = grid.row(find(48)).unwrap();
+        assert!((exp(row[0]) - 2.0).abs() < 1e-9 && (exp(row[1]) - 20.0).abs() < 1e-9);
+        // 40 channels were never launched; 32 were by Direct only, and a ring was not.
+        assert_eq!((grid.row(find(40)), grid.row(find(32))), (None, None));
+        assert!(grid.are_one(find(48), find(32), 0) && !grid.are_one(find(48), find(32), 1));
+        assert!(!grid.are_one(find(40), find(24), 0));
+    }
+
+    #[test]
+    fn sizes_that_a_launch_lacks_lie_between_their_neighbours() {
+        let ring = |size, channels, busbw| point(size, Algorithm::Ring, channels, busbw);
+        let points = vec![ring(1024, 1, 1.0), ring(1024, 2, 3.0), ring(2048, 2, 5.0), ring(4096, 1, 4.0)];
+        let grid = grid(points);
+        let row = grid.row(0).unwrap();
+        assert!((exp(row[1]) - 2.0).abs() < 1e-9);
+        assert_eq!(grid.best().iter().map(|b| exp(*b).round()).collect::<Vec<_>>(), [3.0, 5.0, 4.0]);
+        assert_eq!(grid.counts(0), [1, 2]);
+    }
+
+    #[test]
+    fn a_size_or_nothing_at_all_is_a_grid_too() {
+        let one = grid(vec![point(4096, Algorithm::None, 0, 1.0)]);
+        assert!(one.launches.is_empty());
+        let one = grid(vec![point(4096, Algorithm::Direct, 4, 1.0)]);
+        assert!(one.launches.iter().all(|c| c.algorithm == Algorithm::Direct) && one.launches.len() == 3);
+    }
+}

@@ -1,0 +1,115 @@
+//! Plans are rehearsed on sweeps that are complete: which launches each strategy would have made, and what it would
+//! have found.
+
+use super::{
+    explore::{Explorer, Worth},
+    grid::Grid,
+    racing,
+};
+use crate::{
+    math::{Stream, exp},
+    tuning::sweep::Sweep,
+};
+
+/// How launches are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Ours, until nothing is worth a launch.
+    Ours,
+    /// Racing search.
+    Racing,
+    /// Everything, in the order of the grid.
+    Grid,
+    /// Everything, shuffled with a seed.
+    Random(u64),
+}
+
+/// What was found after some launches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    /// Launches so far.
+    pub runs: usize,
+    /// Sizes at which the best found is within [`WITHIN_PCT`] of the best there is.
+    pub within: usize,
+    /// By how much the best found lies below the best there is, in per cent of the latter, mean over sizes.
+    pub regret_mean_pct: f64,
+    /// The same at the worst size.
+    pub regret_max_pct: f64,
+}
+
+/// A winner counts as found where what was found loses no more than this.
+pub const WITHIN_PCT: f64 = 1.5;
+
+/// A complete grid, to rehearse on.
+pub struct Rehearsal {
+    grid: Grid,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Rehearsal {
+    /// The measured launches of a sweep of one collective and scale; `None` of no launches.
+    #[must_use]
+    pub fn new(sweep: &Sweep) -> Option<Self> {
+        let group = sweep.groups().into_iter().find(|group| group.points > 0)?;
+        let measured = Grid::measured(sweep, group.collective, group.scale);
+        let rows: Option<Vec<Vec<f64>>> = (0..measured.launches.len()).map(|launch| measured.row(launch)).collect();
+        Some(Self { grid: measured, rows: rows? })
+    }
+
+    /// Its sizes.
+    #[must_use]
+    pub fn sizes(&self) -> usize {
+        self.grid.sizes.len()
+    }
+
+    /// Its launches.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The launches that a strategy makes, in its order.
+    #[must_use]
+    pub fn order(&self, strategy: Strategy, worth: Worth) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..self.rows.len()).collect();
+        match strategy {
+            Strategy::Ours => {
+                let mut explorer = Explorer::blank(&self.grid, worth);
+                let mut order = Vec::new();
+                while let Some(choice) = explorer.next() {
+                    order.push(choice.launch);
+                    explorer.learn(choice.launch, self.rows[choice.launch].clone());
+                }
+                order
+            }
+            Strategy::Racing => {
+                racing::race(&self.grid.launches, self.sizes(), &|launch, size| exp(self.rows[launch][size]))
+            }
+            Strategy::Grid => all,
+            Strategy::Random(seed) => {
+                Stream::new(seed).shuffle(&mut all);
+                all
+            }
+        }
+    }
+
+    /// What is found after each launch of an order.
+    #[must_use]
+    pub fn follow(&self, order: &[usize]) -> Vec<Spent> {
+        let best: Vec<f64> = (0..self.sizes())
+            .map(|size| self.rows.iter().map(|row| row[size]).fold(f64::NEG_INFINITY, f64::max))
+            .collect();
+        let mut found = vec![f64::NEG_INFINITY; best.len()];
+        let after = |(made, launch): (usize, &usize)| {
+            found.iter_mut().zip(&self.rows[*launch]).for_each(|(found, height)| *found = found.max(*height));
+            let regrets: Vec<f64> = found.iter().zip(&best).map(|(f, b)| (1.0 - exp(f - b)) * 100.0).collect();
+            Spent {
+                runs: made + 1,
+                within: regrets.iter().filter(|regret| **regret <= WITHIN_PCT).count(),
+                regret_mean_pct: regrets.iter().sum::<f64>() / regrets.len().max(1) as f64,
+                regret_max_pct: regrets.iter().copied().fold(0.0, f64::max),
+            }
+        };
+        order.iter().enumerate().map(after).collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! A plan as a bash script, and as lines of rccl-sweep.
+
+use std::fmt::Write;
+
+use super::{Question, agenda::Item};
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    math::Stream,
+    tuning::launch::{self, Sizes},
+    units::Size,
+};
+
+/// The name of the script.
+pub const FILE_NAME: &str = "measure.sh";
+
+/// The script: for each scale warm-up launches, then rounds of all that is to be launched, shuffled in each round, so
+/// that what drifts meets all alike. A log's name tells what was asked for: `all_reduce_2n_ring_ll128_c24_r1.log`.
+#[must_use]
+pub fn script(items: &[Item], question: &Question) -> String {
+    let launches: u32 = items.iter().map(|item| item.repeats).sum();
+    let notes = [
+        format!("{launches} launches, in rounds that are shuffled with seed {}.", question.seed),
+        "Drop logs/*.log onto the page, or give them to collectune, beside what was measured before.".to_owned(),
+    ];
+    let mut text = launch::head("What to measure next.", question.launcher, &notes);
+    let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
+    scales.sort_unstable();
+    scales.dedup();
+    let mut stream = Stream::new(question.seed);
+    for scale in scales {
+        let of_scale: Vec<&Item> = items.iter().filter(|item| item.scale == scale).collect();
+        let _ = writeln!(text, "# {scale}");
+        text += &launch::ranks(question.launcher, scale);
+        if let Some(first) = of_scale.first() {
+            text += &launch::warm_up(first.sizes, first.collective);
+        }
+        let rounds = of_scale.iter().map(|item| item.repeats).max().unwrap_or(0);
+        for round in 1..=rounds {
+            let mut of_round: Vec<&&Item> = of_scale.iter().filter(|item| item.repeats >= round).collect();
+            stream.shuffle(&mut of_round);
+            for item in of_round {
+                text += &launch::line(&log_name(item, round), item.sizes, item.collective, &environment(item));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A log's name.
+fn log_name(item: &Item, round: u32) -> String {
+    let Item { collective, scale, configuration, sizes, .. } = item;
+    let what = configuration.map_or_else(|| "default".to_owned(), name);
+    // Launches of the sizes between two measured ones have the same configurations as others.
+    let is_whole = sizes.first.is_power_of_two() && sizes.first < sizes.last;
+    let at = if is_whole { String::new() } else { format!("_from{}b", sizes.first) };
+    format!("{collective}_{}n{at}_{what}_r{round}.log", scale.nodes)
+}
+
+fn name(configuration: Configuration) -> String {
+    let Configuration { algorithm, protocol, channels } = configuration;
+    let pair = if takes_a_request(algorithm, protocol) { format!("{algorithm}_{protocol}_") } else { String::new() };
+    format!("{}c{channels}", pair.to_ascii_lowercase())
+}
+
+/// Direct is the library's own choice, and point-to-point collectives have no algorithm: there only channels are asked.
+fn takes_a_request(algorithm: Algorithm, protocol: Protocol) -> bool {
+    !matches!(algorithm, Algorithm::Direct | Algorithm::None) && protocol != Protocol::None
+}
+
+/// The environment that asks for a configuration.
+fn environment(item: &Item) -> Vec<(&'static str, String)> {
+    let Some(Configuration { algorithm, protocol, channels }) = item.configuration else { return Vec::new() };
+    let mut environment = Vec::new();
+    if takes_a_request(algorithm, protocol) {
+        let name = algorithm.name();
+        let spelled = match algorithm {
+            Algorithm::Tree => "Tree",
+            Algorithm::Ring => "Ring",
+            Algorithm::CollnetDirect => "CollnetDirect",
+            Algorithm::CollnetChain => "CollnetChain",
+            Algorithm::NvlsTree => "NVLSTree",
+            _ => name,
+        };
+        environment.push(("NCCL_ALGO", spelled.to_owned()));
+        let spelled = if protocol == Protocol::Simple { "Simple" } else { protocol.name() };
+        environment.push(("NCCL_PROTO", spelled.to_owned()));
+    }
+    if channels > 0 {
+        let names = match item.collective {
+            Collective::AllToAll | Collective::SendRecv => ["NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"],
+            _ => ["NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"],
+        };
+        environment.extend(names.map(|name| (name, channels.to_string())));
+    }
+    environment
+}
+
+/// The same launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
+#[must_use]
+pub fn sweep_arguments(items: &[Item]) -> String {
+    let mut text = String::new();
+    for item in items {
+        let Sizes { first, last } = item.sizes;
+        let channels = item.configuration.map_or(0, |c| c.channels);
+        for (name, value) in environment(item).into_iter().filter(|(name, _)| !name.contains("NCHANNELS")) {
+            let _ = write!(text, "{name}={} ", launch::quoted(&value));
+        }
+        let _ = write!(text, "./rccl_sweep.py --collective {} --nodes {}", item.collective, item.scale.nodes);
+        if channels > 0 {
+            let _ = write!(text, " --channels {channels}:{channels}:1");
+        }
+        let plain = |size: u64| Size(size).to_string().replace([' ', 'i', 'B'], "");
+        let bytes = |size: u64| if size.is_power_of_two() && size >= 1024 { plain(size) } else { size.to_string() };
+        let _ = writeln!(text, " --min-bytes {} --max-bytes {}", bytes(first), bytes(last));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tuning::plan::agenda::Reason;
+
+    fn item(configuration: Option<Configuration>, repeats: u32) -> Item {
+        Item {
+            collective: Collective::AllReduce,
+            scale: Scale { nodes: 2, ranks: 16 },
+            configuration,
+            sizes: Sizes { first: 4096, last: 1 << 29 },
+            repeats,
+            reason: Reason::Gain,
+            expected_pct: None,
+            why: String::new(),
+        }
+    }
+
+    fn ring(channels: u32) -> Option<Configuration> {
+        Some(Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels })
+    }
+
+    #[test]
+    fn every_launch_is_a_line_whose_log_tells_what_was_asked() {
+        let items = [item(None, 2), item(ring(24), 2), item(ring(8), 1)];
+        let text = script(&items, &Question::default());
+        let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with("run all_reduce")).collect();
+        // Rounds come one after the other.
+        assert!(
+            lines[..3].iter().all(|line| line.contains("_r1.log")) && lines[3..].iter().all(|l| l.contains("_r2.log"))
+        );
+        lines.sort_unstable();
+        let sizes = "'-b 4096 -e 536870912 -f 2' all_reduce_perf";
+        let asked = "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24";
+        assert_eq!(
+            lines[..2],
+            [
+                &format!("run all_reduce_2n_default_r1.log {sizes}")[..],
+                &format!("run all_reduce_2n_default_r2.log {sizes}")
+            ]
+        );
+        assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
+        assert_eq!(lines.len(), 5);
+        let other = script(&items, &Question { seed: 7, ..Question::default() });
+        assert_eq!(text, script(&items, &Question::default()));
+        assert_eq!(text.len(), other.replace("seed 7", "seed 42").len());
+    }
+
+    #[test]
+    fn srun_takes_the_environment_from_around_it() {
+        let question = Question { launcher: launch::Launcher::Srun, ..Question::default() };
+        let text = script(&[item(ring(24), 1)], &question);
+        assert!(
+            text.contains("launch=(srun -N 2 -n 16 --ntasks-per-node=8 --export=ALL)") && !text.contains("exports+=")
+        );
+    }
+
+    #[test]
+    fn what_can_not_be_asked_for_is_not() {
+        let direct = Configuration { algorithm: Algorithm::Direct, protocol: Protocol::Simple, channels: 4 };
+        let channels = environment(&item(Some(direct), 1)).into_iter().map(|(name, value)| format!("{name}={value}"));
+        assert_eq!(channels.collect::<Vec<_>>(), ["NCCL_MIN_NCHANNELS=4", "NCCL_MAX_NCHANNELS=4"]);
+        let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
+        let all_to_all = Item { collective: Collective::AllToAll, ..item(Some(all), 1) };
+        assert_eq!(environment(&all_to_all)[0].0, "NCCL_MIN_P2P_NCHANNELS");
+        assert_eq!(log_name(&all_to_all, 1), "alltoall_2n_c4_r1.log");
+    }
+
+    #[test]
+    fn rccl_sweep_has_one_line_for_each() {
+        assert_eq!(
+            sweep_arguments(&[item(ring(24), 3)]),
+            "NCCL_ALGO=Ring NCCL_PROTO=LL128 ./rccl_sweep.py --collective all_reduce --nodes 2 --channels 24:24:1 \
+             --min-bytes 4K --max-bytes 512M\n"
+        );
+    }
+}

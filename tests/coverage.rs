@@ -1,0 +1,279 @@
+//! Coverage: what a job's calls hit and cost, from logs and typed, from the worker's protocol.
+
+#![allow(clippy::unwrap_used)]
+
+use collectune::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    intake::{FileReport, Outcome},
+    progress::Silent,
+    text::Problems,
+    tuning::{
+        aggregate::{Point, Target},
+        conf::{
+            self, Reader,
+            expect::Basis as Known,
+            export::Options,
+            question::{Answer as ConfAnswer, Question as ConfQuestion},
+        },
+        coverage::{Basis, CoverageError, Hit, Question, calls::Typed, coverage},
+        job::{Call, Cost, CostTable, Decision, JobLog},
+        read::{Kind, Marks, Row, Sample},
+        support::Library,
+        sweep::Sweep,
+    },
+    worker::{
+        executor::{Executor, Opened},
+        protocol::{Request, Response},
+    },
+};
+
+const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+const RING: Configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels: 8 };
+const TREE: Configuration = Configuration { algorithm: Algorithm::Tree, protocol: Protocol::Ll, channels: 4 };
+
+fn all_reduce(size_bytes: u64) -> Workload {
+    Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes }
+}
+
+/// The default runs a tree and takes 100 us at 64 KiB, 200 us at 256 KiB; the ring is twice as fast.
+fn sweep() -> Sweep {
+    let busbw = |size: u64, time_us: f64| Collective::AllReduce.busbw_gbps(16, size, time_us);
+    let point = |size, configuration, time_us| Point::new(all_reduce(size), configuration, busbw(size, time_us));
+    Sweep {
+        points: vec![point(1 << 16, RING, 50.0), point(1 << 18, RING, 100.0)],
+        defaults: vec![point(1 << 16, TREE, 100.0), point(1 << 18, TREE, 200.0)],
+    }
+}
+
+fn call(collective: Collective, size_bytes: u64, ranks: Option<u32>) -> Call {
+    Call { collective, size_bytes, ranks }
+}
+
+fn job() -> JobLog {
+    let mut job = JobLog { torn_lines: 3, ..JobLog::default() };
+    job.calls.insert(call(Collective::AllReduce, 1 << 16, Some(16)), 40);
+    job.calls.insert(call(Collective::AllReduce, 1 << 17, Some(16)), 20);
+    job.calls.insert(call(Collective::AllReduce, 1 << 20, None), 2);
+    job.calls.insert(call(Collective::AllToAll, 1 << 20, Some(8)), 10);
+    job.decisions.insert(Decision { collective: Collective::AllReduce, size_bytes: 1 << 16, configuration: TREE }, 40);
+    job
+}
+
+fn close(value: Option<f64>, expected: f64) -> bool {
+    value.is_some_and(|value| (value / expected - 1.0).abs() < 1e-9)
+}
+
+#[test]
+fn each_call_hits_its_rule_or_the_gap_and_costs_its_time() {
+    let rules = conf::read(b"allreduce,4096,131072,ring,simple,8,2,16\n", Reader::DnTuner);
+    let sweep = sweep();
+    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: None };
+    let question = Question { reader: Reader::DnTuner, divide_by: 20, ..Question::default() };
+    let answer = coverage(&job(), &basis, &question).unwrap();
+
+    let line = |size, collective| {
+        let found = answer.lines.iter().find(|l| (l.workload.size_bytes, l.workload.collective) == (size, collective));
+        found.unwrap()
+    };
+    let small = line(1 << 16, Collective::AllReduce);
+    assert_eq!((small.calls, small.hit, small.seen, small.is_measured), (2.0, Hit::Rule(1), Some(TREE), true));
+    assert!(close(small.now_us(), 200.0) && close(small.with_conf_us(), 100.0), "{small:?}");
+    // Half way in the logarithm: busbw is the geometric mean of its neighbours'.
+    let between = line(1 << 17, Collective::AllReduce);
+    assert_eq!(between.now.map(|now| now.basis), Some(Known::Interpolated));
+    assert!(close(between.now_us(), 100.0 * 2_f64.sqrt()) && close(between.with_conf_us(), 50.0 * 2_f64.sqrt()));
+    // Beyond the measured sizes nothing is claimed.
+    let large = line(1 << 20, Collective::AllReduce);
+    assert_eq!((large.hit, large.now, large.with_conf, large.workload.scale), (Hit::Gap, None, None, SCALE));
+    let exchange = line(1 << 20, Collective::AllToAll);
+    assert_eq!((exchange.hit, exchange.workload.scale), (Hit::Untuned, Scale { nodes: 1, ranks: 8 }));
+
+    assert!(close(Some(answer.total.now_us), 200.0 + 100.0 * 2_f64.sqrt()));
+    assert!(close(answer.total.with_conf_us, 100.0 + 50.0 * 2_f64.sqrt()));
+    assert_eq!((answer.total.calls, answer.total.covered, answer.total.known), (3.6, 3.0, 3.0));
+    assert_eq!(
+        answer.sentence,
+        "341.4 us per step now, 170.7 us with the file (−50.0 %), known for 83 % of 3.600 calls per step; 83 % of the \
+         calls hit a rule."
+    );
+    assert_eq!(answer.measure_next, [all_reduce(1 << 17), all_reduce(1 << 20)]);
+    assert!(answer.notes.iter().any(|note| note.starts_with("3 lines")), "{:?}", answer.notes);
+    assert_eq!(answer.listing.rows.len(), 4);
+    assert!(answer.listing.rows.iter().all(|row| row.len() == answer.listing.columns.len()));
+}
+
+#[test]
+fn a_gap_costs_one_channel_with_the_reader_that_sets_it() {
+    let rules = conf::read(b"allreduce,1,2,ring,simple,8,2,16\n", Reader::Example);
+    let mut sweep = sweep();
+    let slow = Configuration { channels: 1, ..TREE };
+    sweep.points.insert(0, Point::new(all_reduce(1 << 16), slow, 0.1));
+    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: None };
+    let mut job = JobLog::default();
+    job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
+    let answer = coverage(&job, &basis, &Question::default()).unwrap();
+    assert_eq!(answer.lines[0].effect.unwrap().to_string(), "the library's choice on 1 channel");
+    assert_eq!(answer.lines[0].with_conf.map(|with| with.busbw_gbps), Some(0.1));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let empty = Sweep::default();
+    let basis = Basis { sweep: &empty, rules: None, predict: None };
+    assert_eq!(coverage(&JobLog::default(), &basis, &Question::default()).err(), Some(CoverageError::NoCalls));
+    let mut job = JobLog::default();
+    job.calls.insert(call(Collective::AllReduce, 1 << 16, None), 1);
+    assert_eq!(coverage(&job, &basis, &Question::default()).err(), Some(CoverageError::NoScale));
+    let asked = Question { scale: Some(SCALE), ..Question::default() };
+    let answer = coverage(&job, &basis, &asked).unwrap();
+    assert_eq!(answer.sentence, "1 call per step; what they cost is not known.");
+    assert_eq!(answer.lines[0].hit, Hit::Untuned);
+}
+
+#[test]
+fn typed_calls_are_batch_times_hidden_times_type() {
+    let sweep = sweep();
+    let predict = |_: &Workload, _: &Configuration| Some(1.0);
+    let rules = conf::read(b"allreduce,0,-1,ring,simple,8,-1,-1\n", Reader::Rccl);
+    let basis = Basis { sweep: &sweep, rules: Some(&rules), predict: Some(&predict) };
+    let typed = Typed {
+        collective: Collective::AllReduce,
+        batches: vec![4, 45, u64::MAX],
+        hidden: 8192,
+        type_bytes: 2,
+        calls: 160,
+    };
+    let question = Question { typed: Some(typed), reader: Reader::Rccl, ..Question::default() };
+    let answer = coverage(&JobLog::default(), &basis, &question).unwrap();
+    let mut sizes: Vec<u64> = answer.lines.iter().map(|line| line.workload.size_bytes).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [1 << 16, 737_280]);
+    let outside = answer.lines.iter().find(|line| line.workload.size_bytes == 737_280).unwrap();
+    assert_eq!(outside.with_conf.map(|with| with.basis), Some(Known::Model));
+    assert_eq!(answer.measure_next, [all_reduce(737_280)]);
+}
+
+#[test]
+fn the_library_s_own_table_is_drawn_beside_what_was_measured() {
+    let sweep = sweep();
+    let cost = |algorithm, latency_us, algbw_gbps| Cost {
+        collective: Collective::AllReduce,
+        algorithm,
+        protocol: Protocol::Simple,
+        latency_us,
+        algbw_gbps,
+    };
+    let mut job = job();
+    job.costs.push(CostTable { ranks: Some(9), costs: vec![cost(Algorithm::Ring, 1.0, 1.0)] });
+    job.costs.push(CostTable {
+        ranks: Some(16),
+        costs: vec![cost(Algorithm::Ring, 30.0, 100.0), cost(Algorithm::Tree, 20.0, 50.0)],
+    });
+    let answer = coverage(&job, &Basis { sweep: &sweep, rules: None, predict: None }, &Question::default()).unwrap();
+    let [chart] = &answer.costs[..] else { panic!("{:?}", answer.costs.len()) };
+    let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["Best measured", "Default, measured", "RING/SIMPLE, believed", "TREE/SIMPLE, believed"]);
+    // 1 MiB: 30 us + 1048576 / 100000 us.
+    let point = chart.series[2].points.iter().find(|point| point.x == 1_048_576.0).unwrap();
+    let expected = Collective::AllReduce.busbw_gbps(16, 1 << 20, 30.0 + 10.48576);
+    assert!((point.y - expected).abs() < 1e-9);
+}
+
+/// The worker with a sweep, a log and a tuner file.
+fn executor() -> Executor {
+    let row = |line, size_bytes, ran: Configuration, time_us, kind| Row {
+        file: 0,
+        line,
+        workload: all_reduce(size_bytes),
+        ran,
+        in_place: Some(Sample {
+            time_us: Some(time_us),
+            busbw_gbps: Collective::AllReduce.busbw_gbps(16, size_bytes, time_us),
+        }),
+        out_of_place: None,
+        repeats: 1,
+        spread_pct: None,
+        kind,
+        marks: Marks::default(),
+        asked: Default::default(),
+        evidence: Default::default(),
+    };
+    let mut opened = Opened::default();
+    opened.rows = vec![
+        row(2, 1 << 16, RING, 50.0, Kind::Asked),
+        row(3, 1 << 16, TREE, 100.0, Kind::Default),
+        row(4, 1 << 18, RING, 100.0, Kind::Asked),
+        row(5, 1 << 18, TREE, 200.0, Kind::Default),
+    ];
+    let outcome = Outcome::Loaded {
+        format: "sweep".to_owned(),
+        rows: 4,
+        default_rows: 2,
+        problems: Problems::default(),
+        notes: Vec::new(),
+    };
+    opened.files = vec![FileReport { id: 0, name: "/home/me/sweep.csv".to_owned(), size_bytes: 1, outcome }];
+    opened.documents.jobs.push((1, job()));
+    opened.documents.confs.push((2, b"allreduce,0,131072,ring,simple,8,2,16\nalltoall,0,1,RING,ll,1,1,8\n".to_vec()));
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::Time, &mut Silent).unwrap();
+    executor
+}
+
+fn conf_answer(executor: &mut Executor, question: ConfQuestion) -> ConfAnswer {
+    // As it travels between page and worker.
+    let request = postcard::from_bytes(&postcard::to_allocvec(&Request::Conf(question)).unwrap()).unwrap();
+    let response = executor.execute(request, Vec::new(), &mut Silent).unwrap();
+    match postcard::from_bytes(&postcard::to_allocvec(&response).unwrap()).unwrap() {
+        Response::Conf(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_page_asks_about_tuner_files() {
+    let mut executor = executor();
+    let library = Library::Rccl;
+    let lint = ConfQuestion::Lint { file: 2, readers: vec![], library };
+    let ConfAnswer::Lint { findings, listing, summary } = conf_answer(&mut executor, lint) else { panic!() };
+    assert!(findings.iter().any(|f| f.code.name() == "unknown-collective" && f.line == 2));
+    assert_eq!(findings.len(), listing.rows.len());
+    assert!(summary.contains("change what runs"), "{summary}");
+
+    let overlay = ConfQuestion::Overlay { file: 2, reader: Reader::Rccl, library };
+    let ConfAnswer::Overlay { listing, summary, charts } = conf_answer(&mut executor, overlay) else { panic!() };
+    assert_eq!(
+        summary,
+        "At 2 of 2 measured sizes what would run is known: it loses 25.0 % of the best on average, at most 50.0 % \
+         (all_reduce of 256 KiB on 2 nodes, 16 ranks); 1 size without a rule."
+    );
+    assert_eq!((listing.rows.len(), charts.len()), (2, 1));
+    assert_eq!(charts[0].1.series.iter().map(|s| s.points.len()).collect::<Vec<_>>(), [2, 2, 2]);
+
+    let export = ConfQuestion::Export(Options { reader: Reader::Rccl, ..Options::default() });
+    let ConfAnswer::Export { export, listing } = conf_answer(&mut executor, export) else { panic!() };
+    assert_eq!(export.files.len(), 1);
+    assert!(export.files[0].text.contains("# sweep: sweep.csv\n"), "{}", export.files[0].text);
+    assert!(!export.files[0].text.contains("/home"));
+    assert_eq!(listing.rows.len(), export.rows.len());
+
+    let environment =
+        ConfQuestion::Environment { collective: Collective::AllReduce, scale: SCALE, configuration: None, library };
+    let ConfAnswer::Environment(environment) = conf_answer(&mut executor, environment) else { panic!() };
+    assert_eq!(environment.configuration, RING);
+    assert!(environment.warnings[0].contains("loses 0.0 %") && environment.warnings[1].contains("not equivalent"));
+
+    let missing = Request::Conf(ConfQuestion::Overlay { file: 9, reader: Reader::Rccl, library });
+    let error = executor.execute(missing, Vec::new(), &mut Silent).unwrap_err();
+    assert_eq!(error.to_string(), "this tuner file is not loaded any more; drop it again");
+}
+
+#[test]
+fn the_page_asks_about_coverage() {
+    let mut executor = executor();
+    let question = Question { conf: Some(2), reader: Reader::Rccl, ..Question::default() };
+    let response = executor.execute(Request::Coverage(question), Vec::new(), &mut Silent).unwrap();
+    let Response::Coverage(answer) = response else { panic!() };
+    assert_eq!(answer.lines[0].hit, Hit::Rule(1));
+    assert!(answer.histogram.series.iter().any(|series| series.name == "all_reduce, in a gap"));
+}

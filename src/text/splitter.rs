@@ -1,6 +1,6 @@
 //! A line is split into cells.
 
-use std::sync::OnceLock;
+use std::cell::RefCell;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use memchr::{memchr, memchr_iter};
@@ -13,7 +13,8 @@ pub(super) const WIDEST: usize = 4096;
 /// Splits lines into cells.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    core: Reader,
+    /// Always there, but while it is dropped.
+    core: Option<Box<Reader>>,
     delimiter: u8,
     line_end: u8,
     text: Vec<u8>,
@@ -22,23 +23,53 @@ pub(super) struct Splitter {
     count: usize,
 }
 
-/// A reader of a dialect. To build one takes longer than to read a small file, so each is built once.
-fn core(dialect: Dialect) -> Reader {
-    const KNOWN: [(u8, u8); 6] =
-        [(b',', b'\n'), (b'\t', b'\n'), (b';', b'\n'), (b',', b'\r'), (b'\t', b'\r'), (b';', b'\r')];
-    static BUILT: [OnceLock<Reader>; KNOWN.len()] = [const { OnceLock::new() }; KNOWN.len()];
+thread_local! {
+    /// Readers that are done with. To build one takes longer than to read a small file, and its clone is none: it lacks
+    /// a part of the automaton.
+    static SPARE: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A reader of a dialect.
+fn core(dialect: Dialect) -> Box<Reader> {
+    let spare = SPARE.with_borrow_mut(|spare| {
+        let at = spare.iter().position(|(of, _)| *of == dialect)?;
+        Some(spare.swap_remove(at).1)
+    });
     let Dialect { delimiter, line_end } = dialect;
-    let build = || ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
-    match KNOWN.iter().position(|known| *known == (delimiter, line_end)) {
-        Some(index) => BUILT[index].get_or_init(build).clone(),
-        None => build(),
+    let mut core = spare.unwrap_or_else(|| {
+        Box::new(ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build())
+    });
+    core.reset();
+    core
+}
+
+impl Drop for Splitter {
+    fn drop(&mut self) {
+        /// More than are ever in use at once.
+        const MOST: usize = 16;
+        let dialect = Dialect { delimiter: self.delimiter, line_end: self.line_end };
+        if let Some(core) = self.core.take() {
+            SPARE.with_borrow_mut(|spare| {
+                if spare.len() < MOST {
+                    spare.push((dialect, core));
+                }
+            });
+        }
     }
 }
 
 impl Splitter {
     pub(super) fn new(dialect: Dialect) -> Self {
         let Dialect { delimiter, line_end } = dialect;
-        Self { core: core(dialect), delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+        Self {
+            core: Some(core(dialect)),
+            delimiter,
+            line_end,
+            text: vec![0; 1024],
+            ends: vec![0; 64],
+            written: 0,
+            count: 0,
+        }
     }
 
     /// How many cells there are so far.
@@ -47,7 +78,9 @@ impl Splitter {
     }
 
     pub(super) fn reset(&mut self) {
-        self.core.reset();
+        if let Some(core) = &mut self.core {
+            core.reset();
+        }
         (self.written, self.count) = (0, 0);
     }
 
@@ -59,9 +92,10 @@ impl Splitter {
     }
 
     fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
+        let Some(core) = &mut self.core else { return true };
         loop {
             let (result, read, written, ended) =
-                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
+                core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
             input = &input[read..];
             self.written += written;
             self.count += ended;

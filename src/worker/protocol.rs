@@ -19,8 +19,7 @@ use crate::{
         aggregate::Target,
         comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
-        plan,
-        record,
+        plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };

@@ -122,12 +122,12 @@ impl Reader {
             ["Using", "devices", ..] => self.begin(|begun| &mut begun.devices, number),
             ["Rank", rank, ..] => {
                 let group = number_after(text, "Group").unwrap_or(0);
-                let host = words.iter().position(|word| *word == "on").and_then(|at| words.get(at + 1));
-                if let (Ok(rank), Some(host), Ok(group)) = (rank.parse(), host, u32::try_from(group)) {
+                let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
+                if let (Ok(rank), Some(host), Ok(group)) = (rank.parse(), after("on"), u32::try_from(group)) {
                     if self.is_measured() {
                         self.begin(|begun| &mut begun.devices, number);
                     }
-                    self.run.devices.add(rank, group, host);
+                    self.run.devices.add(rank, group, host, after("Pid").copied().unwrap_or_default());
                 }
             }
             ["Out", "of", "bounds", ..] => {
@@ -302,6 +302,7 @@ impl Reader {
 
     fn finish(mut self) -> Log {
         self.close();
+        self.log.speakers = std::mem::take(&mut self.debug.speakers);
         self.log.job = self.debug.finish();
         self.log
     }

@@ -405,7 +405,11 @@ fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
     let output = collectune(&[&["train", &path, "--json"], &QUICK[..]].concat());
     succeeded(&output);
     assert!(stderr(&output).contains("unsaid.log does not say which algorithm ran"), "{}", stderr(&output));
-    assert!(stderr(&output).contains("--configuration RING/LL128/24, or --configuration default"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--configuration RING/LL128/24, or --configuration default"),
+        "{}",
+        stderr(&output)
+    );
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["rows"], 36);
     let report = json(&[&["train", &path, "--json", "--configuration", "default"], &QUICK[..]].concat());

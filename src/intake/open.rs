@@ -184,8 +184,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
         Recognised::PerhapsLog(why) => {
-            let opened = logs::text(&mut Lines::new(text), file, share_read);
-            return opened.map_err(|_| why);
+            return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),

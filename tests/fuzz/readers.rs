@@ -53,7 +53,7 @@ pub fn not_understood() -> Vec<String> {
     let mut refused = Vec::new();
     for reader in READERS.iter().filter(of) {
         for (index, sample) in (reader.samples)().iter().enumerate() {
-            let (report, _) = intake::open(sample, "sample", sample.len() as u64, 1, None, &mut Silent);
+            let (report, _) = intake::open(&sample[..], "sample", sample.len() as u64, 1, None, &mut Silent);
             if matches!(report.outcome, Outcome::Refused(_)) && (reader.name != "any" || index != 2) {
                 refused.push(format!("sample {index} of {}: {:?}", reader.name, report.outcome));
             }

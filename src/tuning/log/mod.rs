@@ -118,7 +118,7 @@ impl Log {
     pub fn adopt(&mut self, other: &Self) -> bool {
         let decisions = &other.job.decisions;
         let adopted = self.runs.iter_mut().map(|run| run.adopt(decisions, &other.speakers));
-        adopted.fold(false, |any, adopted| any || adopted)
+        adopted.filter(|adopted| *adopted).count() > 0
     }
 
     /// What it says of its rows, as a table of the columns that it has for all of them.

@@ -210,11 +210,7 @@ impl Reader {
         self.is_open = width.is_none_or(|width| have < width);
         // A number at the very end of a file may have lost its last digits.
         let may_be_cut = self.header.is_some_and(|header| header.shape.configuration);
-        if !is_ended && !self.is_open && may_be_cut && words.len() > 3 {
-            self.log.last_is_cut = true;
-        } else {
-            self.log.last_is_cut = false;
-        }
+        self.log.last_is_cut = !is_ended && !self.is_open && may_be_cut && words.len() > 3;
     }
 
     fn settings(&mut self, text: &str, is_speech: bool) {

@@ -313,12 +313,20 @@ pub struct Opened {
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
     let mut origins = Vec::new();
+    // Of an arm nothing was asked but what its name says.
+    let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
+    let mappings: Vec<Option<Mapping>> =
+        names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
+    let mut files: Vec<_> = names
+        .iter()
+        .zip(files)
+        .zip(&mappings)
+        .map(|((name, file), mapping)| {
+            intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping.as_ref(), progress)
+        })
+        .collect();
+    intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
-        // Of an arm nothing was asked but what its name says.
-        let arm = Arm::of_name(&name.name)
-            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
-        let mapping = name.mapping.as_ref().or(arm.as_ref());
-        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         let mut report = file.report;
         origins.push(file.origins);
         match file.content {

@@ -87,6 +87,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let not_understood = readers::not_understood();
+    if !not_understood.is_empty() {
+        eprintln!("{}", not_understood.join("\n"));
+        return ExitCode::FAILURE;
+    }
     // What panics is told once, when it has been made smaller.
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();

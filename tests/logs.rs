@@ -1,6 +1,6 @@
 //! What becomes of logs: the tables of nccl-tests and rccl-tests of every version, and a job's debug lines.
 
-use std::path::PathBuf;
+use std::{io::Cursor, path::PathBuf};
 
 use collectune::{
     collective::{Collective, Scale},
@@ -10,6 +10,10 @@ use collectune::{
     tuning::{
         job::JobLog,
         read::{Evidence, Kind, Row},
+    },
+    worker::{
+        executor::{Source, read_files},
+        protocol::FileToLoad,
     },
 };
 use proptest::prelude::*;
@@ -401,6 +405,40 @@ fn real_tables() {
     let (rows, problems, ..) = read(&String::from_utf8_lossy(&bytes), "dead.log", None);
     assert_eq!((rows.len(), problems.count), (0, 1));
     assert!(problems.kept[0].to_string().contains("\"a run of alltoall\" has no row in its table"));
+}
+
+#[test]
+fn what_ran_is_told_in_another_file() {
+    let decided =
+        |size: u64, what: &str| format!("secret-a:4711:4720 [0] NCCL INFO AllReduce: {size} Bytes -> Algo {what}\n");
+    let debug = [
+        decided(1 << 20, "TREE proto LL channel{Lo..Hi}={0..3}"),
+        decided(2 << 20, "RING proto LL channel{Lo..Hi}={0..7}"),
+        decided(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}"),
+    ]
+    .concat();
+    let load = |texts: [&str; 2]| {
+        let names = ["table.log", "debug.log"];
+        let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
+        let names: Vec<FileToLoad> = (0..).zip(names).map(named).collect();
+        let sources = texts.map(|text| Source { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
+        read_files(&names, sources.into(), &mut Silent)
+    };
+    let opened = load([&log(), &debug]);
+    assert_eq!(ran(&opened.rows), ["TREE/LL/4 Executed", "RING/LL/8 Executed", "RING/SIMPLE/16 Executed"]);
+    assert!(matches!(&opened.files[0].outcome, Outcome::Loaded { notes, .. }
+        if notes[0] == "What ran is told by debug.log, a log of the same processes"));
+    assert_eq!(opened.documents.jobs.len(), 1);
+    // Of other processes: it says nothing about this table.
+    let opened = load([&log(), &debug.replace("4711", "4799")]);
+    assert!(opened.rows.is_empty() && matches!(opened.files[0].outcome, Outcome::NeedsMapping(_)));
+    // The real ones.
+    let names = ["scale_2x1gpu_all_reduce.log", "scale_2x1gpu_all_reduce_nccl_debug_excerpt.log"];
+    let [Some(table), Some(debug)] = names.map(real_file) else { return };
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let opened = load([&text(&table), &text(&debug)]);
+    assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
+    assert!(opened.rows.iter().all(|row| row.kind == Kind::Default && row.evidence == Evidence::Executed));
 }
 
 #[test]

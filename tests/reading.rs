@@ -256,7 +256,10 @@ fn what_was_asked_and_how_it_is_known() {
     let header = format!("{OLD}{REQUESTED}");
     let asked = row(&header, &format!("{OLD_ROW},TREE,LL128,16,1,RING,A_flag_ceiling"));
     assert_eq!(asked.asked.algorithm, Some(Algorithm::Tree));
-    assert_eq!((asked.asked.protocol, asked.asked.channels.map(|n| n.get())), (Some(Protocol::Ll128), Some(16)));
+    assert_eq!(
+        (asked.asked.protocol, asked.asked.channels.map(std::num::NonZero::get)),
+        (Some(Protocol::Ll128), Some(16))
+    );
     assert_eq!(asked.evidence, Evidence::Planned);
     assert_eq!(row(&header, &format!("{OLD_ROW},,,,0,RING,A_flag_ceiling")).asked, Asked::default());
     let mixed = format!("{OLD}\n{OLD_ROW}\n{}\n", OLD_ROW.replace("float", "half"));

@@ -10,6 +10,7 @@ mod recognise;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    logs::join,
     open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
     pool::pooled,
 };

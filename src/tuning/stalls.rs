@@ -98,7 +98,7 @@ impl Screened {
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, !screening.keep_stalls);
         }
-        screened.stalls.order_by_key(|s| (s.workload, s.file, s.line));
+        screened.stalls.order_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
         screened.aside.order_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
         screened
     }

@@ -114,7 +114,8 @@ impl Executor {
         })
     }
 
-    /// What to measure next, by what is to be deployed or, before any training, by the measured winners.
+    /// What to measure next, by what is to be deployed or, before any training, by the measured winners; with what the
+    /// loaded jobs send and nobody measured.
     ///
     /// # Errors
     /// None as long as nothing was learnt.
@@ -128,7 +129,9 @@ impl Executor {
             answered => answered,
         };
         let sweep = self.study.sweep();
-        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), question, progress))
+        let mut question = question.clone();
+        question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
+        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
     }
 
     /// What was loaded besides sweeps.
@@ -311,12 +314,20 @@ pub struct Opened {
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
     let mut origins = Vec::new();
+    // Of an arm nothing was asked but what its name says.
+    let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
+    let mappings: Vec<Option<Mapping>> =
+        names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
+    let mut files: Vec<_> = names
+        .iter()
+        .zip(files)
+        .zip(&mappings)
+        .map(|((name, file), mapping)| {
+            intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping.as_ref(), progress)
+        })
+        .collect();
+    intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
-        // Of an arm nothing was asked but what its name says.
-        let arm = Arm::of_name(&name.name)
-            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
-        let mapping = name.mapping.as_ref().or(arm.as_ref());
-        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         let mut report = file.report;
         origins.push(file.origins);
         match file.content {

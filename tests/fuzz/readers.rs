@@ -46,6 +46,22 @@ impl Reader {
     }
 }
 
+/// Names of samples that are refused: mutations of them would never reach a reader.
+pub fn not_understood() -> Vec<String> {
+    let of =
+        |reader: &&Reader| matches!(reader.name, "sweep" | "log" | "json" | "report" | "conf" | "comparison" | "any");
+    let mut refused = Vec::new();
+    for reader in READERS.iter().filter(of) {
+        for (index, sample) in (reader.samples)().iter().enumerate() {
+            let (report, _) = intake::open(&sample[..], "sample", sample.len() as u64, 1, None, &mut Silent);
+            if matches!(report.outcome, Outcome::Refused(_)) && (reader.name != "any" || index != 2) {
+                refused.push(format!("sample {index} of {}: {:?}", reader.name, report.outcome));
+            }
+        }
+    }
+    refused
+}
+
 macro_rules! samples {
     ($make:expr) => {
         || {
@@ -126,6 +142,7 @@ fn confs(bytes: &[u8]) {
     let support = Support::default();
     for reader in conf::Reader::ALL {
         let rules = conf::read(bytes, *reader);
+        let _ = conf::lint(bytes, *reader, &support, None);
         for size_bytes in [0, 4096, 1 << 24, u64::MAX] {
             let scale = Scale { nodes: 2, ranks: 16 };
             let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };

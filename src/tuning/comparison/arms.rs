@@ -54,7 +54,7 @@ fn text(collective: Collective, scale: Scale, arm: Arm, sizes: &BTreeMap<u64, BT
     for (size_bytes, arms) in sizes {
         let runs = |arm: Arm| {
             let runs = arms.get(&arm).into_iter().flat_map(BTreeMap::values);
-            runs.map(|busbw| format!("{busbw:.4}")).collect::<Vec<_>>().join(";")
+            runs.map(|busbw| format!("{busbw:.6}")).collect::<Vec<_>>().join(";")
         };
         // Writing to memory cannot fail.
         let _ = writeln!(text, "{},{size_bytes},{},{}", scale.nodes, runs(Arm::Default), runs(arm));

@@ -80,7 +80,7 @@ pub fn each_size(comparison: &Comparison) -> Vec<Range> {
 pub fn collective_of_name(name: &str) -> Option<Collective> {
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let ends = name.match_indices(['_', '.', '-']).map(|(at, _)| at).chain([name.len()]);
-    ends.filter_map(|end| Collective::parse(&name[..end])).last()
+    ends.filter_map(|end| Collective::parse(&name[..end])).next_back()
 }
 
 /// The collective of all rules, where there is one.

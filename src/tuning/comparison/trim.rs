@@ -16,7 +16,7 @@ pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
     let dropped: BTreeMap<u64, &str> = judgement
         .rules
         .iter()
-        .filter(|judged| matches!(judged.verdict, Verdict::Drop(_)))
+        .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
         .gather();
     let mut out = String::new();

@@ -288,6 +288,9 @@ fn void(comparison: &Comparison) -> Option<String> {
     })
 }
 
+/// The runs of one arm.
+type Runs = fn(&Trial) -> &Vec<f64>;
+
 /// What must be known of a campaign.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
@@ -297,7 +300,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let without = |arm: fn(&Trial) -> &Vec<f64>| -> Vec<String> {
+    let without = |arm: Runs| -> Vec<String> {
         comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
     for (arm, sizes) in [("default", without(|t| &t.default)), ("conf", without(|t| &t.conf))] {
@@ -315,13 +318,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             drifts[0], drifts[1]
         ));
     }
-    let arms: [(&str, fn(&Trial) -> &Vec<f64>); 2] = [("default", |t| &t.default), ("conf", |t| &t.conf)];
+    let arms: [(&str, Runs); 2] = [("default", |t| &t.default), ("conf", |t| &t.conf)];
     notes.extend(arms.iter().flat_map(|(arm, runs)| disturbed(comparison, arm, *runs)));
     notes
 }
 
 /// The median over sizes of the last run over the first, as change in per cent.
-fn drift_pct(comparison: &Comparison, runs: fn(&Trial) -> &Vec<f64>) -> Option<f64> {
+fn drift_pct(comparison: &Comparison, runs: Runs) -> Option<f64> {
     let change = |trial| -> Option<f64> {
         let runs: &Vec<f64> = runs(trial);
         (runs.len() > 1).then(|| ln(runs[runs.len() - 1] / runs[0]))
@@ -330,7 +333,7 @@ fn drift_pct(comparison: &Comparison, runs: fn(&Trial) -> &Vec<f64>) -> Option<f
 }
 
 /// Repeats that lie low at many sizes at once.
-fn disturbed(comparison: &Comparison, arm: &str, runs: fn(&Trial) -> &Vec<f64>) -> Vec<String> {
+fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
     /// So far below the median of its size, in per cent, rounding apart…
     const LOW_PCT: f64 = 2.0;
     /// …at one size in so many.

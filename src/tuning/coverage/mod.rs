@@ -21,6 +21,7 @@ use super::{
     job::{Call, JobLog},
     support::{Library, Support},
     sweep::Sweep,
+    wording::count,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
@@ -226,13 +227,15 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     });
     let measure_next = measure_next(&lines);
     if job.torn_lines > 0 {
-        notes.push(format!("{} lines of the logs are torn and were not counted", job.torn_lines));
+        let torn = count(job.torn_lines, "line");
+        notes.push(format!("torn and not counted: {torn} of the logs"));
     }
     if !sweep.is_empty() && lines.iter().all(|line| line.now.is_none()) {
         notes.push(
             "the default was measured at none of these scales and sizes: what they cost now is not known".to_owned(),
         );
     }
+    notes.extend(scales.guessed(&lines));
     let total = total(&lines, rules.is_some());
     Ok(Answer {
         listing: listing(&lines, rules.is_some()),
@@ -299,14 +302,37 @@ impl Scales {
     /// The asked scale or a measured one of as many ranks; else as many nodes as hold them. Without ranks the asked one,
     /// or the only one that was measured.
     fn of(&self, ranks: Option<u32>) -> Option<Scale> {
-        let known = || self.asked.iter().chain(&self.measured);
         let Some(ranks) = ranks else {
             let only = || self.measured.first().filter(|_| self.measured.len() == 1);
             return self.asked.or_else(|| only().copied());
         };
-        let per_node = known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1);
-        let nodes = ranks.div_ceil(per_node).max(1);
-        Some(known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
+        let nodes = ranks.div_ceil(self.per_node()).max(1);
+        Some(self.known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Scale> {
+        self.asked.iter().chain(&self.measured)
+    }
+
+    fn per_node(&self) -> u32 {
+        self.known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1)
+    }
+
+    /// Which scales of some lines are guessed, in words.
+    fn guessed(&self, lines: &[Line]) -> Vec<String> {
+        let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
+        scales.sort_unstable();
+        scales.dedup();
+        scales.retain(|scale| self.known().all(|known| known != scale));
+        let note = |scale: Scale| {
+            let (ranks, nodes) = (count(scale.ranks.into(), "rank"), count(scale.nodes.into(), "node"));
+            format!(
+                "communicators of {ranks} are taken for {nodes}, at {} GPUs a node: say nodes and ranks where it is \
+                 otherwise",
+                self.per_node()
+            )
+        };
+        scales.into_iter().map(note).collect()
     }
 }
 

@@ -235,6 +235,8 @@ fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
 /// mean takes out of them.
 fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
     let mut all = Vec::new();
+    let deviations: BTreeMap<u64, f64> =
+        noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
     for (place, first, of_place) in runs.places() {
         if (place.workload.collective, place.workload.scale) != group {
             continue;
@@ -243,7 +245,7 @@ fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise
         if !own.is_of_runs {
             continue;
         }
-        let deviation = noise.near(place.workload.size_bytes).deviation();
+        let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
         let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
         let n = f64::from(own.runs);
         let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Question,
-    explore::{Choice, Explorer},
+    explore::{Choice, Explorer, improvement},
     grid::Grid,
 };
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     progress::Progress,
     tuning::{
         decision::MoreRuns,
+        job::JobLog,
         launch::Sizes,
         result::{Group, Recommendation},
         sizes::boundary,
@@ -101,7 +102,7 @@ pub fn agenda(
             .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
             .gather();
         wanted.extend(no_default(group, question));
-        wanted.extend(ties(group, &answer, question));
+        wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
         let mut gains = gains(group, sweep, support, question, most, (index, groups.len()), progress);
         agenda.notes.append(&mut gains.1);
@@ -156,10 +157,35 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
     })
 }
 
+/// The sizes that jobs send most bytes in and nobody measured, at the measured scales of as many ranks.
+#[must_use]
+pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
+    /// More are no plan.
+    const MOST: usize = 8;
+    let mut calls: BTreeMap<Workload, u64> = BTreeMap::new();
+    let groups = sweep.groups();
+    for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
+        let of_call = groups
+            .iter()
+            .filter(|g| g.collective == call.collective && call.ranks.is_none_or(|ranks| ranks == g.scale.ranks));
+        for group in of_call.filter(|g| !g.sizes.contains(&call.size_bytes) && call.size_bytes > 0) {
+            let Group { collective, scale, .. } = *group;
+            *calls.entry(Workload { collective, scale, size_bytes: call.size_bytes }).or_default() += count;
+        }
+    }
+    let mut calls: Vec<(Workload, u64)> = calls.into_iter().collect();
+    let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
+    calls.sort_by_key(|call| std::cmp::Reverse(bytes(call)));
+    calls.truncate(MOST);
+    calls
+}
+
 /// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
 fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
     let mut asked = question.uncovered.clone();
-    asked.order_by_key(|(workload, calls)| (std::cmp::Reverse(*calls), *workload));
+    asked.order_by_key(|(workload, calls)| {
+        (std::cmp::Reverse(u128::from(workload.size_bytes) * u128::from(*calls)), *workload)
+    });
     let mut items = Vec::new();
     for (workload, calls) in asked {
         let Workload { collective, scale, size_bytes } = workload;
@@ -190,8 +216,8 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
     items
 }
 
-/// Configurations that more runs would tell apart from what they are tied with.
-fn ties(group: &Group, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
+/// Configurations that more runs would tell apart from what they are tied with, as far as the budget goes.
+fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
     struct Tied {
         sizes: Vec<u64>,
         worth: f64,
@@ -201,25 +227,33 @@ fn ties(group: &Group, answer: &[&Recommendation], question: &Question) -> Vec<I
     for recommendation in answer {
         let Some(noise) = recommendation.noise else { continue };
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
-        // Of two normal numbers with the same mean the larger lies 0.4 of the deviation of their difference above it.
-        let deviation = noise.spread_pct * (2.0 / f64::from(noise.repeats.max(1))).sqrt();
         let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
         let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
         members.order();
         members.dedup();
+        if runs > question.runs || members.is_empty() {
+            continue;
+        }
+        // How far the difference of two medians is expected to move with the new runs.
+        let (known, new) = (f64::from(noise.repeats.max(1)), f64::from(runs.min(repeats(question))));
+        let moves = noise.spread_pct * (2.0 / known - 2.0 / (known + new)).sqrt();
+        let points = sweep.points_at(&recommendation.workload);
+        let busbw = |c: &Configuration| points.iter().find(|p| p.configuration == *c).map(|p| p.busbw_gbps);
+        let best = members.iter().filter_map(busbw).fold(0.0, f64::max);
         for member in members {
+            let below = busbw(&member).map_or(0.0, |busbw| (1.0 - busbw / best) * 100.0);
             let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), worth: 0.0, runs: 0 });
             of.sizes.push(recommendation.workload.size_bytes);
-            of.worth += 0.4 * deviation / group.sizes.len().max(1) as f64;
+            of.worth += improvement(-below, moves).0 / group.sizes.len().max(1) as f64;
             of.runs = of.runs.max(runs);
         }
     }
     let worth_it = tied.into_iter().filter(|(_, tied)| tied.worth >= question.worth.least_pct);
     worth_it
         .map(|(configuration, Tied { sizes, worth, runs })| Item {
-            repeats: runs.clamp(1, repeats(question).max(3)),
+            repeats: runs.clamp(1, repeats(question)),
             expected_pct: Some(worth),
-            why: format!("Tied at {}; about {} more would decide", listed(&sizes), count(runs.into(), "run")),
+            why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
         .gather()
@@ -244,7 +278,7 @@ fn gains(
     let total = u64::from(most) * groups as u64;
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
-        let Some(choice) = explorer.next() else {
+        let Some(choice) = explorer.choose() else {
             notes.push(format!(
                 "{} on {}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
                  each)",
@@ -267,8 +301,9 @@ fn why(grid: &Grid, choice: &Choice) -> String {
         format!(", most at {}: faster than anything there with a probability of {:.0} %", Size(size), chance * 100.0)
     });
     if choice.is_anchor {
-        let counts = grid.counts(choice.launch);
-        let end = if counts.last() == Some(&grid.launches[choice.launch].channels) { "most" } else { "fewest" };
+        let ends = grid.ends();
+        let is_most = ends[..ends.len().div_ceil(2)].contains(&choice.launch);
+        let end = if is_most { "most" } else { "fewest" };
         return format!("Never measured with its {end} channels: without it the curve over channels has no end{at}");
     }
     format!("Expected to change the answer{at}")
@@ -380,4 +415,103 @@ fn listed(sizes: &[u64]) -> String {
     let names: Vec<String> = sizes.iter().take(4).map(|size| Size(*size).to_string()).collect();
     let more = sizes.len().saturating_sub(names.len());
     if more > 0 { format!("{} and {}", names.join(", "), count(more as u64, "further size")) } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::Protocol,
+        progress::Silent,
+        tuning::{aggregate::Point, decision::Noise, job::Call},
+    };
+
+    const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
+
+    fn workload(size_bytes: u64) -> Workload {
+        Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes }
+    }
+
+    fn ring(channels: u32) -> Configuration {
+        Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels }
+    }
+
+    /// A ring on three counts of channels at two sizes, and the default.
+    fn sweep() -> Sweep {
+        let busbw = |size: u64, channels: u32| match (size, channels) {
+            (4096, 8) => 1.0,
+            (4096, 16) => 0.99,
+            (4096, _) => 0.5,
+            (_, 32) => 20.0,
+            _ => 10.0,
+        };
+        let points = [4096, 8192].into_iter().flat_map(|size| {
+            [8, 16, 32].map(move |channels| Point::new(workload(size), ring(channels), busbw(size, channels)))
+        });
+        let defaults = [4096, 8192].map(|size| Point::new(workload(size), ring(8), 0.9)).to_vec();
+        Sweep { points: points.collect(), defaults }
+    }
+
+    fn recommendation(size_bytes: u64, channels: u32, more_runs: MoreRuns) -> Recommendation {
+        let noise = Noise { spread_pct: 5.0, repeats: 3, default_repeats: 3, visible_gain_pct: 5.0, more_runs };
+        Recommendation {
+            configuration: Some(ring(channels)),
+            noise: Some(noise),
+            tied: if more_runs == MoreRuns::Decided { Vec::new() } else { vec![ring(8), ring(16)] },
+            ..Recommendation::unknown(workload(size_bytes))
+        }
+    }
+
+    fn ask(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
+        let question = Question { channels: vec![8, 16, 32], ..question.clone() };
+        let sweep = sweep();
+        let support = Support::new(Vec::new(), &sweep);
+        agenda(&sweep, recommendations, &support, &question, &mut Silent).items
+    }
+
+    fn of(items: &[Item], reason: Reason) -> Vec<&Item> {
+        items.iter().filter(|item| item.reason == reason).collect()
+    }
+
+    #[test]
+    fn both_of_a_tie_are_run_again_where_the_budget_can_decide() {
+        let small = recommendation(4096, 8, MoreRuns::Runs(2));
+        let items = ask(&[small], &Question::default());
+        assert_eq!(items[0].reason, Reason::Reference);
+        let ties = of(&items, Reason::Tie);
+        assert_eq!(
+            ties.iter().map(|i| (i.configuration, i.repeats)).collect::<Vec<_>>(),
+            [(Some(ring(8)), 2), (Some(ring(16)), 2)]
+        );
+        // The one that lies lower is less likely to win.
+        assert!(ties[0].expected_pct > ties[1].expected_pct);
+        assert_eq!(ties[0].why, "Tied at 4 KiB; about 2 further runs would decide");
+        for hopeless in [MoreRuns::Runs(31), MoreRuns::OutOfReach, MoreRuns::Decided] {
+            assert!(of(&ask(&[recommendation(4096, 8, hopeless)], &Question::default()), Reason::Tie).is_empty());
+        }
+    }
+
+    #[test]
+    fn two_rules_are_measured_between_their_sizes() {
+        let answer = [recommendation(4096, 8, MoreRuns::Decided), recommendation(8192, 32, MoreRuns::Decided)];
+        let items = ask(&answer, &Question::default());
+        let boundaries = of(&items, Reason::Boundary);
+        assert_eq!(boundaries.len(), 2);
+        assert!(boundaries.iter().all(|item| item.sizes == Sizes { first: 5796, last: 5796 }));
+        assert_eq!(boundaries[0].why, "The rule changes between 4 KiB and 8 KiB, and nobody knows where");
+        let same = [recommendation(4096, 8, MoreRuns::Decided), recommendation(8192, 8, MoreRuns::Decided)];
+        assert!(of(&ask(&same, &Question::default()), Reason::Boundary).is_empty());
+    }
+
+    #[test]
+    fn jobs_tell_sizes_that_nobody_measured() {
+        let call = |size_bytes, ranks| Call { collective: Collective::AllReduce, size_bytes, ranks };
+        let mut job = JobLog::default();
+        job.calls.insert(call(4096, None), 9);
+        job.calls.insert(call(368_640, None), 5);
+        job.calls.insert(call(368_640, Some(16)), 2);
+        job.calls.insert(call(737_280, Some(8)), 7);
+        job.calls.insert(call(100, Some(16)), 10);
+        assert_eq!(unmeasured(&sweep(), [&job]), [(workload(368_640), 7), (workload(100), 10)]);
+    }
 }

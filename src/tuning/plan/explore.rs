@@ -30,7 +30,7 @@ pub struct Worth {
 
 impl Default for Worth {
     fn default() -> Self {
-        Self { change_pct: 1.0, least_pct: 0.05 }
+        Self { change_pct: 1.0, least_pct: 0.04 }
     }
 }
 
@@ -74,6 +74,9 @@ fn shapes() -> impl Iterator<Item = Shape> {
 const SEARCH_ROWS: usize = 64;
 const MOST_ROWS: usize = 160;
 
+/// More launches than this are thinned evenly before one is chosen.
+const MOST_CANDIDATES: usize = 256;
+
 impl Shape {
     /// Covariance of two launches: what all share, what the same algorithm or protocol shares, what a pair has alone.
     fn covariance(self, a: &Configuration, b: &Configuration) -> f64 {
@@ -104,6 +107,10 @@ pub struct Explorer<'a> {
     columns: Vec<Columns>,
     /// Launches with their ln busbw at all sizes.
     rows: Vec<(usize, Vec<f64>)>,
+    /// Which launches those are.
+    made: Vec<bool>,
+    /// Launches to make before any other.
+    anchors: Vec<usize>,
     best: Vec<f64>,
     /// Kept while launches are only believed.
     shape: Option<Shape>,
@@ -113,10 +120,19 @@ impl<'a> Explorer<'a> {
     /// Knows nothing of a grid.
     #[must_use]
     pub fn blank(grid: &'a Grid, worth: Worth) -> Self {
-        let x: Vec<f64> = grid.sizes.iter().map(|size| log2(*size as f64)).collect();
+        let x: Vec<f64> = grid.sizes.iter().map(|size| log2((*size).max(1) as f64)).collect();
         let correlation = |length: f64| Square::from_fn(x.len(), |i, j| bending((x[i] - x[j]).abs() / length));
         let columns = SIZE_LENGTHS.map(|length| Columns::new(correlation(length))).to_vec();
-        Self { grid, worth, columns, rows: Vec::new(), best: vec![f64::NEG_INFINITY; x.len()], shape: None }
+        Self {
+            grid,
+            worth,
+            columns,
+            rows: Vec::new(),
+            made: vec![false; grid.launches.len()],
+            anchors: grid.ends(),
+            best: vec![f64::NEG_INFINITY; x.len()],
+            shape: None,
+        }
     }
 
     /// Knows what was measured of a grid.
@@ -124,6 +140,7 @@ impl<'a> Explorer<'a> {
     pub fn new(grid: &'a Grid, worth: Worth) -> Self {
         let mut explorer = Self::blank(grid, worth);
         explorer.rows = (0..grid.launches.len()).filter_map(|launch| Some((launch, grid.row(launch)?))).collect();
+        explorer.rows.iter().for_each(|(launch, _)| explorer.made[*launch] = true);
         explorer.best = grid.best();
         explorer
     }
@@ -132,21 +149,18 @@ impl<'a> Explorer<'a> {
     pub fn learn(&mut self, launch: usize, row: Vec<f64>) {
         self.best.iter_mut().zip(&row).for_each(|(best, height)| *best = best.max(*height));
         self.rows.push((launch, row));
+        self.made[launch] = true;
         self.shape = None;
     }
 
     /// Takes a launch as made and what is expected of it as measured (the kriging believer of Ginsbourger, Le Riche and
-    /// Carraro 2010), to choose several at once.
+    /// Carraro 2010), to choose several at once. Before anything is known it is only not chosen again.
     pub fn believe(&mut self, launch: usize) {
-        let shape = self.shape;
+        self.made[launch] = true;
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
-        match expected {
-            Some((cells, shape)) => {
-                self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
-                self.shape = Some(shape);
-            }
-            // Before anything is known: a row that says nothing, so that the launch is not chosen again.
-            None => self.shape = shape,
+        if let Some((cells, shape)) = expected {
+            self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
+            self.shape = Some(shape);
         }
     }
 
@@ -180,35 +194,19 @@ impl<'a> Explorer<'a> {
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
         let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
-        for (size, cell) in cells.iter_mut().enumerate() {
-            let same = self.rows.iter().find(|(row, _)| self.grid.are_one(*row, launch, size));
-            if let Some((_, row)) = same {
-                *cell = (row[size], 0.0);
-            }
+        let own = self.grid.direct_channels(launch);
+        let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
+        if let Some((_, row)) = same {
+            let direct = (0..cells.len()).filter(|size| self.grid.is_direct(*size));
+            direct.for_each(|size| cells[size] = (row[size], 0.0));
         }
         cells
     }
 
-    fn is_made(&self, launch: usize) -> bool {
-        self.rows.iter().any(|(row, _)| *row == launch)
-    }
-
-    /// The first launch with the most, then with the fewest channels of an algorithm and protocol that was not made.
-    fn anchor(&self) -> Option<usize> {
-        let is_end = |launch: usize, last: bool| {
-            let counts = self.grid.counts(launch);
-            let end = if last { counts.last() } else { counts.first() };
-            end == Some(&self.grid.launches[launch].channels)
-        };
-        [true, false].into_iter().find_map(|last| {
-            (0..self.grid.launches.len()).find(|launch| is_end(*launch, last) && !self.is_made(*launch))
-        })
-    }
-
     /// The launch from which the most is expected; `None` where all were made, or none is worth it.
     #[must_use]
-    pub fn next(&mut self) -> Option<Choice> {
-        let anchor = self.anchor();
+    pub fn choose(&mut self) -> Option<Choice> {
+        let anchor = self.anchors.iter().copied().find(|launch| !self.made[*launch]);
         let Some((fitted, shape)) = self.process() else {
             return anchor.map(|launch| Choice { launch, is_anchor: true, expected_pct: None, at: None });
         };
@@ -227,11 +225,13 @@ impl<'a> Explorer<'a> {
         };
         let choice = match anchor {
             Some(launch) => Some(Choice { is_anchor: true, ..judge(launch) }),
-            None => (0..self.grid.launches.len())
-                .filter(|launch| !self.is_made(*launch))
-                .map(judge)
-                .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
-                .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct)),
+            None => {
+                thinned(&(0..self.made.len()).filter(|launch| !self.made[*launch]).collect::<Vec<_>>(), MOST_CANDIDATES)
+                    .into_iter()
+                    .map(|launch| judge(*launch))
+                    .max_by(|a, b| a.expected_pct.unwrap_or(0.0).total_cmp(&b.expected_pct.unwrap_or(0.0)))
+                    .filter(|choice| choice.expected_pct.is_none_or(|expected| expected >= self.worth.least_pct))
+            }
         };
         self.shape = Some(shape);
         choice
@@ -251,7 +251,7 @@ fn thinned<T>(all: &[T], most: usize) -> Vec<&T> {
 
 /// What is expected of the positive part of a normal number, and how likely it is positive. Nothing at all is known of
 /// a size whose best is −∞: there anything is an improvement, which is counted as one octave.
-fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
+pub(super) fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     if mean == f64::INFINITY {
         return (std::f64::consts::LN_2, 1.0);
     }
@@ -262,4 +262,78 @@ fn improvement(mean: f64, deviation: f64) -> (f64, f64) {
     let density = exp(-z * z / 2.0) / std::f64::consts::TAU.sqrt();
     let above = erfc(-z / std::f64::consts::SQRT_2) / 2.0;
     (deviation * (z * above + density), above)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Algorithm, Collective, Protocol, Scale, Workload},
+        math::ln,
+        tuning::{aggregate::Point, plan::grid::LADDER, sweep::Sweep},
+    };
+
+    /// Two protocols on nine counts of channels: busbw grows with size and channels, but for one channel, which is twice
+    /// as fast as anything at mid sizes.
+    fn busbw(size: u64, protocol: Protocol, channels: u32) -> f64 {
+        let per_channel = if protocol == Protocol::Ll { 2.0 } else { 6.0 };
+        let latency = if protocol == Protocol::Ll { 10.0 } else { 25.0 } + 0.2 * f64::from(channels);
+        let bandwidth = (per_channel * f64::from(channels)).min(100.0);
+        let plain = size as f64 / 1000.0 / (latency + size as f64 / 1000.0 / bandwidth);
+        if channels == 1 && (1 << 15..1 << 18).contains(&size) { plain.max(60.0) } else { plain }
+    }
+
+    fn grid() -> Grid {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let mut points = Vec::new();
+        for size_bytes in (12..28).map(|log2| 1 << log2) {
+            let workload = Workload { collective: Collective::Broadcast, scale, size_bytes };
+            for protocol in [Protocol::Ll, Protocol::Simple] {
+                for channels in &LADDER[..9] {
+                    let configuration = Configuration { algorithm: Algorithm::Ring, protocol, channels: *channels };
+                    points.push(Point::new(workload, configuration, busbw(size_bytes, protocol, *channels)));
+                }
+            }
+        }
+        Grid::measured(&Sweep { points, defaults: Vec::new() }, Collective::Broadcast, scale)
+    }
+
+    #[test]
+    fn the_second_hump_is_found_and_the_search_ends_before_the_grid_does() {
+        let grid = grid();
+        let mut explorer = Explorer::blank(&grid, Worth::default());
+        let mut made = Vec::new();
+        while let Some(choice) = explorer.choose() {
+            made.push(choice.launch);
+            explorer.learn(choice.launch, grid.row(choice.launch).unwrap_or_default());
+        }
+        assert!(made.len() < grid.launches.len() * 4 / 5, "{} of {}", made.len(), grid.launches.len());
+        for (size, best) in grid.best().into_iter().enumerate() {
+            let found =
+                made.iter().filter_map(|launch| grid.row(*launch)).map(|row| row[size]).fold(f64::MIN, f64::max);
+            assert!(best - found < ln(1.015), "size {size}: {found} of {best}");
+        }
+    }
+
+    #[test]
+    fn several_launches_are_chosen_at_once_and_none_twice() {
+        let grid = grid();
+        let mut explorer = Explorer::blank(&grid, Worth { least_pct: -1.0, ..Worth::default() });
+        let mut made = Vec::new();
+        while let Some(choice) = explorer.choose() {
+            made.push(choice.launch);
+            explorer.believe(choice.launch);
+        }
+        made.sort_unstable();
+        assert_eq!(made, (0..grid.launches.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn improvement_is_that_of_a_normal_number() {
+        assert!((improvement(0.0, 1.0).0 - 0.398_942_28).abs() < 1e-6);
+        assert!((improvement(-1.0, 1.0).0 - 0.083_315_47).abs() < 1e-6);
+        assert_eq!(improvement(0.5, 0.0), (0.5, 1.0));
+        assert_eq!(improvement(-0.5, 0.0), (0.0, 0.0));
+        assert!(improvement(f64::INFINITY, 1.0).0 > 0.0);
+    }
 }

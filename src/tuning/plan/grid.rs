@@ -38,8 +38,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels` (by
-    /// default [`LADDER`]) up to the most that were measured or that the default was seen to run.
+    /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels`; where that
+    /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run.
     #[must_use]
     pub fn new(sweep: &Sweep, support: &Support, collective: Collective, scale: Scale, channels: &[u32]) -> Self {
         let points = sweep.points_of(collective, scale);
@@ -53,10 +53,9 @@ impl Grid {
         let others = launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
         let most = points.iter().chain(sweep.defaults_of(collective, scale)).map(|p| p.configuration.channels).max();
-        let ladder: Vec<u32> = if channels.is_empty() { LADDER.to_vec() } else { channels.to_vec() };
+        let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most.unwrap_or(0));
         let counts: BTreeSet<u32> = ladder
-            .into_iter()
-            .filter(|count| *count <= most.unwrap_or(0))
+            .chain(channels.iter().copied())
             .chain(launches.iter().map(|c| c.channels))
             .filter(|count| *count > 0)
             .gather();
@@ -128,13 +127,17 @@ impl Grid {
     #[must_use]
     pub fn row(&self, launch: usize) -> Option<Vec<f64>> {
         let cells = &self.measured[launch];
-        let known: Vec<(f64, f64)> =
-            self.sizes.iter().zip(cells).filter_map(|(size, cell)| Some((log2(*size as f64), (*cell)?))).collect();
+        let known: Vec<(f64, f64)> = self
+            .sizes
+            .iter()
+            .zip(cells)
+            .filter_map(|(size, cell)| Some((log2((*size).max(1) as f64), (*cell)?)))
+            .collect();
         if known.is_empty() || known.len() * 2 < cells.len() {
             return None;
         }
         let at = |size: &u64| {
-            let x = log2(*size as f64);
+            let x = log2((*size).max(1) as f64);
             let above = known.partition_point(|(known, _)| *known < x).clamp(1, known.len().max(2) - 1);
             let (Some((x0, y0)), Some((x1, y1))) = (known.get(above - 1), known.get(above)) else { return known[0].1 };
             y0 + (y1 - y0) * (x - x0) / (x1 - x0)
@@ -149,18 +152,29 @@ impl Grid {
         (0..self.sizes.len()).map(best).collect()
     }
 
-    /// Whether two launches run the same at a size, and so tell the same.
+    /// On how many channels Direct runs for a launch at the sizes of [`Self::is_direct`]; `None` where nothing tells.
     #[must_use]
-    pub fn are_one(&self, a: usize, b: usize, size: usize) -> bool {
-        self.direct[size] && self.direct_channels[a].is_some() && self.direct_channels[a] == self.direct_channels[b]
+    pub fn direct_channels(&self, launch: usize) -> Option<u32> {
+        self.direct_channels[launch]
     }
 
-    /// The channel counts of a launch's algorithm and protocol, ascending.
+    /// Whether the library runs Direct at a size, whatever is asked: there, launches on as many channels are one.
     #[must_use]
-    pub fn counts(&self, launch: usize) -> Vec<u32> {
-        let pair = |c: &Configuration| (c.algorithm, c.protocol);
-        let of = pair(&self.launches[launch]);
-        self.launches.iter().filter(|c| pair(c) == of).map(|c| c.channels).collect()
+    pub fn is_direct(&self, size: usize) -> bool {
+        self.direct[size]
+    }
+
+    /// The launches with the most channels of each algorithm and protocol, then those with the fewest.
+    #[must_use]
+    pub fn ends(&self) -> Vec<usize> {
+        let all: Vec<usize> = (0..self.launches.len()).collect();
+        let pair = |launch: usize| (self.launches[launch].algorithm, self.launches[launch].protocol);
+        let ladders = || all.chunk_by(|a, b| pair(*a) == pair(*b));
+        ladders()
+            .filter_map(|ladder| ladder.last())
+            .chain(ladders().filter_map(|ladder| ladder.first()))
+            .copied()
+            .collect()
     }
 }
 
@@ -207,8 +221,11 @@ mod tests {
         assert!((exp(row[0]) - 2.0).abs() < 1e-9 && (exp(row[1]) - 20.0).abs() < 1e-9);
         // 40 channels were never launched; 32 were by Direct only, and a ring was not.
         assert_eq!((grid.row(find(40)), grid.row(find(32))), (None, None));
-        assert!(grid.are_one(find(48), find(32), 0) && !grid.are_one(find(48), find(32), 1));
-        assert!(!grid.are_one(find(40), find(24), 0));
+        assert_eq!(
+            [48, 32, 8, 40].map(|channels| grid.direct_channels(find(channels))),
+            [Some(32), Some(32), Some(8), None]
+        );
+        assert!(grid.is_direct(0) && !grid.is_direct(1));
     }
 
     #[test]
@@ -219,7 +236,7 @@ mod tests {
         let row = grid.row(0).unwrap();
         assert!((exp(row[1]) - 2.0).abs() < 1e-9);
         assert_eq!(grid.best().iter().map(|b| exp(*b).round()).collect::<Vec<_>>(), [3.0, 5.0, 4.0]);
-        assert_eq!(grid.counts(0), [1, 2]);
+        assert_eq!(grid.ends(), [1, 0]);
     }
 
     #[test]

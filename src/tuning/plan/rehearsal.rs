@@ -76,7 +76,7 @@ impl Rehearsal {
             Strategy::Ours => {
                 let mut explorer = Explorer::blank(&self.grid, worth);
                 let mut order = Vec::new();
-                while let Some(choice) = explorer.next() {
+                while let Some(choice) = explorer.choose() {
                     order.push(choice.launch);
                     explorer.learn(choice.launch, self.rows[choice.launch].clone());
                 }

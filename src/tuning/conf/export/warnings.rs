@@ -20,6 +20,14 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
     if !options.reader.habits().keeps_default {
         one_channel(plans, warnings);
     }
+    let is_open = |span: &Span| span.written.is_some_and(|written| written.pair.is_none());
+    if plans.iter().any(|plan| plan.spans.iter().any(is_open)) {
+        warnings.push(
+            "Rules with -1 for algorithm and protocol need a build of DN-TUNER that knows them (channels-only): earlier \
+             ones read memory outside their table."
+                .to_owned(),
+        );
+    }
     if options.reader == Reader::Rccl {
         warnings.push(
             "A bare RCCL may already run a conf that is compiled into it; then the default of the sweep includes it. \

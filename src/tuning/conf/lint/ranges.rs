@@ -195,8 +195,8 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         let (severity, what) = consequence(findings.reader);
         findings.push(line, Code::Gap, severity, format!("{place}: {which}: {what}{measured}"));
     }
-    if let (true, Some(last)) = (covers_all, rules.iter().map(|rule| rule.line).max()) {
-        elsewhere(&by_scale, last, findings);
+    if covers_all {
+        elsewhere(&by_scale, rules.iter().map(|rule| rule.line).max().unwrap_or(1), findings);
     }
     true
 }
@@ -216,6 +216,10 @@ fn elsewhere(by_scale: &BTreeMap<(Collective, i32, i32), Vec<&Rule>>, line: u32,
         .filter(|(_, collective)| by_scale.keys().all(|(known, ..)| known != collective))
         .map(|(name, _)| *name)
         .collect();
+    if by_scale.is_empty() {
+        let message = "no rule matches anything: every collective of every size runs on one channel";
+        return findings.push(line, Code::Gap, Severity::Changes, message);
+    }
     if !without.is_empty() {
         let message = format!("no rule is about {}: all their sizes run on one channel", without.join(", "));
         findings.push(line, Code::Gap, Severity::Changes, message);

@@ -1,0 +1,100 @@
+//! What to measure next: how fast launches are chosen, and on the real sweeps how good they are.
+//!
+//! `cargo bench --bench planning` first prints, for each strategy, the launches spent and what is still lost (busbw of
+//! the best found below the best there is, mean over sizes and sweeps), where the real sweeps are there.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::{hint::black_box, path::PathBuf};
+
+use collectune::{
+    intake::{self, Content},
+    progress::Silent,
+    tuning::{
+        aggregate::{Target, aggregate},
+        plan::{
+            self, Question,
+            explore::Worth,
+            rehearsal::{Rehearsal, Spent, Strategy},
+        },
+        simulate::Simulation,
+        support::Support,
+        sweep::Sweep,
+    },
+};
+use criterion::{Criterion, criterion_group, criterion_main};
+
+#[allow(dead_code, reason = "other benches take other parts")]
+mod simulated;
+
+const SWEEPS: [&str; 6] =
+    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
+
+fn real(name: &str) -> Option<Sweep> {
+    let shared = std::env::var_os("COLLECTUNE_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let path = shared.join("tuning").join(name).with_extension("csv");
+    let Ok(bytes) = std::fs::read(&path) else {
+        eprintln!("SKIPPED: {} is not there", path.display());
+        return None;
+    };
+    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
+        (_, Content::Rows(rows)) => Some(aggregate(&rows, Target::Time).sweep),
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+/// What is lost after a share of the grid's launches; a strategy that has ended stays where it is.
+fn after(spent: &[Spent], launches: usize) -> f64 {
+    launches.checked_sub(1).map_or(100.0, |last| spent[last.min(spent.len() - 1)].regret_mean_pct)
+}
+
+fn curve() {
+    const SEEDS: u64 = 20;
+    let Some(sweeps) = SWEEPS.iter().map(|name| real(name)).collect::<Option<Vec<Sweep>>>() else { return };
+    let rehearsals: Vec<Rehearsal> = sweeps.iter().map(|sweep| Rehearsal::new(sweep).unwrap()).collect();
+    let follow = |r: &Rehearsal, strategy| r.follow(&r.order(strategy, Worth::default()));
+    println!("Mean regret in per cent over six sweeps, after a share of the launches of the grid");
+    println!("{:>6} {:>8} {:>8} {:>8} {:>8}", "share", "ours", "racing", "grid", "random");
+    for share in [10, 20, 30, 40, 50, 60, 70, 80, 90, 100] {
+        let mean = |strategy: &dyn Fn(u64) -> Strategy, seeds: u64| {
+            let of = |r: &Rehearsal, seed| after(&follow(r, strategy(seed)), r.launches() * share / 100);
+            let all = rehearsals.iter().flat_map(|r| (0..seeds).map(move |seed| of(r, seed)));
+            all.sum::<f64>() / (rehearsals.len() as u64 * seeds) as f64
+        };
+        println!(
+            "{share:>4} % {:>8.2} {:>8.2} {:>8.2} {:>8.2}",
+            mean(&|_| Strategy::Ours, 1),
+            mean(&|_| Strategy::Racing, 1),
+            mean(&|_| Strategy::Grid, 1),
+            mean(&Strategy::Random, SEEDS),
+        );
+    }
+}
+
+fn planning(criterion: &mut Criterion) {
+    curve();
+    let mut group = criterion.benchmark_group("plan");
+    group.sample_size(10);
+    // All but a few configurations of six collectives at four scales were measured.
+    let sweep = simulated::sweep(&Simulation { channels: (1..=24).collect(), ..Simulation::of_rows(1) });
+    let question = Question { runs: 20, repeats: 1, channels: vec![1, 2, 4, 8, 16, 24], ..Question::default() };
+    group.bench_function("twenty_runs_for_24_groups", |bencher| {
+        bencher.iter(|| black_box(plan::plan(&sweep, &[], &Support::default(), &question, &mut Silent)));
+    });
+    if let Some(real) = real("all_reduce_3n_median") {
+        let rehearsal = Rehearsal::new(&real).unwrap();
+        group.bench_function("a_real_sweep_from_nothing_to_the_end", |bencher| {
+            bencher.iter(|| black_box(rehearsal.order(Strategy::Ours, Worth::default())));
+        });
+        let mut sparse = real.clone();
+        sparse.points.retain(|point| point.configuration.channels % 16 == 0 || point.configuration.channels == 1);
+        group.bench_function("twenty_runs_for_a_sparse_real_sweep", |bencher| {
+            bencher.iter(|| black_box(plan::plan(&sparse, &[], &Support::default(), &question, &mut Silent)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, planning);
+criterion_main!(benches);

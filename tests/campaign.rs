@@ -1,0 +1,154 @@
+//! A/B campaigns: their scripts run, and their logs are judged, from the terminal and through the executor.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Output},
+};
+
+use collectune::{
+    collective::{Collective, Scale},
+    progress::Silent,
+    tuning::{
+        comparison,
+        launch::{Launcher, Sizes},
+    },
+    worker::{
+        executor::{Executor, Source},
+        protocol::{FileToLoad, Request, Response},
+    },
+};
+use serde_json::Value;
+
+fn load(files: &[(&str, String)]) -> Executor {
+    let mut executor = Executor::default();
+    let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
+    let sources = files.iter().map(|(_, text)| Source {
+        size_bytes: text.len() as u64,
+        content: Box::new(std::io::Cursor::new(text.clone().into_bytes())),
+    });
+    let request = Request::Load { files: names.collect(), target: Default::default() };
+    executor.execute(request, sources.collect(), &mut Silent).unwrap();
+    executor
+}
+
+fn collectune(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_collectune")).current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Runs a script with `mpirun` and `srun` replaced by one of ours.
+fn run(folder: &Path, script: &str, launcher: &str) {
+    for name in ["mpirun", "srun"] {
+        let path = folder.join(name);
+        fs::write(&path, launcher).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash").current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A table of nccl-tests, faster by a fifth where a tuner file with rules is loaded.
+const MEASURES: &str = r##"#!/bin/sh
+echo "# nThread 1 nGpus 1 minBytes 4096 maxBytes 8192 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0"
+echo "#"
+echo "# Using devices"
+for rank in 0 1 2 3 4 5 6 7; do
+    echo "#  Rank  $rank Group  0 Pid $((1000 + rank)) on node1 device  $rank [0000:00:00] GPU"
+done
+echo "#"
+echo "#                                                              out-of-place                       in-place"
+echo "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong"
+echo "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"
+if [ -s "${NCCL_TUNER_CONFIG_FILE:-/dev/null}" ]; then
+    echo "        4096          1024     float     sum      -1    80.00    0.05    0.09      0    80.00    0.05    0.09      0"
+else
+    echo "        4096          1024     float     sum      -1   100.00    0.04    0.07      0   100.00    0.04    0.07      0"
+fi
+echo "# Out of bounds values : 0 OK"
+echo "# Avg bus bandwidth    : 0.1"
+"##;
+
+#[test]
+fn a_campaign_runs_and_is_judged_by_its_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = "allreduce,4096,4096,ring,ll,8,1,8\nallreduce,1048576,2097152,ring,ll,8,1,8\n";
+    fs::write(folder.path().join("my.conf"), conf).unwrap();
+    let arguments = [
+        "ab",
+        "plan",
+        "--collective",
+        "all_reduce",
+        "--nodes",
+        "1",
+        "--ranks",
+        "8",
+        "--plugin",
+        "/opt/tuner.so",
+        "--conf",
+        "my.conf",
+        "--repeats",
+        "5",
+    ];
+    let script = stdout(&collectune(folder.path(), &arguments));
+    run(folder.path(), &script, MEASURES);
+    let mut logs: Vec<String> = fs::read_dir(folder.path().join("logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().display().to_string())
+        .filter(|path| path.ends_with(".log"))
+        .collect();
+    logs.sort();
+    assert_eq!(logs.len(), 15);
+    let mut arguments = vec!["ab", "--conf", "my.conf", "--json", "-o", "trimmed.conf"];
+    arguments.extend(logs.iter().map(String::as_str));
+    let reports: Value = serde_json::from_str(&stdout(&collectune(folder.path(), &arguments))).unwrap();
+    let rules = &reports[0]["rules"];
+    assert_eq!((&rules[0]["verdict"], &rules[1]["verdict"]), (&"keep".into(), &"drop".into()), "{reports:#}");
+    assert!((rules[0]["gain_pct"].as_f64().unwrap() - 25.0).abs() < 0.01);
+    // Loading the plugin costs nothing here.
+    assert!(reports[1]["rules"][0]["gain_pct"].as_f64().unwrap().abs() < 1e-9);
+    let trimmed = fs::read_to_string(folder.path().join("trimmed.conf")).unwrap();
+    assert!(
+        trimmed.contains("# dropped: allreduce,1048576") && trimmed.ends_with("allreduce,4096,4096,ring,ll,8,1,8\n")
+    );
+}
+
+#[test]
+fn the_executor_compares_what_was_loaded() {
+    let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
+    let mut executor = load(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
+    let request = Request::Compare(comparison::Question::default());
+    match executor.execute(request, vec![], &mut Silent).unwrap() {
+        Response::Compared(answer) => {
+            assert_eq!((answer.rules.len(), answer.trimmed), (1, None));
+            assert_eq!(answer.by_rule.rows[0][0].text, "4 KiB");
+            assert!(answer.chart.is_some());
+        }
+        other => panic!("{other:?}"),
+    }
+    let nothing = Executor::default().execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent);
+    assert!(nothing.unwrap_err().to_string().starts_with("there is nothing to compare"));
+    let campaign = comparison::script::Campaign {
+        collective: Collective::AllReduce,
+        scale: Scale { nodes: 1, ranks: 8 },
+        sizes: Sizes { first: 4096, last: 1 << 20 },
+        repeats: 3,
+        seed: 1,
+        launcher: Launcher::Srun,
+        plugin: "p.so".to_owned(),
+        conf: "c.conf".to_owned(),
+    };
+    let Response::Campaign(script) = executor.execute(Request::Campaign(campaign), vec![], &mut Silent).unwrap() else {
+        panic!("a script");
+    };
+    assert_eq!(script.lines().filter(|line| line.starts_with("run all_reduce")).count(), 9);
+}

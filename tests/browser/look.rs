@@ -18,7 +18,8 @@ fn a_narrow_window_needs_no_scrolling_sideways() {
     page.assert_clean();
 }
 
-fn assert_fits(page: &Page) {
+/// Nothing is wider than the window.
+pub fn assert_fits(page: &Page) {
     let overflow = page.run(
         "const width = document.documentElement.clientWidth;
          const isClipped = (element) => {
@@ -45,12 +46,17 @@ fn text_is_readable_in_light_and_dark() {
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
         page.prefer_color_scheme(scheme);
-        let measured = page.run(CONTRASTS, &[]);
-        assert_eq!(measured["faint"], json!([]), "contrast below 4.5 in {scheme}");
-        grounds.push(measured["ground"].as_f64().unwrap());
+        grounds.push(assert_readable(&page, scheme));
     }
     assert!(grounds[0] > 0.7 && grounds[1] < 0.1, "the grounds have luminances {grounds:?}");
     page.assert_clean();
+}
+
+/// All text that is shown has contrast enough. Answers the luminance of the ground.
+pub fn assert_readable(page: &Page, scheme: &str) -> f64 {
+    let measured = page.run(CONTRASTS, &[]);
+    assert_eq!(measured["faint"], json!([]), "contrast below 4.5 in {scheme}");
+    measured["ground"].as_f64().unwrap()
 }
 
 /// The contrast of all visible text with its ground, as WCAG 2 computes it; what is disabled is exempt.

@@ -11,6 +11,7 @@ mod driver;
 mod loading;
 mod look;
 mod page;
+mod panels;
 mod privacy;
 mod speed;
 mod sweep;

@@ -30,6 +30,8 @@ pub mod key {
     pub const ENTER: &str = "\u{e007}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
+    /// To the right, in a row.
+    pub const RIGHT: &str = "\u{e014}";
 }
 
 /// Watches what a test asks about later. It runs before anything of the page does.
@@ -342,6 +344,7 @@ fn selector(role: &str) -> &str {
         "link" => "a[href], [role=link]",
         "radio" => "input[type=radio], [role=radio]",
         "region" => "section, [role=region]",
+        "tab" => "[role=tab]",
         "table" => "table, [role=table], [role=grid]",
         "textbox" => "input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit]), textarea",
         _ => panic!("where elements of the role {role} are found is not written down yet"),

@@ -32,6 +32,31 @@ pub fn sweep(sizes: u32, channels: u32) -> String {
     text
 }
 
+/// As [`sweep`], small, with three repeats that differ by a per cent, runs of the default, and one run that stalled.
+pub fn noisy_sweep() -> String {
+    let mut text = String::from(
+        "collective,num_nodes,num_gpus,size_bytes,time_ip_us,busbw_ip,errors_ip,algo,proto,nchannels,requested_algo,\
+         requested_proto,requested_nchannels\n",
+    );
+    let plain = sweep(8, 4);
+    for repeat in 0..3_u32 {
+        for (index, row) in plain.lines().skip(1).enumerate() {
+            let cells: Vec<&str> = row.split(',').collect();
+            let noise = 1.0 + f64::from((index as u32 * 7 + repeat * 5) % 11) / 1000.0;
+            let stall = if (index, repeat) == (40, 1) { 8.0 } else { 1.0 };
+            let time_us: f64 = cells[4].parse::<f64>().unwrap() * noise * stall;
+            let busbw = cells[5].parse::<f64>().unwrap() / noise / stall;
+            let head = cells[..4].join(",");
+            let what = cells[7..].join(",");
+            text += &format!("{head},{time_us:.2},{busbw:.3},0,{what},{what}\n");
+            if index % 16 == 0 {
+                text += &format!("{head},{:.2},{:.3},0,{what},,,\n", time_us * 1.2, busbw / 1.2);
+            }
+        }
+    }
+    text
+}
+
 /// The folder of real sweeps; says so and answers nothing where it is absent.
 pub fn real_sweeps() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");

@@ -96,7 +96,7 @@ fn choice_field(
         <label class="field">
             <span>{label}</span>
             <select on:change:target=move |event| {
-                change(event.target().selected_index() as usize)
+                change(event.target().selected_index() as usize);
             }>{live(options)}</select>
         </label>
     }

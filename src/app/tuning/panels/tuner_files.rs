@@ -73,7 +73,9 @@ fn linted(response: &Response) -> Option<(&[Finding], &Listing, &str)> {
     }
 }
 
-fn overlaid(response: &Response) -> Option<(&Listing, &str, &[(Workload, Chart)])> {
+type Charts = [(Workload, Chart)];
+
+fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
     match response {
         Response::Conf(Answer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
         _ => None,

@@ -45,6 +45,18 @@ fn sorted(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize
     places
 }
 
+/// Collecting without that sort: the ordered maps and sets of the standard library sort what they are collected from.
+pub trait Gather: Iterator + Sized {
+    /// Puts one after the other into an empty collection.
+    fn gather<C: Default + Extend<Self::Item>>(self) -> C {
+        let mut gathered = C::default();
+        gathered.extend(self);
+        gathered
+    }
+}
+
+impl<I: Iterator> Gather for I {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

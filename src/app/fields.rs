@@ -17,16 +17,24 @@ pub fn NumberField<T>(
 where
     T: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
 {
-    let wrong = RwSignal::new(false);
     let (least, most) = (range.start().to_string(), range.end().to_string());
-    let hint = format!("a number from {least} to {most}");
-    let change = move |text: String| {
-        let number = text.trim().parse().ok().filter(|number| range.contains(number));
-        wrong.set(number.is_none());
-        if let Some(number) = number {
-            on_value.run(number);
-        }
+    let take = move |text: &str| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.map(|number| on_value.run(number)).is_some()
     };
+    number_field(label, [least, most], step, Box::new(move || value.get().to_string()), Box::new(take))
+}
+
+/// The same for all kinds of numbers; `take` says whether it could be taken.
+fn number_field(
+    label: &'static str,
+    [least, most]: [String; 2],
+    step: &'static str,
+    value: Box<dyn Fn() -> String + Send>,
+    take: Box<dyn Fn(&str) -> bool>,
+) -> AnyView {
+    let wrong = RwSignal::new(false);
+    let hint = format!("a number from {least} to {most}");
     view! {
         <label class="field">
             <span>{label}</span>
@@ -37,14 +45,15 @@ where
                 max=most
                 step=step
                 aria-invalid=move || wrong.get().then_some("true")
-                prop:value=move || value.get().to_string()
-                on:change:target=move |event| change(event.target().value())
+                prop:value=value
+                on:change:target=move |event| wrong.set(!take(event.target().value().trim()))
             />
             <Show when=move || wrong.get()>
                 <small class="wrong">{hint.clone()}</small>
             </Show>
         </label>
     }
+    .into_any()
 }
 
 /// One of several values.
@@ -58,27 +67,40 @@ pub fn ChoiceField<T>(
 where
     T: Clone + PartialEq + Send + Sync + 'static,
 {
-    let change = move |index: i32| {
-        let chosen = choices.with(|choices| choices.get(index as usize).map(|(value, _)| value.clone()));
+    let options = move || {
+        let value = value.get();
+        let option = |(choice, text): &(T, String)| (text.clone(), value.as_ref() == Some(choice));
+        choices.with(|choices| choices.iter().map(option).collect())
+    };
+    let change = move |index: usize| {
+        let chosen = choices.with_untracked(|choices| choices.get(index).map(|(value, _)| value.clone()));
         if let Some(chosen) = chosen {
             on_value.run(chosen);
         }
     };
+    choice_field(label, Box::new(options), Box::new(change))
+}
+
+/// The same for all kinds of values: their names and which is chosen.
+fn choice_field(
+    label: &'static str,
+    options: Box<dyn Fn() -> Vec<(String, bool)> + Send>,
+    change: Box<dyn Fn(usize)>,
+) -> AnyView {
     // The options are made anew with every change, so that the selected one is always the value.
     let options = move || {
-        let value = value.get();
-        let option = |(choice, text): (T, String)| {
-            let selected = value.as_ref() == Some(&choice);
-            view! { <option selected=selected>{text}</option> }
-        };
-        choices.get().into_iter().map(option).collect_view()
+        let option = |(text, selected): (String, bool)| view! { <option selected=selected>{text}</option> };
+        options().into_iter().map(option).collect_view()
     };
     view! {
         <label class="field">
             <span>{label}</span>
-            <select on:change:target=move |event| change(event.target().selected_index())>{live(options)}</select>
+            <select on:change:target=move |event| {
+                change(event.target().selected_index() as usize)
+            }>{live(options)}</select>
         </label>
     }
+    .into_any()
 }
 
 /// Yes or no for each of several values.

@@ -184,11 +184,25 @@ struct RuleReport<'a> {
     better: f64,
     null_rate: Option<f64>,
     #[serde(flatten)]
-    verdict: &'a Verdict,
-    peers: &'a Verdict,
+    verdict: VerdictReport<'a>,
+    peers: VerdictReport<'a>,
     sizes: &'a [Effect],
     missing_bytes: &'a [u64],
     notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct VerdictReport<'a> {
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+}
+
+impl<'a> VerdictReport<'a> {
+    fn of(verdict: &'a Verdict) -> Self {
+        let key = if matches!(verdict, Verdict::NotJudged(_)) { "not_judged" } else { verdict.word() };
+        Self { verdict: key, reason: verdict.reason() }
+    }
 }
 
 fn report<'a>(file: &'a str, answer: &'a Answer) -> Report<'a> {
@@ -200,8 +214,8 @@ fn report<'a>(file: &'a str, answer: &'a Answer) -> Report<'a> {
         gain_pct: judged.gain_pct,
         better: judged.better,
         null_rate: judged.null_rate,
-        verdict: &judged.verdict,
-        peers: &judged.peers,
+        verdict: VerdictReport::of(&judged.verdict),
+        peers: VerdictReport::of(&judged.peers),
         sizes: &judged.effects,
         missing_bytes: &judged.missing,
         notes: &judged.notes,

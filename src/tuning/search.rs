@@ -13,6 +13,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
+    order::Gather,
 };
 
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
@@ -54,7 +55,7 @@ impl SearchSpace {
                 let points = sweep.points_of(group.collective, group.scale);
                 ((group.collective, group.scale), candidates(points, limits))
             })
-            .collect();
+            .gather();
         Self { groups, limits: limits.clone(), rules }
     }
 
@@ -185,7 +186,7 @@ pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError>
 
 /// The wanted ones; where none is named, the measured ones.
 fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
-    if wanted.is_empty() { measured.collect() } else { wanted.iter().copied().collect() }
+    if wanted.is_empty() { measured.gather() } else { wanted.iter().copied().gather() }
 }
 
 fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
-    order::Order,
+    order::{Gather, Order},
     units::Size,
 };
 
@@ -257,7 +257,7 @@ impl Usual {
             });
             (sizes[at].0, AtSize { deviation: median(&mut deviations).unwrap_or(0.0), twins })
         };
-        Self((0..sizes.len()).map(usual).collect())
+        Self((0..sizes.len()).map(usual).gather())
     }
 
     fn at(&self, workload: &Workload) -> Option<AtSize> {

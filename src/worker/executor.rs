@@ -6,6 +6,7 @@ use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trai
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
+    order::Gather,
     progress::Progress,
     text::Listing,
     tuning::{
@@ -161,7 +162,7 @@ impl Executor {
         drop(rows);
         let mut notes = std::mem::take(&mut runs.notes);
         notes.append(&mut pooled);
-        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).collect();
+        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
         let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };

@@ -2,16 +2,20 @@
 
 use leptos::prelude::*;
 
-use super::Bench;
+use super::{Bench, panels::Notes};
 use crate::{
     app::live::live,
-    collective::Configuration,
+    collective::{Algorithm, Configuration},
     tuning::{
+        decision::{Decision, words},
         result::{Measured, Recommendation, Source},
         wording::{Advice, advice, count, repeats, sentence, source, support, support_meaning},
     },
     units::{percent, significant},
 };
+
+/// So many configurations of a set are named.
+const NAMED: usize = 8;
 
 /// The answer.
 #[component]
@@ -43,13 +47,18 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             </span>
         }
     });
+    let beside = beside(&recommendation);
+    let certain = recommendation.gain.map_or_else(
+        || "over the default".to_owned(),
+        |gain| format!("{} at {:.0} %, from {}", words::range(&gain), gain.level * 100.0, gain.basis.name()),
+    );
     let gain = recommendation.gain_pct.map(|gain| {
-        let is_gain = gain > 0.0;
+        let is_gain = recommendation.decision == Decision::Deploy;
         view! {
             <div class="figure">
                 <dt>"Gain"</dt>
                 <dd class:is-gain=is_gain>{percent(gain)}</dd>
-                <dd class="figure-note">"over the default"</dd>
+                <dd class="figure-note">{certain.clone()}</dd>
             </div>
         }
     });
@@ -84,7 +93,37 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
             <MeasuredFigure name="Measured best" measured=measured_best missing="not measured at this size" />
         </dl>
         {exhaustive}
+        <Notes notes=beside />
     }
+}
+
+/// What must be known beside the figures: ties, aliases, what would decide, a witness that contradicts.
+fn beside(recommendation: &Recommendation) -> Vec<String> {
+    let list = |all: &[Configuration]| {
+        let named: Vec<String> = all.iter().take(NAMED).map(ToString::to_string).collect();
+        let rest = all.len().saturating_sub(NAMED);
+        if rest > 0 { format!("{} and {rest} more", named.join(", ")) } else { named.join(", ") }
+    };
+    let mut notes = Vec::new();
+    if recommendation.tied.len() > 1 {
+        notes.push(format!("Tied for the best: {}", list(&recommendation.tied)));
+    }
+    if !recommendation.aliases.is_empty() {
+        notes.push(format!("Ran the same here: {}", list(&recommendation.aliases)));
+    }
+    if let Some(noise) = recommendation.noise {
+        let more = noise.more_runs.words();
+        let more = if more.is_empty() { String::new() } else { format!("; runs that would decide: {more}") };
+        notes.push(format!(
+            "One run spreads by {:.1} %, so these runs show gains from {}{more}",
+            noise.spread_pct,
+            percent(noise.visible_gain_pct)
+        ));
+    }
+    if let Some(witness) = recommendation.witness.filter(|witness| witness.contradicts) {
+        notes.push(format!("The out-of-place runs contradict it: {}", percent(witness.gain_pct)));
+    }
+    notes
 }
 
 #[component]
@@ -101,7 +140,7 @@ fn MeasuredFigure(name: &'static str, measured: Option<Measured>, missing: &'sta
     let figure = measured.map(|measured| {
         view! {
             <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
-            <dd class="figure-note">{measured.configuration.to_string()}</dd>
+            <dd class="figure-note">{ran(measured.configuration)}</dd>
             <dd class="figure-note">{repeats(&measured)}</dd>
         }
     });
@@ -112,5 +151,14 @@ fn MeasuredFigure(name: &'static str, measured: Option<Measured>, missing: &'sta
             {figure}
             {missing}
         </div>
+    }
+}
+
+/// What ran, for people.
+fn ran(configuration: Configuration) -> String {
+    if configuration.algorithm == Algorithm::None {
+        "the library's choice".to_owned()
+    } else {
+        configuration.to_string()
     }
 }

@@ -14,6 +14,7 @@ use crate::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
         conf::Reader,
+        hotspots::Hotspot,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
         support::Library,
@@ -129,6 +130,8 @@ pub struct Bench {
     pub importances: RwSignal<Option<Arc<Vec<Importance>>>>,
     /// What the reader, the model and the validation want said, in this order.
     pub notes: RwSignal<[Vec<String>; 3]>,
+    /// Where curves dip, while somebody wants to see it.
+    pub hotspots: RwSignal<Option<Arc<Vec<Hotspot>>>>,
     /// The charts of the workload shown.
     pub view: RwSignal<Option<Arc<View>>>,
 
@@ -221,6 +224,7 @@ impl Bench {
             evaluation: RwSignal::default(),
             importances: RwSignal::default(),
             notes: RwSignal::default(),
+            hotspots: RwSignal::default(),
             view: RwSignal::default(),
             task: RwSignal::default(),
             side_task: RwSignal::default(),

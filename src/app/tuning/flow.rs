@@ -297,7 +297,8 @@ impl Bench {
     }
 
     async fn run_train(self, run: u32) -> Result<(), Stop> {
-        if !self.has_data() {
+        // Of runs of the default alone nothing can be learnt.
+        if self.groups.with_untracked(|groups| groups.iter().all(|group| group.points == 0)) {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();

@@ -8,24 +8,19 @@ use leptos::{prelude::*, task::spawn_local};
 use super::{Bench, Held};
 use crate::{
     app::{client::Weight, failure::Failure},
+    plot::Chart,
+    text::Listing,
     worker::protocol::{Request, Response},
 };
 
 /// A question and its last answer.
-pub struct Inquiry<T: Send + Sync + 'static> {
+#[derive(Clone, Copy)]
+pub struct Inquiry {
     /// What the worker said last.
-    pub answer: RwSignal<Option<Arc<T>>>,
+    response: RwSignal<Option<Arc<Response>>>,
     /// Why it could not.
     pub error: RwSignal<Option<String>>,
 }
-
-impl<T: Send + Sync + 'static> Clone for Inquiry<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Send + Sync + 'static> Copy for Inquiry<T> {}
 
 /// Where an inquiry stands.
 #[derive(Clone, Copy, PartialEq)]
@@ -38,11 +33,10 @@ enum Line {
     Outdated,
 }
 
-impl<T: Send + Sync + 'static> Inquiry<T> {
-    /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet; `take`
-    /// finds the answer in the response.
-    pub fn new(bench: Bench, question: Signal<Option<Request>>, take: fn(Response) -> Option<T>) -> Self {
-        let inquiry = Self { answer: RwSignal::new(None), error: RwSignal::new(None) };
+impl Inquiry {
+    /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet.
+    pub fn new(bench: Bench, question: Signal<Option<Request>>) -> Self {
+        let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None) };
         let line = StoredValue::new(Line::Free);
         Effect::new(move || {
             // Whatever may change the answer.
@@ -51,21 +45,15 @@ impl<T: Send + Sync + 'static> Inquiry<T> {
             bench.reports.track();
             bench.answer.track();
             question.track();
-            inquiry.ask(bench, question, take, line);
+            inquiry.ask(bench, question, line);
         });
         inquiry
     }
 
-    fn ask(
-        self,
-        bench: Bench,
-        question: Signal<Option<Request>>,
-        take: fn(Response) -> Option<T>,
-        line: StoredValue<Line>,
-    ) {
+    fn ask(self, bench: Bench, question: Signal<Option<Request>>, line: StoredValue<Line>) {
         let Some(question_now) = question.try_get_untracked() else { return };
         let Some(request) = question_now.filter(|_| bench.held.get_untracked() != Held::Nothing) else {
-            self.answer.try_set(None);
+            self.response.try_set(None);
             return;
         };
         if line.try_get_value() != Some(Line::Free) {
@@ -77,14 +65,14 @@ impl<T: Send + Sync + 'static> Inquiry<T> {
         let answer = bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
-            match answer.map(|answer| take(answer.response)) {
-                Ok(Some(answer)) => {
+            match answer {
+                Ok(answer) => {
                     self.error.try_set(None);
-                    self.answer.try_set(Some(Arc::new(answer)));
+                    self.response.try_set(Some(Arc::new(answer.response)));
                 }
-                Ok(None) | Err(Failure::Cancelled) => {}
+                Err(Failure::Cancelled) => {}
                 Err(failure @ Failure::Refused(_)) => {
-                    self.answer.try_set(None);
+                    self.response.try_set(None);
                     self.error.try_set(Some(failure.to_string()));
                 }
                 Err(failure) => bench.on_idle_death(&failure),
@@ -92,14 +80,34 @@ impl<T: Send + Sync + 'static> Inquiry<T> {
             let was_outdated = line.try_get_value() == Some(Line::Outdated);
             line.try_set_value(Line::Free);
             if was_outdated {
-                self.ask(bench, question, take, line);
+                self.ask(bench, question, line);
             }
             bench.glances.update(|glances| *glances -= 1);
         });
     }
 
-    /// What was said last, or nothing.
-    pub fn get(self) -> Option<Arc<T>> {
-        self.answer.get()
+    /// What `find` finds in the last response.
+    pub fn get<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
+        self.response.with(|response| find(response.as_ref()?))
+    }
+
+    /// As [`Self::get`], without following what is said later.
+    pub fn now<T>(self, find: impl FnOnce(&Response) -> Option<T>) -> Option<T> {
+        self.response.with_untracked(|response| find(response.as_ref()?))
+    }
+
+    /// A table of the last response; an empty one before.
+    pub fn listing(self, find: fn(&Response) -> Option<&Listing>) -> Signal<Arc<Listing>> {
+        Signal::derive(move || self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default())
+    }
+
+    /// A chart of the last response.
+    pub fn chart(self, find: fn(&Response) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
+        Signal::derive(move || self.get(|response| find(response).cloned().map(Arc::new)))
+    }
+
+    /// Whether something holds of the last response.
+    pub fn is(self, holds: fn(&Response) -> bool) -> Memo<bool> {
+        Memo::new(move |_| self.get(|response| Some(holds(response))) == Some(true))
     }
 }

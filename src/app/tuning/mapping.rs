@@ -51,6 +51,9 @@ pub fn MappingDialog() -> impl IntoView {
     }
 }
 
+/// The columns that say what ran, the algorithm first.
+const WHAT_RAN: [&str; 3] = ["algo", "proto", "nchannels"];
+
 /// What a wanted column is taken from: index of a header, a constant, or nothing.
 #[derive(Clone, Debug, PartialEq)]
 enum Choice {
@@ -71,6 +74,10 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
         Some((_, ColumnSource::Constant(text))) => Choice::Constant(text.clone()),
         None => column.guess.map_or(Choice::Nothing, Choice::Column),
     };
+    // A log tells everything but what ran: then that is all that is asked.
+    let is_unsaid = |column: &&WantedColumn| WHAT_RAN.contains(&column.name.as_str());
+    let asks_what_ran = wanted.iter().filter(|c| c.needed && c.guess.is_none()).all(|column| is_unsaid(&column))
+        && wanted.iter().filter(is_unsaid).all(|column| column.guess.is_none());
     let fields: Vec<_> = wanted.into_iter().map(|column| (RwSignal::new(first_choice(&column)), column)).collect();
     let chosen: Vec<_> = fields.iter().map(|(choice, column)| (column.name.clone(), *choice)).collect();
     let mapping = Memo::new(move |_| {
@@ -98,12 +105,19 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
     });
     let sample_head = headers.clone().into_iter().map(|header| view! { <th scope="col">{header}</th> });
     let (needed, further): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, column)| column.needed);
+    let what_ran: Vec<_> = needed
+        .iter()
+        .filter(|(_, column)| asks_what_ran && is_unsaid(&column))
+        .map(|(choice, column)| (*choice, column.clone()))
+        .collect();
+    let (needed, further) = if asks_what_ran { (Vec::new(), [needed, further].concat()) } else { (needed, further) };
+    let heading = if asks_what_ran { "What ran?" } else { "Which column is which?" };
     let field = |(choice, column): (RwSignal<Choice>, WantedColumn)| {
         view! { <MappingField column choice headers=headers.clone() /> }
     };
     view! {
         <form on:submit=submit>
-            <h2 id="mapping-heading">"Which column is which?"</h2>
+            <h2 id="mapping-heading">{heading}</h2>
             <p>
                 <strong class="verbatim">{name}</strong>
                 ": "
@@ -118,19 +132,68 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                     <tbody>{sample_rows.collect_view()}</tbody>
                 </table>
             </div>
+            {asks_what_ran.then(|| view! { <WhatRan fields=what_ran /> })}
             <div class="mapping-fields">{needed.into_iter().map(field).collect_view()}</div>
             <details>
-                <summary>"Further columns"</summary>
+                <summary>{if asks_what_ran { "All columns" } else { "Further columns" }}</summary>
                 <div class="mapping-fields">{further.into_iter().map(field).collect_view()}</div>
             </details>
             <div class="actions">
                 <button type="submit" class="primary" disabled=move || wrong.with(Option::is_some)>
-                    "Read with these columns"
+                    {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
                 <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
                 <span class="small" role="status">{live(move || wrong.get())}</span>
             </div>
         </form>
+    }
+}
+
+/// The configuration of all rows of a log that names none: the library's own choice, or one that was forced.
+#[component]
+fn WhatRan(fields: Vec<(RwSignal<Choice>, WantedColumn)>) -> impl IntoView {
+    let is_default = RwSignal::new(false);
+    let choices: Vec<RwSignal<Choice>> = fields.iter().map(|(choice, _)| *choice).collect();
+    for choice in &choices {
+        if choice.get_untracked() == Choice::Nothing {
+            choice.set(Choice::Constant(String::new()));
+        }
+    }
+    let toggle = move |on: bool| {
+        is_default.set(on);
+        for (place, choice) in choices.iter().enumerate() {
+            choice.set(match (on, place) {
+                (true, 0) => Choice::Constant("DEFAULT".to_owned()),
+                (true, _) => Choice::Nothing,
+                (false, _) => Choice::Constant(String::new()),
+            });
+        }
+    };
+    let field = |(choice, column): (RwSignal<Choice>, WantedColumn)| {
+        let text = move || match choice.get() {
+            Choice::Constant(text) if !is_default.get() => text,
+            _ => String::new(),
+        };
+        view! {
+            <label class="field">
+                <span>{column.meaning}</span>
+                <input
+                    type="text"
+                    autocomplete="off"
+                    spellcheck="false"
+                    disabled=move || is_default.get()
+                    prop:value=text
+                    on:input:target=move |event| choice.set(Choice::Constant(event.target().value()))
+                />
+            </label>
+        }
+    };
+    view! {
+        <label class="check">
+            <input type="checkbox" on:change:target=move |event| toggle(event.target().checked()) />
+            <span>"The library chose by itself: these are default runs"</span>
+        </label>
+        <div class="mapping-fields">{fields.into_iter().map(field).collect_view()}</div>
     }
 }
 

@@ -29,8 +29,29 @@ pub fn Quality() -> impl IntoView {
                     hint="Five folds by the rank of the configuration: each is predicted from the others."
                     scores=evaluation.by_configuration.clone()
                 />
+                {(evaluation.by_scale != FoldScores::default())
+                    .then(|| {
+                        view! {
+                            <Scores
+                                heading="Unseen scales"
+                                hint="A fold for each scale: each is predicted from the others."
+                                scores=evaluation.by_scale.clone()
+                            />
+                        }
+                    })}
+                {evaluation
+                    .regret_deployed_mean_pct
+                    .map(|regret| {
+                        view! {
+                            <p class="verdict">
+                                "What is deployed, the default included, loses " {format!("{regret:.1}")}
+                                " % of the best measured at held-out sizes."
+                            </p>
+                        }
+                    })}
                 <p class="small">
                     "Regret: measured bandwidth lost by following the choice, in per cent of the best measured. "
+                    "Top: how often the choice is the best measured, or as fast, in per cent. "
                     "MAPE: mean absolute error in per cent of the measurement."
                 </p>
             }
@@ -61,11 +82,12 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
         view! {
             <tr class:is-current=best == Some(who)>
                 <th scope="row">{source(who)}</th>
-                {cell(score.r2, 4)}
+                {cell(score.r2, 3)}
                 {cell(score.mae_gbps, 2)}
                 {cell(score.mape_pct, 1)}
                 {cell(score.regret_mean_pct, 1)}
                 {cell(score.regret_max_pct, 1)}
+                {cell(score.top1_pct, 0)}
             </tr>
         }
     };
@@ -87,6 +109,7 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
                         <th scope="col" class="numeric" title="Mean absolute error, % of the measurement">"MAPE"</th>
                         <th scope="col" class="numeric" title="Mean regret, %">"Regret"</th>
                         <th scope="col" class="numeric" title="Largest regret, %">"max"</th>
+                        <th scope="col" class="numeric" title="How often the choice is the best, %">"Top"</th>
                     </tr>
                 </thead>
                 <tbody>{rows}</tbody>

@@ -1,5 +1,6 @@
 //! What is left of a tuner file.
 
+use crate::order::Gather;
 use std::collections::BTreeMap;
 
 use super::verdict::{Judgement, Verdict};
@@ -17,7 +18,7 @@ pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))
         .map(|judged| (judged.rule.line, judged.verdict.reason()))
-        .collect();
+        .gather();
     let mut out = String::new();
     let mut comment = |text: &str| {
         out += &cut(&format!("# {text}"));

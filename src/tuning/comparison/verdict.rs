@@ -40,7 +40,7 @@ impl Default for Limits {
 
 /// What becomes of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is better.
     Keep,

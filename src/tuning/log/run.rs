@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    order::Gather,
     text::Problem,
     tuning::{
         job::Decision,
@@ -237,7 +238,7 @@ impl Run {
         let with = |parts: u64| -> Vec<Option<Configuration>> {
             rows.iter()
                 .map(|row| by_size.get(&(row.size_bytes / parts.max(1))).map(|(_, configuration)| *configuration))
-                .collect()
+                .gather()
         };
         let found = |executed: &[Option<Configuration>]| executed.iter().flatten().count();
         // The library counts the bytes of one rank's part, where the table prints those of all.
@@ -261,7 +262,7 @@ impl Run {
         let mut kind = Kind::Asked;
         if !set && !named {
             let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
-            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).collect();
+            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).gather();
             if self.is_whole_environment && !given {
                 kind = Kind::Default;
                 told.whole_environment_rows += rows.len() as u64;

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
-    order::Order,
+    order::{Gather, Order},
     progress::Progress,
     tuning::{
         decision::MoreRuns,
@@ -91,7 +91,7 @@ pub fn agenda(
         .groups()
         .into_iter()
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
-        .collect();
+        .gather();
     let mut agenda = Agenda::default();
     let mut wanted: Vec<Item> = uncovered(recommendations, question);
     // A group's plan is never longer than the whole budget.
@@ -100,7 +100,7 @@ pub fn agenda(
         let answer: Vec<&Recommendation> = recommendations
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
-            .collect();
+            .gather();
         wanted.extend(no_default(group, question));
         wanted.extend(ties(group, sweep, &answer, question));
         wanted.extend(boundaries(group, sweep, &answer, question));
@@ -256,7 +256,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
-        .collect()
+        .gather()
 }
 
 /// Launches that are expected to change the answer.

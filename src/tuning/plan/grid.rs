@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
+    order::Gather,
     tuning::{
         support::{Outcome, Support},
         sweep::Sweep,
@@ -48,7 +49,7 @@ impl Grid {
         if sizes.len() > MOST_SIZES {
             sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
         }
-        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).collect();
+        let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).gather();
         let others = launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
         let most = points.iter().chain(sweep.defaults_of(collective, scale)).map(|p| p.configuration.channels).max();
@@ -57,8 +58,8 @@ impl Grid {
             .chain(channels.iter().copied())
             .chain(launches.iter().map(|c| c.channels))
             .filter(|count| *count > 0)
-            .collect();
-        let mut pairs: BTreeSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).collect();
+            .gather();
+        let mut pairs: BTreeSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).gather();
         let largest = Workload { collective, scale, size_bytes: u64::MAX };
         for algorithm in [Algorithm::Tree, Algorithm::Ring] {
             for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
@@ -76,21 +77,21 @@ impl Grid {
             .iter()
             .filter(|p| p.busbw_gbps > 0.0)
             .map(|p| ((p.workload.size_bytes, p.configuration), ln(p.busbw_gbps)))
-            .collect();
+            .gather();
         let direct: Vec<bool> = sizes
             .iter()
             .map(|size| {
                 let mut at = sweep.points_at(&Workload { collective, scale, size_bytes: *size }).iter().peekable();
                 at.peek().is_some() && at.all(|p| is_direct(&p.configuration))
             })
-            .collect();
+            .gather();
         let by_channels: BTreeMap<(u64, u32), f64> = known
             .iter()
             .filter(|((_, c), _)| is_direct(c))
             .map(|((size, c), height)| ((*size, c.channels), *height))
-            .collect();
-        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).collect();
-        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).collect();
+            .gather();
+        let direct_counts: BTreeSet<u32> = by_channels.keys().map(|(_, channels)| *channels).gather();
+        let seen: BTreeSet<u32> = known.keys().filter(|(_, c)| !is_direct(c)).map(|(_, c)| c.channels).gather();
         let direct_channels: Vec<Option<u32>> =
             launches.iter().map(|launch| direct_channels(launch.channels, &direct_counts, &seen)).collect();
         let row = |(launch, direct_channels): (&Configuration, &Option<u32>)| -> Vec<Option<f64>> {

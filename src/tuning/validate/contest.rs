@@ -6,6 +6,7 @@ use super::folds::{FoldPredictions, Scheme, assign};
 use crate::{
     collective::{Configuration, Workload},
     learn::{folds, metrics},
+    order::Gather,
     tuning::{
         aggregate::Point,
         baselines::{Measurements, winner},
@@ -111,7 +112,7 @@ impl<'a> Contest<'a> {
                 })
                 .or_insert(next);
         }
-        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).collect()
+        best.into_iter().map(|(workload, (choice, busbw))| (workload, (choice, Some(busbw)))).gather()
     }
 
     /// A source's score.
@@ -122,7 +123,7 @@ impl<'a> Contest<'a> {
             .iter()
             .zip(&contestant.predicted)
             .filter_map(|(point, predicted)| Some((point.busbw_gbps, (*predicted)?)))
-            .collect();
+            .gather();
         let (mut lost, mut agreed) = (Vec::new(), 0);
         for (workload, configurations) in &self.workloads {
             let Some((choice, _)) = contestant.choices.get(workload) else { continue };

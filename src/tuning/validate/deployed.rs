@@ -6,7 +6,7 @@ use super::{contest::Contest, folds::Scheme};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
-    order::Order,
+    order::{Gather, Order},
     tuning::{
         aggregate::Point,
         decision::{Expected, default_there, unmeasured},
@@ -52,7 +52,7 @@ pub(super) struct Deployments {
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
         let folds: BTreeMap<Workload, usize> =
-            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).collect();
+            sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).gather();
         let mut all: BTreeMap<_, BySource> = BTreeMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
@@ -89,9 +89,9 @@ impl Deployments {
             metrics::mean(&lost)
         };
         let of = |sources: &BySource| {
-            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).collect()
+            sources.iter().filter_map(|(source, deployed)| Some((*source, mean(deployed)?))).gather()
         };
-        self.all.iter().map(|(group, sources)| (*group, of(sources))).collect()
+        self.all.iter().map(|(group, sources)| (*group, of(sources))).gather()
     }
 
     /// What the source that lost least, over all folds, would have had deployed.

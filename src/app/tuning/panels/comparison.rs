@@ -1,7 +1,5 @@
 //! A/B: which rules of a tuner file a campaign lets stand, and the script of the next campaign.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
 use super::{
@@ -22,7 +20,7 @@ use crate::{
     collective::Collective,
     tuning::{
         comparison::{
-            Question,
+            Answer, Question,
             script::Campaign,
             verdict::{Limits, Verdict},
         },
@@ -74,40 +72,40 @@ fn Judgement() -> impl IntoView {
             limits: limits.get(),
         }))
     });
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Compared(answer) => Some(answer),
-        _ => None,
-    });
+    let found = Inquiry::new(bench, question);
+    fn compared(response: &Response) -> Option<&Answer> {
+        if let Response::Compared(answer) = response { Some(answer) } else { None }
+    }
     let void = move || {
-        found.get().and_then(|answer| answer.void.clone()).map(|why| {
-            view! { <p class="wrong" role="alert">"The campaign is void: " {why}</p> }
-        })
+        let why = found.get(|response| compared(response)?.void.clone())?;
+        Some(view! { <p class="wrong" role="alert">"The campaign is void: " {why}</p> })
     };
     let notes = move || {
-        found.get().map(|answer| {
+        found.get(|response| {
+            let answer = compared(response)?;
             let problems = answer.problems.kept.iter().map(ToString::to_string).collect();
-            view! {
+            Some(view! {
                 <Notes notes=answer.notes.clone() />
                 <Notes notes=problems warn=true />
-            }
+            })
         })
     };
-    let by_rule =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.by_rule.clone())).unwrap_or_default());
-    let by_size =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.by_size.clone())).unwrap_or_default());
-    let chart = Memo::new(move |_| found.get().and_then(|answer| answer.chart.clone()).map(Arc::new));
+    let by_rule = found.listing(|response| Some(&compared(response)?.by_rule));
+    let by_size = found.listing(|response| Some(&compared(response)?.by_size));
+    let chart = found.chart(|response| compared(response)?.chart.as_ref());
     let row_class = UnsyncCallback::new(move |row: usize| {
-        let verdict = found.answer.with_untracked(|answer| answer.as_ref()?.rules.get(row).map(|r| r.verdict.clone()));
-        match verdict {
-            Some(Verdict::Keep) => "keep",
-            Some(Verdict::Drop(_)) => "changes",
-            _ => "dead",
-        }
+        found
+            .now(|response| {
+                Some(match compared(response)?.rules.get(row)?.verdict {
+                    Verdict::Keep => "keep",
+                    Verdict::Drop(_) => "changes",
+                    Verdict::NotJudged(_) => "dead",
+                })
+            })
+            .unwrap_or_default()
     });
     let trimmed = move || {
-        let answer = found.get()?;
-        let text = answer.trimmed.clone()?;
+        let text = found.get(|response| compared(response)?.trimmed.clone())?;
         let name =
             conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
         Some(view! { <TextFile name about="what is left of the tuner file" text /> })
@@ -192,14 +190,15 @@ fn NextCampaign() -> impl IntoView {
             conf: conf.get(),
         }))
     });
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Campaign(script) => Some(script),
-        _ => None,
-    });
+    let found = Inquiry::new(bench, question);
     let script = move || {
-        let (text, shown) = (found.get()?, bench.workload()?);
+        let shown = bench.workload()?;
+        let text = found.get(|response| match response {
+            Response::Campaign(script) => Some(script.clone()),
+            _ => None,
+        })?;
         let name = format!("ab_{}_{}n.sh", shown.collective, shown.scale.nodes);
-        Some(view! { <TextFile name about="three arms in a balanced order" text=text.to_string() /> })
+        Some(view! { <TextFile name about="three arms in a balanced order" text /> })
     };
     view! {
         <section class="panel" aria-labelledby="campaign-heading">

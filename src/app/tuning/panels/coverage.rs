@@ -23,11 +23,14 @@ use crate::{
     order::Order,
     plot::Chart,
     tuning::coverage::{
-        Question,
+        Answer, Question,
         calls::{Typed, type_bytes},
     },
     worker::protocol::{Request, Response},
 };
+
+/// So many sizes are named that nobody measured.
+const NAMED: usize = 12;
 
 const DATA_TYPES: [&str; 5] = ["bfloat16", "float16", "float32", "float8", "int8"];
 
@@ -54,16 +57,21 @@ pub fn CoveragePanel() -> impl IntoView {
             divide_by: divide_by.get(),
         }))
     });
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Coverage(answer) => Some(*answer),
-        _ => None,
-    });
+    let found = Inquiry::new(bench, question);
+    fn coverage(response: &Response) -> Option<&Answer> {
+        if let Response::Coverage(answer) = response { Some(answer) } else { None }
+    }
     // What matters and was never measured goes to the plan.
     Effect::new(move || {
-        let Some(answer) = found.get() else { return };
-        let calls =
-            |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
-        bench.uncovered.set(answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64)).collect());
+        let uncovered = found.get(|response| {
+            let answer = coverage(response)?;
+            let calls = |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |l| l.calls);
+            let next = answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64));
+            Some(next.collect::<Vec<_>>())
+        });
+        if let Some(uncovered) = uncovered {
+            bench.uncovered.set(uncovered);
+        }
     });
     let scales = Signal::derive(move || {
         let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
@@ -72,22 +80,25 @@ pub fn CoveragePanel() -> impl IntoView {
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
     });
-    let is_there = Memo::new(move |_| found.get().is_some_and(|answer| !answer.lines.is_empty()));
-    let listing =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
-    let histogram = Memo::new(move |_| found.get().map(|answer| Arc::new(answer.histogram.clone())));
-    let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
+    let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.lines.is_empty()));
+    let listing = found.listing(|response| Some(&coverage(response)?.listing));
+    let histogram = found.chart(|response| Some(&coverage(response)?.histogram));
+    let sentence = move || found.get(|response| Some(coverage(response)?.sentence.clone()));
+    let notes = move || found.get(|response| Some(view! { <Notes notes=coverage(response)?.notes.clone() /> }));
     let next = move || {
-        let answer = found.get()?;
-        let sizes: Vec<String> = answer.measure_next.iter().map(place).collect();
-        (!sizes.is_empty()).then(|| {
+        let mut all: Vec<String> = found.get(|r| Some(coverage(r)?.measure_next.iter().map(place).collect()))?;
+        let rest = all.len().saturating_sub(NAMED);
+        all.truncate(NAMED);
+        let rest = (rest > 0).then(|| format!("And {rest} more. "));
+        (!all.is_empty()).then(|| {
             view! {
                 <h3>"Called and never measured"</h3>
-                <Notes notes=sizes />
-                <p class="small">"They head what to measure next."</p>
+                <Notes notes=all />
+                <p class="small">{rest} "They head what to measure next."</p>
             }
         })
     };
+    let costs = Signal::derive(move || found.get(|r| Some(coverage(r)?.costs.clone())).unwrap_or_default());
     view! {
         <section class="panel" aria-labelledby="coverage-heading">
             <div class="panel-head">
@@ -125,13 +136,13 @@ pub fn CoveragePanel() -> impl IntoView {
             </form>
             <Failed error=found.error />
             <Show when=move || is_there.get()>
-                <p class="sentence" role="status">{live(move || found.get().map(|answer| answer.sentence.clone()))}</p>
+                <p class="sentence" role="status">{live(sentence)}</p>
                 {live(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
                 {live(next)}
                 <ChartView chart=histogram theme />
             </Show>
-            <Costs charts=Signal::derive(move || found.get().map(|answer| answer.costs.clone()).unwrap_or_default()) />
+            <Costs charts=costs />
         </section>
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     app::fields::NumberField,
     app::live::{Show, live},
-    tuning::hotspots::{FILE_NAME, Question, Rule},
+    tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
 
@@ -22,22 +22,26 @@ pub fn Hotspots() -> impl IntoView {
     let bench: Bench = expect_context();
     let rule = RwSignal::new(Rule::default());
     let question = Signal::derive(move || bench.has_data().then(|| Request::Hotspots(Question { rule: rule.get() })));
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Hotspots(answer) => Some(answer),
-        _ => None,
+    let found = Inquiry::new(bench, question);
+    fn hotspots(response: &Response) -> Option<&Answer> {
+        if let Response::Hotspots(answer) = response { Some(answer) } else { None }
+    }
+    // The chart of busbw over size marks them.
+    Effect::new(move || bench.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone())))));
+    on_cleanup(move || {
+        bench.hotspots.try_set(None);
     });
-    let listing =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
-    let none = move || found.get().is_some_and(|answer| answer.hotspots.is_empty());
-    let any = move || found.get().is_some_and(|answer| !answer.hotspots.is_empty());
+    let listing = found.listing(|response| Some(&hotspots(response)?.listing));
+    let none = found.is(|response| hotspots(response).is_some_and(|answer| answer.hotspots.is_empty()));
+    let any = found.is(|response| hotspots(response).is_some_and(|answer| !answer.hotspots.is_empty()));
     let report = move || {
-        let answer = found.get()?;
         // A header line alone reports nothing.
-        (answer.report.lines().count() > 1).then(|| {
+        let text = found.get(|response| Some(hotspots(response)?.report.clone()))?;
+        (text.lines().count() > 1).then(|| {
             view! {
                 <details>
                     <summary>"The default's hotspots as rccl-sweep reports them"</summary>
-                    <TextFile name=FILE_NAME text=answer.report.clone() />
+                    <TextFile name=FILE_NAME text />
                 </details>
             }
         })
@@ -64,10 +68,10 @@ pub fn Hotspots() -> impl IntoView {
                     on_value=UnsyncCallback::new(move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps))
                 />
             </form>
-            <Show when=none>
+            <Show when=move || none.get()>
                 <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
             </Show>
-            <Show when=any>
+            <Show when=move || any.get()>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
             {live(report)}

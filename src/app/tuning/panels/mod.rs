@@ -12,6 +12,7 @@ mod text_file;
 mod tuner_files;
 
 pub use hotspots::Hotspots;
+pub use text_file::Notes;
 
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;

@@ -1,7 +1,5 @@
 //! Noise: the runs behind the answer, what stalled, what is set aside, and how sure a gain must be.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
 use super::{
@@ -18,15 +16,12 @@ use crate::{
     worker::protocol::{Request, Response},
 };
 
-fn inquire(
-    bench: Bench,
-    question: impl Fn() -> Option<record::Question> + Send + Sync + 'static,
-) -> Inquiry<record::Answer> {
-    let question = Signal::derive(move || question().map(Request::Record));
-    Inquiry::new(bench, question, |response| match response {
-        Response::Record(answer) => Some(answer),
-        _ => None,
-    })
+fn inquire(bench: Bench, question: impl Fn() -> Option<record::Question> + Send + Sync + 'static) -> Inquiry {
+    Inquiry::new(bench, Signal::derive(move || question().map(Request::Record)))
+}
+
+fn recorded(response: &Response) -> Option<&record::Answer> {
+    if let Response::Record(answer) = response { Some(answer) } else { None }
 }
 
 /// The record of the workload shown, and the stalls of all.
@@ -88,8 +83,7 @@ fn Asked() -> impl IntoView {
 fn Record() -> impl IntoView {
     let bench: Bench = expect_context();
     let found = inquire(bench, move || Some(record::Question { workload: Some(bench.workload()?) }));
-    let listing =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
+    let listing = found.listing(|response| Some(&recorded(response)?.listing));
     let place = move || bench.workload().map(|workload| place_of(&workload));
     let open = RwSignal::new(None::<usize>);
     // Another workload has other configurations.
@@ -98,7 +92,7 @@ fn Record() -> impl IntoView {
         open.set(None);
     });
     let noise = move || {
-        let noise = found.get()?.noise?;
+        let noise = found.get(|response| recorded(response)?.noise)?;
         let more = noise.more_runs.words();
         Some(view! {
             <dl class="figures">
@@ -119,9 +113,8 @@ fn Record() -> impl IntoView {
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
-            .answer
-            .with_untracked(|answer| {
-                let measured = answer.as_ref()?.measured.get(row)?;
+            .now(|response| {
+                let measured = recorded(response)?.measured.get(row)?;
                 Some(if measured.is_set_aside {
                     "dead"
                 } else if measured.is_tied {
@@ -166,11 +159,11 @@ fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoVie
 
 /// The runs of the opened configuration, and the button that sets it aside.
 #[component]
-fn OneConfiguration(found: Inquiry<record::Answer>, open: RwSignal<Option<usize>>) -> impl IntoView {
+fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoView {
     let bench: Bench = expect_context();
     move || {
-        let (answer, workload) = (found.get()?, bench.workload()?);
-        let measured = answer.measured.get(open.get()?)?.clone();
+        let (workload, row) = (bench.workload()?, open.get()?);
+        let measured = found.get(|response| recorded(response)?.measured.get(row).cloned())?;
         let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
         let aside =
             SetAside { collective: workload.collective, scale: workload.scale, configuration: measured.configuration };
@@ -251,17 +244,16 @@ fn SetAsideList() -> impl IntoView {
 fn Stalls() -> impl IntoView {
     let bench: Bench = expect_context();
     let found = inquire(bench, move || bench.has_data().then(record::Question::default));
-    let listing =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.stall_listing.clone())).unwrap_or_default());
-    let any = Memo::new(move |_| found.get().is_some_and(|answer| !answer.stalls.is_empty()));
-    let none = Memo::new(move |_| found.get().is_some_and(|answer| answer.stalls.is_empty()));
+    let listing = found.listing(|response| Some(&recorded(response)?.stall_listing));
+    let any = found.is(|response| recorded(response).is_some_and(|answer| !answer.stalls.is_empty()));
+    let none = found.is(|response| recorded(response).is_some_and(|answer| answer.stalls.is_empty()));
     let keeps = Memo::new(move |_| bench.parameters.with(|p| p.screening.keep_stalls));
     let keep = move |keep: bool| {
         bench.parameters.update(|p| p.screening.keep_stalls = keep);
         bench.train();
     };
     let row_class = UnsyncCallback::new(move |row: usize| {
-        let set_aside = found.answer.with_untracked(|answer| Some(answer.as_ref()?.stalls.get(row)?.set_aside));
+        let set_aside = found.now(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
         if set_aside == Some(true) { "dead" } else { "" }
     });
     view! {

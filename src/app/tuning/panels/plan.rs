@@ -1,7 +1,5 @@
 //! What to measure next, within a budget of launches, as a script to run.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
 use super::{
@@ -15,7 +13,7 @@ use crate::{
     app::live::{Show, live},
     tuning::{
         launch::Launcher,
-        plan::{Question, script::FILE_NAME},
+        plan::{Answer, Question, script::FILE_NAME},
     },
     worker::protocol::{Request, Response},
 };
@@ -56,21 +54,23 @@ pub fn PlanPanel() -> impl IntoView {
             })
         })
     });
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Plan(answer) => Some(answer),
-        _ => None,
-    });
-    let listing =
-        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
-    let any = Memo::new(move |_| found.get().is_some_and(|answer| !answer.items.is_empty()));
-    let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
+    let found = Inquiry::new(bench, question);
+    fn plan(response: &Response) -> Option<&Answer> {
+        if let Response::Plan(answer) = response { Some(answer) } else { None }
+    }
+    let listing = found.listing(|response| Some(&plan(response)?.listing));
+    let any = found.is(|response| plan(response).is_some_and(|answer| !answer.items.is_empty()));
+    let notes = move || found.get(|response| Some(view! { <Notes notes=plan(response)?.notes.clone() /> }));
     let scripts = move || {
-        let answer = found.get().filter(|answer| !answer.items.is_empty())?;
+        let (script, arguments) = found.get(|response| {
+            let answer = plan(response).filter(|answer| !answer.items.is_empty())?;
+            Some((answer.script.clone(), answer.sweep_arguments.clone()))
+        })?;
         Some(view! {
-            <TextFile name=FILE_NAME about="launches of nccl-tests or rccl-tests" text=answer.script.clone() />
+            <TextFile name=FILE_NAME about="launches of nccl-tests or rccl-tests" text=script />
             <details>
                 <summary>"As arguments of rccl-sweep"</summary>
-                <TextFile name="" about="rccl-sweep" text=answer.sweep_arguments.clone() />
+                <TextFile name="" about="rccl-sweep" text=arguments />
             </details>
         })
     };

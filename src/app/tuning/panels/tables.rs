@@ -1,7 +1,5 @@
 //! Tables of the trade that are no sweep: summaries, reports, lists of gains.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
 use super::{
@@ -17,11 +15,8 @@ pub fn TablesPanel() -> impl IntoView {
     let bench: Bench = expect_context();
     let table = DocumentChoice::new(move || bench.documents.with(|all| all.listings.clone()));
     let question = Signal::derive(move || table.chosen.get().map(|file| Request::Table { file }));
-    let found = Inquiry::new(bench, question, |response| match response {
-        Response::Table(listing) => Some(listing),
-        _ => None,
-    });
-    let listing = Signal::derive(move || found.get().unwrap_or_else(|| Arc::default()));
+    let found = Inquiry::new(bench, question);
+    let listing = found.listing(|response| if let Response::Table(table) = response { Some(table) } else { None });
     view! {
         <section class="panel" aria-labelledby="tables-heading">
             <div class="panel-head">

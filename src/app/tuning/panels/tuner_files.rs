@@ -20,10 +20,11 @@ use crate::{
     },
     collective::Workload,
     plot::Chart,
+    text::Listing,
     tuning::{
         conf::{
-            Reader, Severity,
-            export::Options,
+            Finding, Reader, Severity,
+            export::{self, Options},
             question::{Answer, Question},
         },
         support::Library,
@@ -54,12 +55,29 @@ pub fn ReaderFields() -> impl IntoView {
 }
 
 /// Asks about tuner files; the answer is any of them.
-fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry<Answer> {
-    let question = Signal::derive(move || question().map(Request::Conf));
-    Inquiry::new(bench, question, |response| match response {
-        Response::Conf(answer) => Some(answer),
+fn inquire(bench: Bench, question: impl Fn() -> Option<Question> + Send + Sync + 'static) -> Inquiry {
+    Inquiry::new(bench, Signal::derive(move || question().map(Request::Conf)))
+}
+
+fn exported(response: &Response) -> Option<(&export::Export, &Listing)> {
+    match response {
+        Response::Conf(Answer::Export { export, listing }) => Some((export, listing)),
         _ => None,
-    })
+    }
+}
+
+fn linted(response: &Response) -> Option<(&[Finding], &Listing, &str)> {
+    match response {
+        Response::Conf(Answer::Lint { findings, listing, summary }) => Some((findings, listing, summary)),
+        _ => None,
+    }
+}
+
+fn overlaid(response: &Response) -> Option<(&Listing, &str, &[(Workload, Chart)])> {
+    match response {
+        Response::Conf(Answer::Overlay { listing, summary, charts }) => Some((listing, summary, charts)),
+        _ => None,
+    }
 }
 
 /// Loaded tuner files first, as they are what was asked about; then what is written.
@@ -103,18 +121,10 @@ fn Export() -> impl IntoView {
             })
         })
     });
-    let export = Memo::new(move |_| match found.get().as_deref() {
-        Some(Answer::Export { export, .. }) => Some(export.clone()),
-        _ => None,
-    });
-    let listing = Signal::derive(move || match found.get().as_deref() {
-        Some(Answer::Export { listing, .. }) => Arc::new(listing.clone()),
-        _ => Arc::default(),
-    });
+    let listing = found.listing(|response| Some(exported(response)?.1));
     let result = move || {
-        export.get().map(|export| {
-            let refusals =
-                export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
+        found.get(|response| Some(exported(response)?.0.clone())).map(|export| {
+            let refusals = export.refusals.iter().map(export::Refusal::message).collect::<Vec<_>>();
             let none = (export.files.is_empty() && refusals.is_empty())
                 .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
             let files = export.files.into_iter().map(|file| {
@@ -125,7 +135,7 @@ fn Export() -> impl IntoView {
                 <Notes notes=refusals warn=true />
                 {none}
                 {files.collect_view()}
-                <p class="small">{export.loading}</p>
+                <TextFile name="" about="how this reader is made to read it" text=export.loading />
                 <Notes notes=export.warnings warn=true />
             }
         })
@@ -166,15 +176,17 @@ fn Environment() -> impl IntoView {
         let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
         Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
     });
-    let content = move || match found.get().as_deref() {
-        Some(Answer::Environment(environment)) => {
-            let about = environment.configuration.to_string();
-            Some(view! {
-                <TextFile name="" about text=environment.text.clone() />
-                <Notes notes=environment.warnings.clone() warn=true />
-            })
-        }
-        _ => None,
+    let content = move || {
+        found.get(|response| match response {
+            Response::Conf(Answer::Environment(environment)) => {
+                let about = environment.configuration.to_string();
+                Some(view! {
+                    <TextFile name="" about text=environment.text.clone() />
+                    <Notes notes=environment.warnings.clone() warn=true />
+                })
+            }
+            _ => None,
+        })
     };
     let place = move || bench.workload().map(|workload| place_of(&workload));
     view! {
@@ -201,22 +213,15 @@ fn Check() -> impl IntoView {
         let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
         Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
     });
-    let summary = move || match lint.get().as_deref() {
-        Some(Answer::Lint { summary, .. }) => summary.clone(),
-        _ => String::new(),
-    };
-    let findings = Signal::derive(move || match lint.get().as_deref() {
-        Some(Answer::Lint { listing, .. }) => Arc::new(listing.clone()),
-        _ => Arc::default(),
-    });
-    let has_findings = Memo::new(move |_| findings.with(|listing| !listing.rows.is_empty()));
-    let row_class = UnsyncCallback::new(move |row: usize| match lint.answer.get_untracked().as_deref() {
-        Some(Answer::Lint { findings, .. }) => match findings.get(row).map(|finding| finding.severity) {
+    let summary = move || lint.get(|response| Some(linted(response)?.2.to_owned()));
+    let findings = lint.listing(|response| Some(linted(response)?.1));
+    let has_findings = lint.is(|response| linted(response).is_some_and(|(findings, ..)| !findings.is_empty()));
+    let row_class = UnsyncCallback::new(move |row: usize| {
+        match lint.now(|response| Some(linted(response)?.0.get(row)?.severity)) {
             Some(Severity::Changes) => "changes",
             Some(Severity::Dead) => "dead",
             _ => "",
-        },
-        _ => "",
+        }
     });
     view! {
         <section class="panel" aria-labelledby="check-heading">
@@ -252,25 +257,13 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let found = inquire(bench, move || {
         Some(Question::Overlay { file: conf.get()?, reader: bench.reader.get(), library: bench.library.get() })
     });
-    let summary = move || match found.get().as_deref() {
-        Some(Answer::Overlay { summary, .. }) => summary.clone(),
-        _ => String::new(),
-    };
-    let listing = Signal::derive(move || match found.get().as_deref() {
-        Some(Answer::Overlay { listing, .. }) => Arc::new(listing.clone()),
-        _ => Arc::default(),
-    });
+    let summary = move || found.get(|response| Some(overlaid(response)?.1.to_owned()));
+    let listing = found.listing(|response| Some(overlaid(response)?.0));
     // The chart follows the collective and scale that the controls above choose.
-    let chart = Memo::new(move |_| {
+    let chart = Signal::derive(move || {
         let shown = bench.workload()?;
-        match found.get().as_deref() {
-            Some(Answer::Overlay { charts, .. }) => {
-                let is_shown =
-                    |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
-                charts.iter().find(is_shown).map(|(_, chart)| Arc::new(chart.clone()))
-            }
-            _ => None,
-        }
+        let is_shown = |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
+        found.get(|response| Some(Arc::new(overlaid(response)?.2.iter().find(is_shown)?.1.clone())))
     });
     view! {
         <Failed error=found.error />

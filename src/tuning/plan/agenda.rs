@@ -278,11 +278,16 @@ fn gains(
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
         let Some(choice) = explorer.choose() else {
-            notes.push(format!(
-                "{} on {}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
-                 each)",
-                group.collective, group.scale, question.worth.least_pct, question.worth.change_pct
-            ));
+            let of = format!("{} on {}", group.collective, group.scale);
+            notes.push(if explorer.knows_anything() {
+                format!(
+                    "{of}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
+                     each)",
+                    question.worth.least_pct, question.worth.change_pct
+                )
+            } else {
+                format!("{of}: no configuration was measured yet; make these launches, and plan again with their logs")
+            });
             break;
         };
         items.push(Item {

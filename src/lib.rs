@@ -17,23 +17,25 @@
 //! | 3 | [`tuning`] | the tuning workbench |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`progress`] | sizes and numbers; functions with the same bits everywhere; progress |
+//! | 0 | [`units`], [`math`], [`order`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; progress |
 //!
-//! [`learn`], [`math`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
+//! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
 //!
 //! # The life of a file
 //!
 //! 1. The page posts a file's handle to the worker, as a [`worker::protocol::Request::Load`].
 //! 2. [`intake::open`] streams it: inflates, decodes, recognises, and lets [`tuning::read`] turn lines into rows.
-//! 3. [`tuning::aggregate`] brings repeats together: the [`tuning::sweep::Sweep`].
-//! 4. The measured winners go to the page: the first answer.
+//! 3. [`tuning::runs`] keeps every run, [`tuning::stalls`] sets aside those that stalled, and their medians are the
+//!    [`tuning::sweep::Sweep`].
+//! 4. [`tuning::decision`] tells the measured winners from noise and from the default: the first answer.
 //! 5. [`tuning::model`] learns busbw, [`tuning::search`] asks it for the best configuration that can run.
 //! 6. [`tuning::recommend`] puts an answer together for each workload: the second answer.
 //! 7. Other workers predict held-out folds ([`tuning::validate`]); their errors become intervals, and where a
 //!    baseline lost less than the model, it answers instead: the last answer.
 //! 8. [`tuning::charts`] makes charts of it, [`plot`] draws them on the page's canvas or as SVG.
-//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model.
+//! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
+//!    the file that a library's tuner reads.
 
 #[cfg(target_arch = "wasm32")]
 pub mod app;
@@ -47,4 +49,4 @@ pub mod tuning;
 pub mod units;
 pub mod worker;
 
-pub use collectune_compute::{learn, math, progress};
+pub use collectune_compute::{learn, math, order, progress};

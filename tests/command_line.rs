@@ -365,7 +365,8 @@ fn files_that_cannot_be_used_are_refused() {
     let binary = folder.write("sweep.xlsx", b"PK\x03\x04");
     let empty = folder.write("empty.csv", "");
     let foreign = folder.write("foreign.csv", "a,b\n1,2\n3,4\n");
-    for path in [&binary, &empty, &foreign, &folder.path("absent.csv"), &folder.path("")] {
+    std::fs::create_dir(folder.path("hollow")).unwrap();
+    for path in [&binary, &empty, &foreign, &folder.path("absent.csv"), &folder.path("hollow")] {
         let output = collectune(&["train", path]);
         assert_eq!(output.status.code(), Some(1), "{path}");
         assert!(stderr(&output).starts_with("error: ") && output.stdout.is_empty(), "{}", stderr(&output));
@@ -376,6 +377,46 @@ fn files_that_cannot_be_used_are_refused() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["files"][1]["refused"].as_str().unwrap().contains("zip archive"));
     assert!(report["files"][0]["refused"].is_null());
+}
+
+#[test]
+fn folders_of_logs_are_read_with_the_configuration_that_is_given() {
+    let folder = Folder::new("logs");
+    let runs = ["ring_ll_c8", "ring_ll_c16", "tree_ll_c8", "unsaid"];
+    for (run, factor) in runs.iter().zip([1.0, 1.1, 0.9, 0.8]) {
+        let rows = (12..24).map(|log2_size| {
+            let size = 1_u64 << log2_size;
+            let time = (20.0 + size as f64 / 50_000.0) / factor;
+            let busbw = size as f64 / time / 1000.0;
+            let half = format!("{time:.2} {busbw:.2} {:.2} 0", busbw * 1.75);
+            format!("{size} {} float sum -1 {half} {half}\n", size / 4)
+        });
+        let devices = (0..8).map(|rank| format!("#  Rank {rank} Group 0 Pid {rank} on host device {rank} [0] x\n"));
+        let text = format!(
+            "# Collective test starting: all_reduce_perf\n{}# size count type redop root time algbw busbw #wrong time \
+             algbw busbw #wrong\n{}# Avg bus bandwidth : 1\n",
+            devices.collect::<String>(),
+            rows.collect::<String>()
+        );
+        std::fs::create_dir_all(folder.path("runs/nested")).unwrap();
+        folder.write(&format!("runs/nested/{run}.log"), text);
+    }
+    let path = folder.path("runs");
+    let output = collectune(&[&["train", &path, "--json"], &QUICK[..]].concat());
+    succeeded(&output);
+    assert!(stderr(&output).contains("unsaid.log does not say which algorithm ran"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("--configuration RING/LL128/24, or --configuration default"),
+        "{}",
+        stderr(&output)
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["rows"], 36);
+    let report = json(&[&["train", &path, "--json", "--configuration", "default"], &QUICK[..]].concat());
+    assert_eq!((&report["rows"], &report["default_rows"]), (&48.into(), &12.into()));
+    let usage = collectune(&["train", &path, "--configuration", "RING/8"]);
+    assert_eq!(usage.status.code(), Some(2));
+    assert!(stderr(&usage).contains("ALGORITHM/PROTOCOL/CHANNELS"), "{}", stderr(&usage));
 }
 
 #[test]

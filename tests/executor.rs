@@ -544,10 +544,17 @@ fn files_that_are_pooled_say_in_what_they_differ() {
     let other = row.replace("float", "half").replace("40.14", "40.24");
     let (a, b) = (format!("{header}\n{row}\n"), format!("{header}\n{other}\n{row}\n"));
     let names = ["a.csv", "b.csv"];
-    let files = names.iter().enumerate().map(|(id, name)| FileToLoad { id: id as u32, name: (*name).to_owned(), mapping: None });
-    let source = |text: &str| Source { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 };
+    let files = names.iter().enumerate().map(|(id, name)| FileToLoad {
+        id: id as u32,
+        name: (*name).to_owned(),
+        mapping: None,
+    });
+    let source =
+        |text: &str| Source { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 };
     let opened = read_files(&files.collect::<Vec<_>>(), vec![source(&a), source(&b)], &mut Silent);
     assert_eq!(opened.notes.len(), 2, "{:?}", opened.notes);
     assert_eq!(opened.notes[0], "1 row stands in a.csv (line 2) and again in b.csv (line 3): counted once");
-    assert!(opened.notes[1].contains("different data types or operations (float sum in a.csv, b.csv; half sum in b.csv)"));
+    assert!(
+        opened.notes[1].contains("different data types or operations (float sum in a.csv, b.csv; half sum in b.csv)")
+    );
 }

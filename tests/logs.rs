@@ -1,6 +1,6 @@
 //! What becomes of logs: the tables of nccl-tests and rccl-tests of every version, and a job's debug lines.
 
-use std::path::PathBuf;
+use std::{io::Cursor, path::PathBuf};
 
 use collectune::{
     collective::{Collective, Scale},
@@ -10,6 +10,10 @@ use collectune::{
     tuning::{
         job::JobLog,
         read::{Evidence, Kind, Row},
+    },
+    worker::{
+        executor::{Source, read_files},
+        protocol::FileToLoad,
     },
 };
 use proptest::prelude::*;
@@ -98,10 +102,15 @@ fn where_the_configuration_is() {
     let decided = |what: &str| [1 << 20, 2 << 20, 4 << 20].map(|size| tuning(size, what)).concat();
     let whole = log();
     let with = |before: &str, in_it: &str| format!("{before}{START}{in_it}{HEADER}{}\n{END}", ROWS.join("\n"));
-    let columns = ROWS.iter().fold(whole.clone(), |all, row| all.replace(row, &format!("{row}     RING*   LL128          24")));
+    let columns =
+        ROWS.iter().fold(whole.clone(), |all, row| all.replace(row, &format!("{row}     RING*   LL128          24")));
     for (text, name, expected) in [
         (with(&format!("{all} mpirun -np 2 ./all_reduce_perf -b 1M\n"), ""), "log", "RING/LL128/24 Asked"),
-        (with("", "secret-a:7:7 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n"), "a_simple_c8.log", "TREE/SIMPLE/8 FileName"),
+        (
+            with("", "secret-a:7:7 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n"),
+            "a_simple_c8.log",
+            "TREE/SIMPLE/8 FileName",
+        ),
         (whole.clone(), "all_reduce_2n_ring_ll128_c24.log", "RING/LL128/24 FileName"),
         (with("", &decided("RING proto LL128 channel{Lo..Hi}={0..23}")), "log", "RING/LL128/24 Executed"),
         (with("", &decided("1 proto 1 time 43.5")), "x_c24.log", "RING/LL128/24 FileName"),
@@ -113,7 +122,8 @@ fn where_the_configuration_is() {
         assert!(rows.iter().all(|row| row.kind == Kind::Asked && !row.marks.substituted));
     }
     // What was asked for and what ran disagree.
-    let (rows, ..) = read(&with(&format!("{all} mpirun x\n"), &decided("TREE proto LL channel{Lo..Hi}={0..3}")), "log", None);
+    let (rows, ..) =
+        read(&with(&format!("{all} mpirun x\n"), &decided("TREE proto LL channel{Lo..Hi}={0..3}")), "log", None);
     assert!(rows.iter().all(|row| row.marks.substituted && row.asked.channels.is_some_and(|n| n.get() == 24)));
     assert_eq!(ran(&rows), ["TREE/LL/4 Executed"; 3]);
     // Nothing was asked for, and what ran changes with the size.
@@ -132,9 +142,7 @@ fn where_the_configuration_is() {
 
 #[test]
 fn tables_of_every_version() {
-    let table = |names: &str, rows: &[&str]| {
-        format!("{START}# {names}\n{}\n{END}", rows.join("\n"))
-    };
+    let table = |names: &str, rows: &[&str]| format!("{START}# {names}\n{}\n{END}", rows.join("\n"));
     let two = "time algbw busbw #wrong time algbw busbw #wrong";
     let old = "time algbw busbw error time algbw busbw error";
     let iterations = "time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min i_max i_p99 i_cv%";
@@ -142,9 +150,15 @@ fn tables_of_every_version() {
     for text in [
         table(&format!("size count type redop root {two}"), &[&format!("1048576 262144 float sum -1 {halves}")]),
         table(&format!("size count type {old}"), &["1048576 262144 float 126.1 8.31 8.31 5e-07 131.1 8.00 8.00 5e-07"]),
-        table(&format!("size count type redop {old}"), &["1048576 262144 float sum 126.1 8.31 8.31 0e+00 131.1 8.00 8.00 N/A"]),
+        table(
+            &format!("size count type redop {old}"),
+            &["1048576 262144 float sum 126.1 8.31 8.31 0e+00 131.1 8.00 8.00 N/A"],
+        ),
         table(&format!("size count type root {two}"), &[&format!("1048576 524288 bfloat16 0 {halves}")]),
-        table(&format!("size count type redop root {two} timestamp"), &[&format!("1048576 262144 float sum -1 {halves} 2026-11-21 10:11:12")]),
+        table(
+            &format!("size count type redop root {two} timestamp"),
+            &[&format!("1048576 262144 float sum -1 {halves} 2026-11-21 10:11:12")],
+        ),
         table(
             &format!("size count type redop root {iterations}"),
             &["1048576 262144 float sum -1 126.1 8.31 8.31 0 120 130.5 130 2.1 131.1 8.00 8.00 0 121 140 139 1.2"],
@@ -152,7 +166,10 @@ fn tables_of_every_version() {
         // Without a header, in place only, behind a label, with numbers that shrank.
         format!("{START}0: 1048576 262144 float sum -1 {halves}\n"),
         format!("{START}[1,0]<stdout>:     1048576 262144 float sum -1 131.1 8.0 8.0 0\n"),
-        table(&format!("size count type redop root {two}"), &["1048576 262144 float sum -1 1.3e+02 8.31 8.31 0 1.3e+02 8 8 0"]),
+        table(
+            &format!("size count type redop root {two}"),
+            &["1048576 262144 float sum -1 1.3e+02 8.31 8.31 0 1.3e+02 8 8 0"],
+        ),
     ] {
         let (rows, problems, ..) = read(&text, "log", Some("RING/LL/8"));
         assert_eq!((rows.len(), problems.count), (1, 0), "{text}\n{:?}", problems.kept);
@@ -167,7 +184,8 @@ fn tables_of_every_version() {
 #[test]
 fn lines_of_others_in_between() {
     // With the debug output on the same stream, a row is printed in pieces.
-    let speech = "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}";
+    let speech =
+        "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}";
     let text = format!(
         "{START}{HEADER}     1048576        262144     float     sum      -1{speech}\n{speech}\n    126.1    8.31    8.31       0{speech}\n\
          srun: something else 12\n    131.1    8.00    8.00       0\n{END}"
@@ -197,10 +215,14 @@ fn several_runs_in_a_file() {
     let request = asks(&format!("{}{}", run(ring), run("mpirun ./all_reduce_perf")), "log");
     assert!(request.problem.contains("which algorithm"), "{}", request.problem);
     // What is exported holds on.
-    let exported = format!("export NCCL_ALGO=Ring\nexport NCCL_PROTO=LL\nNCCL_MIN_NCHANNELS=8\nNCCL_MAX_NCHANNELS=8\n{0}{0}", log());
+    let exported = format!(
+        "export NCCL_ALGO=Ring\nexport NCCL_PROTO=LL\nNCCL_MIN_NCHANNELS=8\nNCCL_MAX_NCHANNELS=8\n{0}{0}",
+        log()
+    );
     assert_eq!(ran(&read(&exported, "log", None).0), ["RING/LL/8 Asked"; 6]);
     // Older ones name no collective; the command does.
-    let nameless = log().lines().filter(|l| !l.contains("Collective test")).fold(String::new(), |all, l| all + l + "\n");
+    let nameless =
+        log().lines().filter(|l| !l.contains("Collective test")).fold(String::new(), |all, l| all + l + "\n");
     let broadcast = format!("$ mpirun ./build/broadcast_perf -b 8\n{nameless}");
     assert_eq!(read(&broadcast, "log", Some("RING/LL/8")).0[0].workload.collective, Collective::Broadcast);
     assert!(asks(&nameless, "ring_ll_c8.log").problem.starts_with("does not say which collective it measured; give"));
@@ -210,11 +232,26 @@ fn several_runs_in_a_file() {
 fn what_can_not_be_used_is_located() {
     let row = ROWS[1];
     for (spoilt, expected) in [
-        (row.replace("183.8", "18x.8"), "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out"),
-        (row.replace("11.41       0", "11.41       3"), "line 13, column #wrong: \"3\" wrong values came out of this run; the row was left out"),
-        (row.replace("11.41   11.41", "11.41   51.41"), "line 13, column busbw: \"51.41\" contradicts size / time, which is 11.41 GB/s; the row was left out"),
-        (row.replace(" 524288", " 52428"), "line 13, column count: \"52428\" contradicts the size; the row was left out"),
-        (row.replace("  183.8   11.41   11.41       0", ""), "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out"),
+        (
+            row.replace("183.8", "18x.8"),
+            "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out",
+        ),
+        (
+            row.replace("11.41       0", "11.41       3"),
+            "line 13, column #wrong: \"3\" wrong values came out of this run; the row was left out",
+        ),
+        (
+            row.replace("11.41   11.41", "11.41   51.41"),
+            "line 13, column busbw: \"51.41\" contradicts size / time, which is 11.41 GB/s; the row was left out",
+        ),
+        (
+            row.replace(" 524288", " 52428"),
+            "line 13, column count: \"52428\" contradicts the size; the row was left out",
+        ),
+        (
+            row.replace("  183.8   11.41   11.41       0", ""),
+            "line 13, whole line: \"2097152 524288 float sum -1 201.1 10.43 10.43 0\" has 9 cells where the table has 13; the row was left out",
+        ),
         (row.replace("183.8", "0.00"), "line 13, column time: \"0\" is not a time above zero; the row was left out"),
     ] {
         let (rows, problems, ..) = read(&log().replace(row, &spoilt), "log", Some("RING/LL/8"));
@@ -235,7 +272,13 @@ fn what_can_not_be_used_is_located() {
     assert_eq!((rows.len(), problems.count), (0, 3));
     assert!(problems.kept[0].to_string().contains("no row says which"));
     // Times of the CPU.
-    let cpu = log().replace("126.1 ", "5.1 ").replace("131.1 ", "5.2 ").replace("201.1 ", "5.3 ").replace("183.8 ", "6.1 ").replace("236.0 ", "6.4 ").replace("234.8 ", "6.5 ");
+    let cpu = log()
+        .replace("126.1 ", "5.1 ")
+        .replace("131.1 ", "5.2 ")
+        .replace("201.1 ", "5.3 ")
+        .replace("183.8 ", "6.1 ")
+        .replace("236.0 ", "6.4 ")
+        .replace("234.8 ", "6.5 ");
     let (rows, problems, ..) = read(&cpu, "log", Some("RING/LL/8"));
     assert_eq!(rows.len(), 0);
     assert_eq!(
@@ -252,7 +295,11 @@ fn cut_logs_and_cold_ones_say_so() {
     let cut = &whole[..whole.find(ROWS[2]).expect("it is there") + 40];
     let (rows, problems, notes, _) = read(cut, "log", Some("RING/LL/8"));
     assert_eq!((rows.len(), problems.count), (2, 1));
-    assert!(problems.kept[0].to_string().starts_with("line 14, whole line: \"4194304 1048576 float"), "{:?}", problems.kept);
+    assert!(
+        problems.kept[0].to_string().starts_with("line 14, whole line: \"4194304 1048576 float"),
+        "{:?}",
+        problems.kept
+    );
     assert!(notes.iter().any(|note| note.starts_with("1 run without an end")), "{notes:?}");
     let (.., notes, _) = read(&whole.replace("warmup iters: 1", "warmup iters: 0"), "log", Some("RING/LL/8"));
     assert!(notes[0].starts_with("1 run without warm-up"), "{notes:?}");
@@ -278,7 +325,10 @@ fn json_of_nccl_tests() {
     let (rows, problems, notes, _) = read(&whole, "x.json", None);
     assert_eq!((rows.len(), problems.count, notes), (2, 0, vec![]));
     assert_eq!(ran(&rows), ["RING/SIMPLE/8 Asked"; 2]);
-    assert_eq!((rows[0].workload.collective, rows[0].workload.scale), (Collective::AllGather, Scale { nodes: 1, ranks: 2 }));
+    assert_eq!(
+        (rows[0].workload.collective, rows[0].workload.scale),
+        (Collective::AllGather, Scale { nodes: 1, ranks: 2 })
+    );
     assert!(rows[1].out_of_place.is_none() && rows[0].out_of_place.is_some());
     // Cut off: what is whole is read.
     for cut in [format!("{JSON},"), format!("{JSON},{{\"size\":4194304,\"count\""), JSON[..JSON.len() - 3].to_owned()] {
@@ -288,11 +338,17 @@ fn json_of_nccl_tests() {
     // An environment that asks for nothing is a run of the default.
     let nothing = whole.replace("NCCL_ALGO=", "A=").replace("NCCL_PROTO=", "B=").replace("NCCL_M", "M");
     let (rows, _, notes, _) = read(&nothing, "x.json", None);
-    assert!(rows.iter().all(|row| row.kind == Kind::Default) && notes[0].contains("as their environment shows"), "{notes:?}");
+    assert!(
+        rows.iter().all(|row| row.kind == Kind::Default) && notes[0].contains("as their environment shows"),
+        "{notes:?}"
+    );
     let bad = whole.replace("\"count\":262144", "\"count\":\"many\"");
     let (rows, problems, ..) = read(&bad, "x.json", None);
     assert_eq!((rows.len(), problems.count), (1, 1));
-    assert_eq!(problems.kept[0].to_string(), "line 2, column results[1].count: \"\"many\"\" is not a number of elements; the result was left out");
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 2, column results[1].count: \"\"many\"\" is not a number of elements; the result was left out"
+    );
     let cpu = whole.replace("\"time\":", "\"cpu_time\":");
     assert!(read(&cpu, "x.json", None).0.is_empty());
 }
@@ -314,7 +370,8 @@ fn reports_of_rccl_tests() {
 
 #[test]
 fn nothing_private_leaves_the_reader() {
-    let speech = "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}\n";
+    let speech =
+        "secret-a:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}\n";
     let command = "NCCL_ALGO=Ring HF_TOKEN=secret /home/secret/all_reduce_perf\n";
     let torn = format!("     1048576        262144     float     sum      -1secret-a secret /home/secret\n{}", ROWS[0]);
     let text = format!("{command}{START}{HEADER}{speech}{torn}\n");
@@ -348,6 +405,40 @@ fn real_tables() {
     let (rows, problems, ..) = read(&String::from_utf8_lossy(&bytes), "dead.log", None);
     assert_eq!((rows.len(), problems.count), (0, 1));
     assert!(problems.kept[0].to_string().contains("\"a run of alltoall\" has no row in its table"));
+}
+
+#[test]
+fn what_ran_is_told_in_another_file() {
+    let decided =
+        |size: u64, what: &str| format!("secret-a:4711:4720 [0] NCCL INFO AllReduce: {size} Bytes -> Algo {what}\n");
+    let debug = [
+        decided(1 << 20, "TREE proto LL channel{Lo..Hi}={0..3}"),
+        decided(2 << 20, "RING proto LL channel{Lo..Hi}={0..7}"),
+        decided(4 << 20, "RING proto SIMPLE channel{Lo..Hi}={0..15}"),
+    ]
+    .concat();
+    let load = |texts: [&str; 2]| {
+        let names = ["table.log", "debug.log"];
+        let named = |(id, name): (u32, &str)| FileToLoad { id, name: name.to_owned(), mapping: None };
+        let names: Vec<FileToLoad> = (0..).zip(names).map(named).collect();
+        let sources = texts.map(|text| Source { content: Box::new(Cursor::new(text.to_owned())), size_bytes: 1 });
+        read_files(&names, sources.into(), &mut Silent)
+    };
+    let opened = load([&log(), &debug]);
+    assert_eq!(ran(&opened.rows), ["TREE/LL/4 Executed", "RING/LL/8 Executed", "RING/SIMPLE/16 Executed"]);
+    assert!(matches!(&opened.files[0].outcome, Outcome::Loaded { notes, .. }
+        if notes[0] == "What ran is told by debug.log, a log of the same processes"));
+    assert_eq!(opened.documents.jobs.len(), 1);
+    // Of other processes: it says nothing about this table.
+    let opened = load([&log(), &debug.replace("4711", "4799")]);
+    assert!(opened.rows.is_empty() && matches!(opened.files[0].outcome, Outcome::NeedsMapping(_)));
+    // The real ones.
+    let names = ["scale_2x1gpu_all_reduce.log", "scale_2x1gpu_all_reduce_nccl_debug_excerpt.log"];
+    let [Some(table), Some(debug)] = names.map(real_file) else { return };
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let opened = load([&text(&table), &text(&debug)]);
+    assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
+    assert!(opened.rows.iter().all(|row| row.kind == Kind::Default && row.evidence == Evidence::Executed));
 }
 
 #[test]

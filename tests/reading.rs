@@ -206,8 +206,7 @@ fn a_conf_without_a_rule_is_one() {
 
 #[test]
 fn measurements_for_the_tuner_example() {
-    let header =
-        "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us";
+    let header = "collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us";
     let lines = [
         "allreduce,1048576,ring,simple,8,2,16,-1,-1,0.5,15.0,131.072",
         "allreduce,1048576,-1,-1,-1,2,16,-1,-1,-1,14.0,-1",
@@ -217,10 +216,10 @@ fn measurements_for_the_tuner_example() {
     ];
     let (rows, problems, _, format) = outcome_of(format!("{header}\n{}\n", lines.join("\n")).as_bytes());
     assert_eq!(format, "measurements for NCCL's tuner example");
-    assert_eq!(rows.iter().map(|r| (r.ran.to_string(), r.kind)).collect::<Vec<_>>(), [
-        ("RING/SIMPLE/8".to_owned(), Kind::Asked),
-        ("N/A/N/A/0".to_owned(), Kind::Default),
-    ]);
+    assert_eq!(
+        rows.iter().map(|r| (r.ran.to_string(), r.kind)).collect::<Vec<_>>(),
+        [("RING/SIMPLE/8".to_owned(), Kind::Asked), ("N/A/N/A/0".to_owned(), Kind::Default),]
+    );
     let told: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
     assert!(told[0].starts_with("line 4, column bandwidth_gbps: \"-1\" is no measurement"), "{told:?}");
     assert!(told[1].starts_with("line 5, column channels: \"-1\" is not a number of channels"), "{told:?}");
@@ -247,7 +246,8 @@ fn other_tables_are_listed() {
         assert_eq!(listing.rows.len(), 1);
         assert!(listing.columns.iter().any(|c| c.is_numeric) && listing.columns.iter().any(|c| !c.is_numeric));
     }
-    let winners = "collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,busbw_ip\nall_reduce,2,16,4096,TREE,LL,2,0.3\n";
+    let winners =
+        "collective,num_nodes,num_gpus,size_bytes,algo,proto,nchannels,busbw_ip\nall_reduce,2,16,4096,TREE,LL,2,0.3\n";
     assert_eq!(loaded(winners.as_bytes()).0.len(), 1);
 }
 
@@ -256,7 +256,10 @@ fn what_was_asked_and_how_it_is_known() {
     let header = format!("{OLD}{REQUESTED}");
     let asked = row(&header, &format!("{OLD_ROW},TREE,LL128,16,1,RING,A_flag_ceiling"));
     assert_eq!(asked.asked.algorithm, Some(Algorithm::Tree));
-    assert_eq!((asked.asked.protocol, asked.asked.channels.map(|n| n.get())), (Some(Protocol::Ll128), Some(16)));
+    assert_eq!(
+        (asked.asked.protocol, asked.asked.channels.map(std::num::NonZero::get)),
+        (Some(Protocol::Ll128), Some(16))
+    );
     assert_eq!(asked.evidence, Evidence::Planned);
     assert_eq!(row(&header, &format!("{OLD_ROW},,,,0,RING,A_flag_ceiling")).asked, Asked::default());
     let mixed = format!("{OLD}\n{OLD_ROW}\n{}\n", OLD_ROW.replace("float", "half"));

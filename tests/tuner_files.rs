@@ -18,8 +18,10 @@ use collectune::{
             scan::LONGEST_LINE,
         },
         decision::{Decision, KeepReason},
+        parameters::Parameters,
         recommend::measured,
         result::Recommendation,
+        sizes::boundary,
         study::Study,
         support::{Library, Support},
         sweep::{Sweep, best},
@@ -210,6 +212,78 @@ fn overlaps_and_gaps_are_told_with_what_they_do() {
     assert!(gap.iter().any(|f| f.message.starts_with("no rule is about reduce, allgather, reducescatter")), "{gap:?}");
     let message = &of(Code::Overlap, &lint_alone(text, Reader::Rccl))[0].message.clone();
     assert_eq!(message, "line 1 matches first for 2 KiB to 4095 B, so TREE/LL/4 runs there, not RING/LL/8");
+}
+
+/// What the lint says of overlaps and gaps against every size and scale tried one by one.
+#[test]
+fn overlaps_and_gaps_are_true() {
+    const LARGEST: u64 = 40;
+    let mut stream = Stream::new(6);
+    let support = Support::default();
+    let (mut dead, mut gaps) = (0, 0);
+    for _ in 0..2000 {
+        let mut text = String::new();
+        for _ in 0..2 + stream.below(9) {
+            let (from, length) = (stream.below(30) as u64, stream.below(16) as u64);
+            let (nodes, ranks) = [("2", "16"), ("3", "24"), ("-1", "-1"), ("2", "-1")][stream.below(4)];
+            let algorithm = ["ring", "ring", "ring", "tree"][stream.below(4)];
+            let collective = ["allreduce", "reduce"][stream.below(2)];
+            let (to, channels) = (from + length, 1 + stream.below(3));
+            text += &format!("{collective},{from},{to},{algorithm},ll,{channels},{nodes},{ranks}\n");
+        }
+        let rules = read(text.as_bytes(), Reader::Rccl);
+        let findings = lint(text.as_bytes(), Reader::Rccl, &support, None);
+        let mut applies = vec![false; rules.len()];
+        for (collective, scale) in [Collective::AllReduce, Collective::Reduce].into_iter().flat_map(|collective| {
+            [(2, 16), (3, 24), (2, 8), (5, 5)].map(|(nodes, ranks)| (collective, Scale { nodes, ranks }))
+        }) {
+            let mut lines = Vec::new();
+            for size_bytes in 0..=LARGEST + 16 {
+                let workload = Workload { collective, scale, size_bytes };
+                let choice = choose(&rules, Reader::Rccl, &support, &workload);
+                choice.rule.into_iter().for_each(|index| applies[index] = true);
+                lines.push(choice.rule.is_some());
+            }
+            let of_scale = |rule: &&collectune::tuning::conf::Rule| {
+                rule.collective == collective && (rule.nodes, rule.ranks) == (scale.nodes as i32, scale.ranks as i32)
+            };
+            let first = lines.iter().position(|covered| *covered);
+            let last = lines.iter().rposition(|covered| *covered);
+            let has_hole = first.zip(last).is_some_and(|(first, last)| lines[first..last].contains(&false));
+            let name = format!("{collective} on {scale}:");
+            let told = of(Code::Gap, &findings).iter().any(|f| f.message.starts_with(&name));
+            if rules.iter().any(|rule| {
+                of_scale(&rule) && (collective == Collective::AllReduce || rule.algorithm == Some(Algorithm::Ring))
+            }) {
+                assert_eq!(has_hole, told, "{name}\n{text}\n{findings:?}");
+                gaps += usize::from(told);
+            }
+        }
+        for finding in of(Code::Overlap, &findings) {
+            let index = rules.iter().position(|rule| rule.line == finding.line).unwrap();
+            if finding.severity == Severity::Dead {
+                assert!(!applies[index], "{finding:?}\n{text}");
+                dead += 1;
+            }
+        }
+    }
+    assert!(dead > 500 && gaps > 500, "{dead} {gaps}");
+}
+
+#[test]
+fn a_byte_order_mark_is_seen() {
+    let found = lint_alone("\u{FEFF}# a comment\n", Reader::DnTuner);
+    assert!(found[0].message.contains("byte order mark"), "{found:?}");
+    let found = lint_alone("\u{FEFF}broadcast,0,1,ring,ll,1,1,8\n", Reader::DnTuner);
+    assert_eq!((found[0].code, found[0].severity), (Code::UnknownCollective, Severity::Changes));
+    assert!(found[0].message.contains("(byte order mark)broadcast"), "{found:?}");
+}
+
+#[test]
+fn a_conf_without_a_rule_is_told_where_it_matters() {
+    let found = lint_alone("# nothing\n", Reader::Example);
+    assert_eq!((found.len(), found[0].severity), (1, Severity::Changes));
+    assert!(lint_alone("# nothing\n", Reader::DnTuner).is_empty());
 }
 
 #[test]
@@ -436,12 +510,15 @@ const SWEEPS: [&str; 6] = [
 fn real_sweeps_run_as_their_column_says() {
     let mut stream = Stream::new(5);
     for names in SWEEPS.iter().map(std::slice::from_ref).chain([&SWEEPS[..]]) {
-        let Some(study) = study(names) else { return };
+        let Some(mut study) = study(names) else { return };
         let winners = study.winners().unwrap();
-        for options in all_options() {
-            let compared = check_round_trip(study.sweep(), &winners, &options, &mut stream);
-            let refused = options.reader == Reader::Example;
-            assert!(compared > 0 || refused, "{names:?} {options:?}");
+        let predicted = study.train(Parameters::default(), &mut Silent).unwrap().to_vec();
+        for recommendations in [winners, predicted] {
+            for options in all_options() {
+                let compared = check_round_trip(study.sweep(), &recommendations, &options, &mut stream);
+                let refused = options.reader == Reader::Example;
+                assert!(compared > 0 || refused, "{names:?} {options:?}");
+            }
         }
     }
 }
@@ -457,16 +534,87 @@ fn export_of(study: &Study, reader: Reader) -> Export {
 fn direct_all_gather_becomes_channels_only_for_the_reader_that_knows_it() {
     let Some(study) = study(&["all_gather_2n.csv"]) else { return };
     let dn = export_of(&study, Reader::DnTuner);
-    assert!(dn.files[0].text.contains("\nallgather,4096,11587,-1,-1,16,2,16,-1,-1\n"), "{}", dn.files[0].text);
+    // Direct was measured up to 4 MiB, other algorithms from 8 MiB on.
+    let end = boundary(4 << 20, 8 << 20);
+    for rule in read(dn.files[0].text.as_bytes(), Reader::DnTuner) {
+        assert_eq!(rule.algorithm.is_none(), rule.max_bytes < end, "{}", dn.files[0].text);
+    }
     let rccl = export_of(&study, Reader::Rccl);
-    assert!(
-        rccl.files[0].text.contains("\nallgather,4096,11587,ring,simple,16,2,16,-1,-1\n"),
-        "{}",
-        rccl.files[0].text
-    );
+    for rule in read(rccl.files[0].text.as_bytes(), Reader::Rccl).iter().filter(|rule| rule.max_bytes < end) {
+        assert_eq!((rule.algorithm, rule.protocol), (Some(Algorithm::Ring), Some(Protocol::Simple)));
+    }
     assert!(rccl.rows.iter().any(|row| row.effect.to_string().starts_with("Direct/SIMPLE/")), "{:?}", rccl.rows);
     assert_eq!(rccl.files[0].name, "rccl_tuner_gfx950.csv");
     assert_eq!(dn.files[0].name, "nccl_tuner.conf");
+}
+
+/// One size of one collective: a ring on 8 channels, and the default.
+fn one_size(size_bytes: u64, ring_gbps: f64, default_gbps: f64, decision: Decision) -> (Vec<Point>, Recommendation) {
+    let scale = Scale { nodes: 1, ranks: 8 };
+    let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+    let ring = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Simple, channels: 8 };
+    let points = [(ring, ring_gbps), (Configuration { channels: 224, ..ring }, default_gbps)];
+    let points: Vec<Point> = points.map(|(configuration, gbps)| Point::new(workload, configuration, gbps)).to_vec();
+    let recommendation = Recommendation {
+        configuration: Some(ring),
+        measured_best: Some(measured(&points[0])),
+        default: Some(measured(&points[1])),
+        decision,
+        ..Recommendation::unknown(workload)
+    };
+    (points, recommendation)
+}
+
+#[test]
+fn a_scale_that_would_lose_is_refused_with_its_sizes() {
+    let keep = Decision::KeepDefault { reason: KeepReason::NotFaster };
+    let (small, deploy) = one_size(1 << 20, 100.0, 80.0, Decision::Deploy);
+    let (large, lose) = one_size(1 << 26, 140.0, 400.0, keep);
+    let (tiny, tie) = one_size(1 << 12, 0.99, 1.0, keep);
+    let sweep = Sweep {
+        points: [&tiny, &small, &large].map(|points| points[0].clone()).to_vec(),
+        defaults: [&tiny, &small, &large].map(|points| points[1].clone()).to_vec(),
+    };
+    let of = |reader, recommendations: &[Recommendation]| {
+        let basis = Basis { sweep: &sweep, recommendations, names: &[], level: 0.9 };
+        export(&basis, &Options { reader, ..Options::default() })
+    };
+    let all = [tie.clone(), deploy.clone(), lose];
+    let refused = of(Reader::Example, &all);
+    assert!(refused.files.is_empty() && refused.rows.is_empty());
+    assert_eq!(
+        refused.refusals[0].message(),
+        "Nothing is written for 1 node, 8 ranks: this reader can't keep the default, and every configuration that was \
+         forced is slower than it at all_reduce of 64 MiB (−65.0 %)."
+    );
+    // The others keep the default where it wins, and where it ties.
+    let dn = of(Reader::DnTuner, &all);
+    assert_eq!(read(dn.files[0].text.as_bytes(), Reader::DnTuner).len(), 1);
+    assert!(dn.files[0].text.contains("# all_reduce on 1 node, 8 ranks: default kept at: 4 KiB, 64 MiB\n"));
+    assert!(
+        dn.warnings.iter().any(|w| w.contains("the default ran 224 at 1 MiB, more than twice as many")),
+        "{:?}",
+        dn.warnings
+    );
+    // Within noise the best forced configuration stands in for it.
+    let within = of(Reader::Example, &[tie, deploy]);
+    assert!(within.files[0].text.ends_with("allreduce,0,18446744073709551615,ring,simple,8,1,8,-1,-1\n"));
+}
+
+#[test]
+fn more_channels_than_were_measured_are_not_written() {
+    let (points, mut deploy) = one_size(1 << 20, 100.0, 80.0, Decision::Deploy);
+    deploy.configuration = deploy.configuration.map(|choice| Configuration { channels: 48, ..choice });
+    let sweep = Sweep { points: vec![points[0].clone()], defaults: vec![points[1].clone()] };
+    let recommendations = [deploy];
+    let basis = Basis { sweep: &sweep, recommendations: &recommendations, names: &[], level: 0.9 };
+    let exported = export(&basis, &Options { reader: Reader::Rccl, ..Options::default() });
+    assert!(exported.files[0].text.contains(",ring,simple,8,1,8,"), "{}", exported.files[0].text);
+    assert!(
+        exported.warnings.iter().any(|w| w.contains("RING/SIMPLE/8 is written instead")),
+        "{:?}",
+        exported.warnings
+    );
 }
 
 proptest! {

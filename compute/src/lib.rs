@@ -4,4 +4,5 @@
 
 pub mod learn;
 pub mod math;
+pub mod order;
 pub mod progress;

@@ -1,5 +1,6 @@
 //! Files come in: dropped anywhere (folders too), chosen in a dialog, or pasted as text.
 
+use crate::order::Order;
 use std::{cell::RefCell, rc::Rc};
 
 use futures::channel::oneshot;
@@ -179,7 +180,7 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
         if entry.is_directory() {
             let mut inside = entries_in(&entry.unchecked_into::<FileSystemDirectoryEntry>().create_reader()).await;
             inside.retain(|entry| !entry.name().starts_with('.'));
-            inside.sort_by_key(|entry| std::cmp::Reverse(entry.name()));
+            inside.order_by_key(|entry| std::cmp::Reverse(entry.name()));
             waiting.extend(inside);
         } else if let Some(file) = file_of(&entry.unchecked_into()).await {
             files.push(file);

@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
+use crate::app::live::{Show, live};
 use leptos::prelude::*;
 
 /// A number within a range. What can't be taken is said, and the last good value stays.
@@ -75,7 +76,7 @@ where
     view! {
         <label class="field">
             <span>{label}</span>
-            <select on:change:target=move |event| change(event.target().selected_index())>{options}</select>
+            <select on:change:target=move |event| change(event.target().selected_index())>{live(options)}</select>
         </label>
     }
 }

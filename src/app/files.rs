@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::tuning::Bench;
 use crate::{
+    app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
     tuning::wording::{count, file_size, group, grouped},
@@ -28,8 +29,8 @@ pub fn Files() -> impl IntoView {
             <ul class="files">
                 <For each=open key=|(id, _)| *id children=row />
             </ul>
-            <ul class="groups">{move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
-            <ul class="notes">{move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view()}</ul>
+            <ul class="groups">{live(move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view())}</ul>
+            <ul class="notes">{live(move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view())}</ul>
         </section>
     }
 }
@@ -56,11 +57,11 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                     "×"
                 </button>
             </div>
-            {move || report.get().map(|report| view! { <ReportView report /> })}
+            {live(move || report.get().map(|report| view! { <ReportView report /> }))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
             </Show>
-            {move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> })}
+            {live(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
 }
@@ -146,7 +147,7 @@ fn ProblemList(problems: Problems) -> impl IntoView {
                             <th scope="col">"Why"</th>
                         </tr>
                     </thead>
-                    <tbody>{rows}</tbody>
+                    <tbody>{live(rows)}</tbody>
                 </table>
             </div>
             {(rest > 0).then(|| view! { <p class="small">"and " {count(rest, "further line")}</p> })}

@@ -13,6 +13,7 @@ mod failure;
 mod fields;
 mod files;
 mod last_words;
+mod live;
 mod pace;
 mod parts;
 mod pool;
@@ -21,10 +22,11 @@ mod table;
 mod theme;
 mod tuning;
 
+use crate::app::live::{Show, live};
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::address::Address;
+use crate::tuning::address::{Address, Panel};
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use status::{Notices, Status};
@@ -50,7 +52,7 @@ fn App() -> impl IntoView {
         Ok(address) => (address, None),
         Err(error) => (Address::default(), Some(error)),
     };
-    let bench = Bench::new(address);
+    let bench = Bench::new(address, Panel::of(&location_fragment()));
     provide_context(bench);
     if let Some(error) = broken_link {
         bench.notify(format!("{error}."), true, None);
@@ -89,7 +91,7 @@ fn App() -> impl IntoView {
             <Tuning />
         </Show>
         <DropZone on_files collecting />
-        <div class="visually-hidden" role="status" aria-live="polite">{move || bench.announcement.get()}</div>
+        <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
     }
 }
 
@@ -101,10 +103,11 @@ fn location_fragment() -> String {
 fn follow_location(bench: Bench, example: Example) {
     let is_first = StoredValue::new(true);
     Effect::new(move || {
-        let fragment = bench.address.get().fragment();
+        let panel = bench.panel.get();
+        let fragment = bench.address.get().fragment() + &panel.suffix();
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = bench.address.get() == Address::default();
+        let is_bare = bench.address.get() == Address::default() && panel == Panel::default();
         let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
         document().set_title(&title);
         let here = location_fragment();
@@ -127,6 +130,7 @@ fn follow_location(bench: Bench, example: Example) {
         Ok(address) => {
             let pinned = bench.pinned(address);
             bench.address.set(pinned);
+            bench.panel.set(Panel::of(&location_fragment()));
             example.open_if_asked(bench);
         }
         Err(error) => bench.notify(format!("{error}."), true, None),

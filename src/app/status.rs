@@ -1,5 +1,6 @@
 //! What is going on, and what went wrong.
 
+use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
 use super::tuning::{Bench, Held, Notice, Remedy, Stage};
@@ -34,7 +35,7 @@ fn Working() -> impl IntoView {
     view! {
         <span class="status-words">{words}</span>
         <progress max="1" value=share aria-label=words></progress>
-        <span class="status-percent">{percent}</span>
+        <span class="status-percent">{live(percent)}</span>
         <Show when=move || bench.is_silent.get()>
             <span class="status-silent">"The worker has said nothing for long."</span>
             <button type="button" on:click=move |_| bench.restart()>"Restart it"</button>

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::app::live::{For, Show, live};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -26,10 +27,10 @@ pub fn DataTable(
     #[prop(optional, into)]
     current: Signal<Option<usize>>,
     /// A row's class, by index.
-    #[prop(optional)]
+    #[prop(default = None)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
     /// Told which row is opened; without it no row opens.
-    #[prop(optional)]
+    #[prop(default = None)]
     on_open: Option<UnsyncCallback<usize>>,
     /// Keeps the rows with all these words.
     #[prop(optional, into)]
@@ -142,7 +143,7 @@ pub fn DataTable(
             <table class="data">
                 <caption class="visually-hidden">{caption}</caption>
                 <thead>
-                    <tr>{headers}</tr>
+                    <tr>{live(headers)}</tr>
                 </thead>
                 <tbody node_ref=body on:keydown=walk>
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
@@ -151,13 +152,13 @@ pub fn DataTable(
             <Show when=is_cut>
                 <button type="button" on:click=move |_| wants_all.set(true)>
                     "Show "
-                    {hidden}
+                    {live(hidden)}
                     " further rows"
                 </button>
             </Show>
             <Show when=move || order.with(Vec::is_empty)>
                 <p class="empty">
-                    {move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." }}
+                    {live(move || if filter.with(String::is_empty) { "There are none." } else { "No row holds that." })}
                 </p>
             </Show>
         </div>

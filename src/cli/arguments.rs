@@ -11,7 +11,7 @@ use crate::{
     tuning::{
         aggregate::Target,
         conf::Reader,
-        parameters::{Parameters, Preset},
+        parameters::{Parameters, Preset, SetAside},
         sizes,
         support::Library,
     },
@@ -61,6 +61,31 @@ pub(super) struct Learning {
     /// Stop boosting after this many stages without a better error on a held-out tenth; 0 runs all stages [default: 0]
     #[arg(long, value_name = "STAGES")]
     early_stopping: Option<u32>,
+
+    #[command(flatten)]
+    deciding: Deciding,
+}
+
+/// What to believe of measurements, and when to recommend something else than the default.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Deciding")]
+struct Deciding {
+    /// How sure a gain over the default must be, in per cent: its interval holds it with this probability
+    /// [default: 90]
+    #[arg(long, value_name = "PCT", value_parser = level)]
+    level: Option<f64>,
+
+    /// The smallest gain over the default that is worth a rule, in per cent [default: 1]
+    #[arg(long, value_name = "PCT", value_parser = minimum_gain)]
+    minimum_gain: Option<f64>,
+
+    /// Use runs that stalled like any other
+    #[arg(long)]
+    keep_stalls: bool,
+
+    /// Leave a configuration out, like all_reduce:2x16:RING/LL/8 (collective, nodes x ranks, what ran)
+    #[arg(long, value_name = "C:NxR:A/P/C", value_parser = set_aside)]
+    set_aside: Vec<SetAside>,
 }
 
 impl Learning {
@@ -79,6 +104,10 @@ impl Learning {
         set(&mut parameters.depth, self.depth);
         set(&mut parameters.learning_rate, self.learning_rate);
         set(&mut parameters.early_stopping, self.early_stopping);
+        set(&mut parameters.confidence.level, self.deciding.level);
+        set(&mut parameters.confidence.minimum_gain_pct, self.deciding.minimum_gain);
+        parameters.screening.keep_stalls |= self.deciding.keep_stalls;
+        parameters.screening.set_aside.extend(&self.deciding.set_aside);
         parameters
     }
 }
@@ -126,6 +155,20 @@ impl ValueEnum for Target {
 fn learning_rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1.0);
     rate.ok_or_else(|| "a learning rate is above 0 and at most 1".to_owned())
+}
+
+fn level(text: &str) -> Result<f64, String> {
+    let level = text.parse::<f64>().ok().filter(|level| (50.0..=99.0).contains(level));
+    level.map(|level| level / 100.0).ok_or_else(|| "a level is 50 to 99 per cent".to_owned())
+}
+
+fn minimum_gain(text: &str) -> Result<f64, String> {
+    let gain = text.parse::<f64>().ok().filter(|gain| (0.0..=1000.0).contains(gain));
+    gain.ok_or_else(|| "the smallest gain is 0 or more, in per cent".to_owned())
+}
+
+fn set_aside(text: &str) -> Result<SetAside, String> {
+    SetAside::parse(text).ok_or_else(|| "write it like all_reduce:2x16:RING/LL/8".to_owned())
 }
 
 /// Where a tuner file is deployed, and who reads it.

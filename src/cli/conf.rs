@@ -21,8 +21,11 @@ use crate::tuning::{
         Finding, Reader, Severity,
         export::{Export, Options},
         lint,
+        overlay::{listing, overlay, summary},
         question::{Answer, Question, lint_for},
+        read,
     },
+    support::Support,
     sweep::Sweep,
 };
 
@@ -179,7 +182,16 @@ impl LintConf {
         if self.json {
             terminal::write(&(serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"))?;
         } else {
-            terminal::write(&for_people(&findings, &self.conf.display().to_string(), readers))?;
+            let mut text = for_people(&findings, &self.conf.display().to_string(), readers);
+            if !sweep.is_empty() {
+                let support = Support::new(self.deployment.library.matrix(), &sweep);
+                for reader in readers {
+                    let places = overlay(&read(&bytes, *reader), *reader, &support, &sweep, None);
+                    text += &format!("\nWith {} on the sweep:\n", reader.name());
+                    text += &format!("{}{}\n", Table::of(&listing(&places)).lines(), summary(&places));
+                }
+            }
+            terminal::write(&text)?;
         }
         let changes = findings.iter().any(|finding| finding.severity == Severity::Changes);
         Ok(if changes { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })

@@ -67,7 +67,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             continue;
         }
         let named = |error| CliError::Open { name: path.display().to_string(), error };
-        let entries = fs::read_dir(&path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>()).map_err(named)?;
+        let entries = fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(named)?;
         let mut inside: Vec<PathBuf> = entries
             .into_iter()
             .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))

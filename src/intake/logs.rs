@@ -3,11 +3,11 @@
 use std::io::Read;
 
 use super::{
-    MappingRequest, Outcome, WantedColumn,
-    open::{Content, File, Opened, Result, fatal, notes},
+    Mapping, MappingRequest, Outcome, WantedColumn,
+    open::{Content, File, Opened, OpenedFile, Result, fatal, notes},
 };
 use crate::{
-    text::{Lines, Records},
+    text::{Lines, Records, excerpt},
     tuning::{
         columns::Column,
         log::{self, Answers, Lacking, Log, LogRows},
@@ -15,7 +15,11 @@ use crate::{
 };
 
 /// Reads a text log.
-pub(super) fn text<R: Read>(lines: &mut Lines<R>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+pub(super) fn text<R: Read>(
+    lines: &mut Lines<R>,
+    file: &File<'_>,
+    share_read: &mut dyn FnMut() -> f64,
+) -> Result<Opened> {
     let log = log::read_text(lines, share_read);
     if let Some(why) = lines.error().and_then(fatal) {
         return Err(why);
@@ -45,21 +49,27 @@ pub(super) fn csv<R: Read>(records: &mut Records<R>, file: &File<'_>) -> Result<
 /// What became of a log.
 pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     let answers = match file.mapping {
-        Some(mapping) => Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?,
+        Some(mapping) => {
+            Answers::of(&mapping.columns).map_err(|why| format!("can't be read with these answers: {why}"))?
+        }
         None => Answers::default(),
     };
     let format = log.format().to_owned();
+    let job = log.job.clone();
     if !log.has_runs() {
-        let job = log.job;
         let outcome = Outcome::Known { format, holds: holds(&job), problems: Default::default(), notes: torn(&job) };
-        return Ok((outcome, Content::Log { rows: Vec::new(), job }).into());
+        let content = Content::Log { rows: Vec::new(), job };
+        return Ok(Opened { log: Some(log), ..(outcome, content).into() });
     }
     let LogRows { rows, reading, notes: mut said } = match log.rows(file.number, file.name, &answers) {
         Ok(rows) => rows,
-        Err(lacking) => return Ok(Outcome::NeedsMapping(request(&log, file.name, &answers, lacking)).into()),
+        Err(lacking) => {
+            let outcome = Outcome::NeedsMapping(request(&log, file.name, &answers, lacking));
+            return Ok(Opened { log: Some(log), ..outcome.into() });
+        }
     };
     said.splice(0..0, notes(&reading));
-    said.extend(torn(&log.job));
+    said.extend(torn(&job));
     let outcome = Outcome::Loaded {
         format,
         rows: reading.rows,
@@ -67,7 +77,32 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
         problems: reading.problems,
         notes: said,
     };
-    Ok(Opened { outcome, content: Content::Log { rows, job: log.job }, origins: reading.origins })
+    Ok(Opened { outcome, content: Content::Log { rows, job }, origins: reading.origins, log: Some(log) })
+}
+
+/// Joins logs that are of the same processes: with `NCCL_DEBUG_FILE` the library says what it runs in another file than
+/// the table. `mappings` are those that the files were opened with.
+pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
+    for at in 0..files.len() {
+        let Some(mut log) = files[at].log.take().filter(Log::has_runs) else { continue };
+        let others = files.iter().enumerate().filter(|(other, _)| *other != at);
+        let teller = others.filter_map(|(_, other)| Some((&other.report.name, other.log.as_ref()?)));
+        let tellers: Vec<String> =
+            teller.filter(|(_, other)| log.adopt(other)).map(|(name, _)| excerpt(name)).collect();
+        if tellers.is_empty() {
+            files[at].log = Some(log);
+            continue;
+        }
+        let OpenedFile { report, content, origins, .. } = &mut files[at];
+        let mapping = mappings.get(at).and_then(Option::as_ref);
+        let file = File { number: u16::try_from(report.id).unwrap_or(u16::MAX), name: &report.name, mapping };
+        if let Ok(mut joined) = opened(log, &file) {
+            if let Outcome::Loaded { notes, .. } = &mut joined.outcome {
+                notes.insert(0, format!("What ran is told by {}, a log of the same processes", tellers.join(", ")));
+            }
+            (report.outcome, *content, *origins) = (joined.outcome, joined.content, joined.origins);
+        }
+    }
 }
 
 /// What debug lines hold, in words.

@@ -10,6 +10,7 @@ mod recognise;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    logs::join,
     open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
     pool::pooled,
 };
@@ -109,10 +110,14 @@ impl Mapping {
         let is_default = text.trim().eq_ignore_ascii_case("default");
         let columns: Vec<(String, ColumnSource)> = match (is_default, words.as_slice()) {
             (true, _) => vec![(names[0].clone(), ColumnSource::Constant("DEFAULT".to_owned()))],
-            (false, [_, _, _]) => {
-                names.into_iter().zip(words).map(|(name, word)| (name, ColumnSource::Constant(word.to_owned()))).collect()
+            (false, [_, _, _]) => names
+                .into_iter()
+                .zip(words)
+                .map(|(name, word)| (name, ColumnSource::Constant(word.to_owned())))
+                .collect(),
+            _ => {
+                return Err("a configuration is ALGORITHM/PROTOCOL/CHANNELS, like RING/LL128/24, or default".to_owned());
             }
-            _ => return Err("a configuration is ALGORITHM/PROTOCOL/CHANNELS, like RING/LL128/24, or default".to_owned()),
         };
         Answers::of(&columns)?;
         Ok(Self { columns })
@@ -130,9 +135,11 @@ impl Mapping {
             return self.clone();
         }
         let is_open = |wanted: &&WantedColumn| self.columns.iter().all(|(name, _)| *name != wanted.name);
-        let guessed = request.wanted.iter().filter(is_open).filter_map(|wanted| {
-            Some((wanted.name.clone(), ColumnSource::Column(wanted.guess?)))
-        });
+        let guessed = request
+            .wanted
+            .iter()
+            .filter(is_open)
+            .filter_map(|wanted| Some((wanted.name.clone(), ColumnSource::Column(wanted.guess?))));
         Self { columns: self.columns.iter().cloned().chain(guessed).collect() }
     }
 }

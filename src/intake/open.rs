@@ -20,7 +20,7 @@ use crate::{
     tuning::{
         columns::{Column, Columns},
         job::JobLog,
-        log,
+        log::{self, Log},
         origin::Origins,
         read::{MAX_ROWS, Reading, Row, read_rows},
     },
@@ -51,7 +51,7 @@ pub enum Content {
 }
 
 /// One opened file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct OpenedFile {
     /// What became of it.
     pub report: FileReport,
@@ -59,6 +59,8 @@ pub struct OpenedFile {
     pub content: Content,
     /// What its rows were measured with.
     pub origins: Origins,
+    /// The log itself, to be joined with others.
+    pub(super) log: Option<Log>,
 }
 
 /// The longest model file.
@@ -115,12 +117,13 @@ pub fn open_file(
     let file = File { number: u16::try_from(id).unwrap_or(u16::MAX), name, mapping };
     let read = read(source, &file, &mut share_read);
     share_read();
-    let Opened { outcome, content, origins } =
+    let Opened { outcome, content, origins, log } =
         read.unwrap_or_else(|why| Outcome::Refused(format!("{} {why}.", excerpt(name))).into());
-    OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins }
+    OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins, log }
 }
 
 /// What is known of a file besides its bytes.
+#[derive(Clone, Copy)]
 pub(super) struct File<'a> {
     /// As it stands in [`Row::file`].
     pub(super) number: u16,
@@ -133,6 +136,7 @@ pub(super) struct Opened {
     pub(super) outcome: Outcome,
     pub(super) content: Content,
     pub(super) origins: Origins,
+    pub(super) log: Option<Log>,
 }
 
 impl From<Outcome> for Opened {
@@ -144,7 +148,7 @@ impl From<Outcome> for Opened {
 
 impl From<(Outcome, Content)> for Opened {
     fn from((outcome, content): (Outcome, Content)) -> Self {
-        Self { outcome, content, origins: Origins::new() }
+        Self { outcome, content, origins: Origins::new(), log: None }
     }
 }
 
@@ -180,8 +184,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
         Recognised::PerhapsLog(why) => {
-            let opened = logs::text(&mut Lines::new(text), file, share_read);
-            return opened.map_err(|_| why);
+            return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
@@ -220,7 +223,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         problems: reading.problems,
         notes,
     };
-    Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins })
+    Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins, log: None })
 }
 
 /// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.

@@ -1,5 +1,6 @@
 //! What must be known before the rows of several files are pooled.
 
+use crate::order::Order;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::FileReport;
@@ -31,7 +32,7 @@ fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             Some((hasher.finish(), index))
         })
         .collect();
-    hashes.sort_unstable();
+    hashes.order();
     /// Rows of one file that stand in another, and the first and last line of them in both.
     struct Pair {
         files: [u16; 2],
@@ -55,9 +56,12 @@ fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
             }
         }
     }
-    pairs.sort_by_key(|pair| pair.files);
+    pairs.order_by_key(|pair| pair.files);
     let name = |number: u16| {
-        files.iter().find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number).map_or("a file", |file| &file.name)
+        files
+            .iter()
+            .find(|file| u16::try_from(file.id).unwrap_or(u16::MAX) == number)
+            .map_or("a file", |file| &file.name)
     };
     let between = |(first, last): (u32, u32)| {
         if first == last { format!("line {first}") } else { format!("between lines {first} and {last}") }

@@ -198,7 +198,9 @@ fn is_conf(text: &str) -> bool {
     }
     lines().any(|line| {
         let line = line.to_ascii_lowercase();
-        line.contains("collective_type,min_bytes") || line.contains("# dropped:") || is_rule(line.trim_start_matches(['#', ' ']))
+        line.contains("collective_type,min_bytes")
+            || line.contains("# dropped:")
+            || is_rule(line.trim_start_matches(['#', ' ']))
     })
 }
 

@@ -1,5 +1,6 @@
 //! The one drawing of a chart.
 
+use crate::order::Order;
 use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
@@ -220,7 +221,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
             Some(Place { pick: Pick { series: index, point }, x, y })
         });
         let mut places: Vec<Place> = places.collect();
-        places.sort_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
+        places.order_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
             drawn.push(DrawnSeries { index, places });
         }

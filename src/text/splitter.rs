@@ -1,6 +1,8 @@
 //! A line is split into cells.
 
-use csv_core::{ReadRecordResult, ReaderBuilder, Terminator};
+use std::cell::RefCell;
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use memchr::{memchr, memchr_iter};
 
 use super::Dialect;
@@ -11,7 +13,8 @@ pub(super) const WIDEST: usize = 4096;
 /// Splits lines into cells.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    core: csv_core::Reader,
+    /// Always there, but while it is dropped.
+    core: Option<Box<Reader>>,
     delimiter: u8,
     line_end: u8,
     text: Vec<u8>,
@@ -20,11 +23,53 @@ pub(super) struct Splitter {
     count: usize,
 }
 
+thread_local! {
+    /// Readers that are done with. To build one takes longer than to read a small file, and its clone is none: it lacks
+    /// a part of the automaton.
+    static SPARE: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A reader of a dialect.
+fn core(dialect: Dialect) -> Box<Reader> {
+    let spare = SPARE.with_borrow_mut(|spare| {
+        let at = spare.iter().position(|(of, _)| *of == dialect)?;
+        Some(spare.swap_remove(at).1)
+    });
+    let Dialect { delimiter, line_end } = dialect;
+    let mut core = spare.unwrap_or_else(|| {
+        Box::new(ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build())
+    });
+    core.reset();
+    core
+}
+
+impl Drop for Splitter {
+    fn drop(&mut self) {
+        /// More than are ever in use at once.
+        const MOST: usize = 16;
+        let dialect = Dialect { delimiter: self.delimiter, line_end: self.line_end };
+        if let Some(core) = self.core.take() {
+            SPARE.with_borrow_mut(|spare| {
+                if spare.len() < MOST {
+                    spare.push((dialect, core));
+                }
+            });
+        }
+    }
+}
+
 impl Splitter {
     pub(super) fn new(dialect: Dialect) -> Self {
         let Dialect { delimiter, line_end } = dialect;
-        let core = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(line_end)).build();
-        Self { core, delimiter, line_end, text: vec![0; 1024], ends: vec![0; 64], written: 0, count: 0 }
+        Self {
+            core: Some(core(dialect)),
+            delimiter,
+            line_end,
+            text: vec![0; 1024],
+            ends: vec![0; 64],
+            written: 0,
+            count: 0,
+        }
     }
 
     /// How many cells there are so far.
@@ -33,7 +78,9 @@ impl Splitter {
     }
 
     pub(super) fn reset(&mut self) {
-        self.core.reset();
+        if let Some(core) = &mut self.core {
+            core.reset();
+        }
         (self.written, self.count) = (0, 0);
     }
 
@@ -45,9 +92,10 @@ impl Splitter {
     }
 
     fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
+        let Some(core) = &mut self.core else { return true };
         loop {
             let (result, read, written, ended) =
-                self.core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
+                core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
             input = &input[read..];
             self.written += written;
             self.count += ended;

@@ -45,15 +45,8 @@ pub enum Panel {
 
 impl Panel {
     /// All of them, in their order on the page.
-    pub const ALL: &[Self] = &[
-        Self::Answer,
-        Self::Noise,
-        Self::TunerFiles,
-        Self::Coverage,
-        Self::Plan,
-        Self::Comparison,
-        Self::Tables,
-    ];
+    pub const ALL: &[Self] =
+        &[Self::Answer, Self::Noise, Self::TunerFiles, Self::Coverage, Self::Plan, Self::Comparison, Self::Tables];
 
     /// The name on its tab.
     #[must_use]

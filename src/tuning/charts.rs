@@ -10,6 +10,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::LearnError,
+    order::Order,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     units::{Size, percent, significant},
 };
@@ -38,7 +39,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     });
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
-    of_group.sort_by_key(|r| r.workload.size_bytes);
+    of_group.order_by_key(|r| r.workload.size_bytes);
     let chosen = of_group.iter().filter_map(|r| {
         Some(Point {
             x: r.workload.size_bytes as f64,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{result::Recommendation, sweep::Sweep};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    order::Order,
     plot::{Colour, Mark, Point, Series},
     text::{Cell, Column, Entry, Listing, Table},
     units::{Size, significant},
@@ -148,7 +149,7 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
                 Some(Place { size_bytes: r.workload.size_bytes, busbw_gbps, configuration })
             })
             .collect();
-        recommended.sort_by_key(|place| place.size_bytes);
+        recommended.order_by_key(|place| place.size_bytes);
         let curves = [
             (Curve::Default, default.collect()),
             (Curve::MeasuredBest, best.collect()),

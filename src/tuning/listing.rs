@@ -14,7 +14,7 @@ use crate::{
 /// Left out where all rows have the same.
 const GROUP: [Column; 2] = [Column::words("Collective", "collective"), Column::words("Scale", "nodes × ranks")];
 
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 17] = [
     Column::numbers("Size", "message size"),
     Column::words(
         "Advice",
@@ -31,6 +31,7 @@ const COLUMNS: [Column; 16] = [
     Column::numbers("Gain", "expected busbw over the default's, in per cent of the default"),
     Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default"),
     Column::numbers("Tied", "measured configurations that can't be told apart from the best one"),
+    Column::numbers("Visible", "the smallest gain that this noise and these runs show half of the time, in per cent"),
     Column::numbers("More runs", "how many more runs of the choice and the default would decide what is undecided"),
     Column::words(
         "Best measured",
@@ -88,6 +89,7 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
             number: recommendation.gain.map(|gain| gain.low_pct),
         },
         Entry::number(Some(recommendation.tied.len() as f64).filter(|tied| *tied > 0.0), |tied| format!("{tied}")),
+        Entry::number(recommendation.noise.map(|noise| noise.visible_gain_pct), percent),
         more_runs(recommendation),
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         Entry::text(support(recommendation.support).to_owned()),

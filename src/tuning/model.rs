@@ -27,6 +27,7 @@ use crate::{
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
+    order::Order,
     progress::Progress,
 };
 
@@ -249,7 +250,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.sort_unstable_by_key(order);
+        known.order_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

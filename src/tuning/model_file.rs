@@ -16,6 +16,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
+    order::Order,
 };
 
 /// Stands in every model file.
@@ -242,7 +243,7 @@ pub fn hash(model: &BusbwModel, points: &[Point]) -> Result<String, LearnError> 
             (workload, Configuration { channels: 0, ..p.configuration })
         })
         .collect();
-    pairs.sort_unstable();
+    pairs.order();
     pairs.dedup();
     let mut asks = Vec::new();
     for (workload, configuration) in pairs {

@@ -66,7 +66,7 @@ pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) 
     }
     let mut notes = Vec::new();
     for ((collective, scale), files) in by_group {
-        let kinds: [(&str, fn(&Origin) -> Vec<String>); 3] = [
+        let kinds: [(&str, Values); 3] = [
             ("versions of the library", |origin| origin.libraries.iter().cloned().collect()),
             ("data types or operations", |origin| origin.types.iter().cloned().collect()),
             ("sets of nodes", |origin| origin.hosts.iter().map(u64::to_string).collect()),
@@ -82,6 +82,9 @@ pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) 
     notes
 }
 
+/// What an origin has of one kind.
+type Values = fn(&Origin) -> Vec<String>;
+
 /// The most files that a note names.
 const NAMED: usize = 4;
 
@@ -91,7 +94,7 @@ fn difference(
     kind: &str,
     files: &[(&str, &Origin)],
     all: &BTreeSet<String>,
-    values_of: fn(&Origin) -> Vec<String>,
+    values_of: Values,
 ) -> String {
     let is_hosts = kind.starts_with("sets");
     let named = all.iter().enumerate().map(|(at, value)| {

@@ -77,7 +77,7 @@ pub struct Confidence {
 
 impl Default for Confidence {
     fn default() -> Self {
-        Self { level: 0.9, minimum_gain_pct: 0.0 }
+        Self { level: 0.9, minimum_gain_pct: 1.0 }
     }
 }
 
@@ -113,6 +113,35 @@ pub struct SearchLimits {
     pub protocols: Vec<Protocol>,
     /// Choose by the exhaustive search, not by the one from coarse to fine.
     pub exhaustive: bool,
+}
+
+impl SetAside {
+    /// Reads `all_reduce:2x16:RING/LL/8`: collective, nodes × ranks, algorithm/protocol/channels.
+    ///
+    /// ```
+    /// use collectune::tuning::parameters::SetAside;
+    /// let aside = SetAside::parse("all_reduce:2x16:RING/LL/8").map(|aside| aside.configuration.to_string());
+    /// assert_eq!(aside.as_deref(), Some("RING/LL/8"));
+    /// assert_eq!(SetAside::parse("RING/LL/8"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let (collective, scale, configuration) = (parts.next()?, parts.next()?, parts.next()?);
+        let (nodes, ranks) = scale.split_once(['x', '×'])?;
+        let mut configuration = configuration.split('/');
+        let (algorithm, protocol, channels) = (configuration.next()?, configuration.next()?, configuration.next()?);
+        let is_all = parts.next().is_none() && configuration.next().is_none();
+        is_all.then_some(Self {
+            collective: Collective::parse(collective)?,
+            scale: Scale { nodes: nodes.trim().parse().ok()?, ranks: ranks.trim().parse().ok()? },
+            configuration: Configuration {
+                algorithm: Algorithm::parse(algorithm)?,
+                protocol: Protocol::parse(protocol)?,
+                channels: channels.trim().parse().ok()?,
+            },
+        })
+    }
 }
 
 impl Parameters {

@@ -352,7 +352,7 @@ impl Numbers {
                 let Some(printed) = printed else { continue };
                 let slack = DECIMALS_GBPS + DIGITS * computed.max(printed);
                 let (lowest, highest) = (computed * factors.0 - slack, computed * factors.1 + slack);
-                if printed < lowest || printed > highest + self.slack * printed {
+                if !computed.is_finite() || printed < lowest || printed > highest + self.slack * printed {
                     let expected = format!("contradicts size / time, which is {} GB/s", significant(computed));
                     return Err(Doubt { is_algbw, expected });
                 }
@@ -364,8 +364,9 @@ impl Numbers {
             (_, Some(printed)) => printed,
             (Some(time_us), None) => busbw(time_us),
         };
+        let is_bandwidth = |busbw: f64| busbw > 0.0 && busbw.is_finite();
         // A factor of 0 (one rank) or a time beyond all measure leaves nothing to compare.
-        if busbw_gbps <= 0.0 && self.time_us.is_none_or(|t| busbw(t) <= 0.0) {
+        if !is_bandwidth(busbw_gbps) && self.time_us.is_none_or(|t| !is_bandwidth(busbw(t))) {
             return Err(Doubt { is_algbw: false, expected: "is not a bandwidth above zero".to_owned() });
         }
         Ok(Some(Sample { time_us: self.time_us, busbw_gbps }))

@@ -187,8 +187,14 @@ impl Runs {
     /// The place of a configuration, or of the default, at a workload.
     #[must_use]
     pub fn of(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Option<(&Place, usize, &[Run])> {
-        self.at(workload)
-            .find(|(place, ..)| place.kind == kind && (kind == Kind::Default || place.configuration == configuration))
+        let wanted = (*workload, kind, if kind == Kind::Default { None } else { Some(configuration) });
+        let key = |place: &Place| {
+            let configuration = if place.kind == Kind::Default { None } else { Some(place.configuration) };
+            (place.workload, place.kind, configuration)
+        };
+        let index = self.places.partition_point(|place| key(place) < wanted);
+        self.places.get(index).filter(|place| key(place) == wanted)?;
+        Some(self.place(index))
     }
 
     /// The places of a workload, the default's last.

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
+    order::Order,
     units::Size,
 };
 
@@ -97,8 +98,8 @@ impl Screened {
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, !screening.keep_stalls);
         }
-        screened.stalls.sort_by_key(|s| (s.workload, s.file, s.line));
-        screened.aside.sort_unstable_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
+        screened.stalls.order_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
+        screened.aside.order_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
         screened
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use super::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
@@ -109,6 +109,7 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
 
@@ -168,7 +169,8 @@ impl Executor {
         notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes })
+        let documents = self.documents.files();
+        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -260,6 +262,22 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// Which files these are.
+    #[must_use]
+    pub fn files(&self) -> DocumentFiles {
+        DocumentFiles {
+            confs: self.confs.iter().map(|(file, _)| *file).collect(),
+            jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
+            comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
+            listings: self.listings.iter().map(|(file, _)| *file).collect(),
+        }
+    }
+
+    fn table(&self, file: u32) -> Listing {
+        let found = self.listings.iter().find(|(number, _)| *number == file);
+        found.map(|(_, listing)| listing.clone()).unwrap_or_default()
+    }
+
     /// Judges a loaded comparison by a loaded conf.
     ///
     /// # Errors
@@ -295,12 +313,20 @@ pub struct Opened {
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
     let mut opened = Opened::default();
     let mut origins = Vec::new();
+    // Of an arm nothing was asked but what its name says.
+    let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
+    let mappings: Vec<Option<Mapping>> =
+        names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
+    let mut files: Vec<_> = names
+        .iter()
+        .zip(files)
+        .zip(&mappings)
+        .map(|((name, file), mapping)| {
+            intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping.as_ref(), progress)
+        })
+        .collect();
+    intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
-        // Of an arm nothing was asked but what its name says.
-        let arm = Arm::of_name(&name.name)
-            .map(|_| Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] });
-        let mapping = name.mapping.as_ref().or(arm.as_ref());
-        let file = intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping, progress);
         let mut report = file.report;
         origins.push(file.origins);
         match file.content {

@@ -15,12 +15,12 @@ use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
     progress::Step,
+    text::Listing,
     tuning::{
         aggregate::Target,
         comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
-        plan,
-        record,
+        plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
     },
 };
@@ -139,6 +139,24 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
+    /// A loaded table that can only be looked at. Answers [`Response::Table`].
+    Table {
+        /// The file's number.
+        file: u32,
+    },
+}
+
+/// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DocumentFiles {
+    /// Tuner files.
+    pub confs: Vec<u32>,
+    /// Logs of jobs.
+    pub jobs: Vec<u32>,
+    /// Comparisons with the default.
+    pub comparisons: Vec<u32>,
+    /// Tables to look at.
+    pub listings: Vec<u32>,
 }
 
 /// One file of [`Request::Load`].
@@ -188,6 +206,8 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
+    /// Of [`Request::Table`]; empty where the file is not loaded any more.
+    Table(Listing),
 }
 
 /// What was read.
@@ -203,6 +223,8 @@ pub struct Loaded {
     pub parameters: Option<Parameters>,
     /// What must be known about the whole: a sweep of winners only, runs without defaults.
     pub notes: Vec<String>,
+    /// What is no sweep.
+    pub documents: DocumentFiles,
 }
 
 /// What was learnt.

@@ -50,7 +50,7 @@ impl Options {
         let mut limited = false;
         for pair in arguments.chunks(2) {
             let [name, value] = pair else { return Err(USAGE.to_owned()) };
-            let number = || value.parse::<u64>().map_err(|_| format!("{value} is not a number"));
+            let number = || value.parse::<u64>().map_err(|_error| format!("{value} is not a number"));
             match name.as_str() {
                 "--minutes" => options.time = Duration::from_secs(60 * number()?),
                 "--executions" => options.executions = number()?,
@@ -87,6 +87,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let not_understood = readers::not_understood();
+    if !not_understood.is_empty() {
+        eprintln!("{}", not_understood.join("\n"));
+        return ExitCode::FAILURE;
+    }
     // What panics is told once, when it has been made smaller.
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
@@ -103,7 +108,11 @@ fn main() -> ExitCode {
     }
     println!("{total} executions in {seconds:.0} s, {} faults", faults.len());
     for Fault { reader, seed, input, what } in &faults {
-        println!("\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}\ninput: b\"{}\"", reader.name, input.escape_ascii());
+        println!(
+            "\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}\ninput: b\"{}\"",
+            reader.name,
+            input.escape_ascii()
+        );
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -46,6 +46,22 @@ impl Reader {
     }
 }
 
+/// Names of samples that are refused: mutations of them would never reach a reader.
+pub fn not_understood() -> Vec<String> {
+    let of =
+        |reader: &&Reader| matches!(reader.name, "sweep" | "log" | "json" | "report" | "conf" | "comparison" | "any");
+    let mut refused = Vec::new();
+    for reader in READERS.iter().filter(of) {
+        for (index, sample) in (reader.samples)().iter().enumerate() {
+            let (report, _) = intake::open(&sample[..], "sample", sample.len() as u64, 1, None, &mut Silent);
+            if matches!(report.outcome, Outcome::Refused(_)) && (reader.name != "any" || index != 2) {
+                refused.push(format!("sample {index} of {}: {:?}", reader.name, report.outcome));
+            }
+        }
+    }
+    refused
+}
+
 macro_rules! samples {
     ($make:expr) => {
         || {
@@ -67,8 +83,16 @@ pub const READERS: &[Reader] = &[
     Reader { name: "model", read: models, samples: samples!(model_files()) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
-    Reader { name: "address", read: address, samples: samples!(texts(["v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216&x=1"])) },
-    Reader { name: "sizes", read: sizes, samples: samples!(texts(["1M,16M,64 MiB", "4096-1G", "1.5G 2kb", "RING/LL128/24"])) },
+    Reader {
+        name: "address",
+        read: address,
+        samples: samples!(texts(["v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216&x=1"])),
+    },
+    Reader {
+        name: "sizes",
+        read: sizes,
+        samples: samples!(texts(["1M,16M,64 MiB", "4096-1G", "1.5G 2kb", "RING/LL128/24"])),
+    },
 ];
 
 fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
@@ -80,7 +104,10 @@ fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
         for target in [Target::Time, Target::Printed] {
             let sweep = aggregate(&rows, target).sweep;
             let is_sound = |busbw: f64| busbw.is_finite() && busbw > 0.0;
-            assert!(sweep.points.iter().chain(&sweep.defaults).all(|p| is_sound(p.busbw_gbps)), "a point without a value");
+            assert!(
+                sweep.points.iter().chain(&sweep.defaults).all(|p| is_sound(p.busbw_gbps)),
+                "a point without a value"
+            );
             assert!(sweep.notes().len() < 1000, "notes without end");
         }
     }
@@ -89,7 +116,8 @@ fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
 fn mapped(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).replace("collective", "c");
     // The mapping follows from the bytes, so that an input is all that is needed to repeat it.
-    let mut random = Stream::new(bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte))));
+    let mut random =
+        Stream::new(bytes.iter().fold(7, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte))));
     let source = |random: &mut Stream| match random.below(4) {
         0 => ColumnSource::Constant(["DEFAULT", "RING", "8", "-1", "nan", ""][random.below(6)].to_owned()),
         _ => ColumnSource::Column(random.below(30)),
@@ -114,6 +142,7 @@ fn confs(bytes: &[u8]) {
     let support = Support::default();
     for reader in conf::Reader::ALL {
         let rules = conf::read(bytes, *reader);
+        let _ = conf::lint(bytes, *reader, &support, None);
         for size_bytes in [0, 4096, 1 << 24, u64::MAX] {
             let scale = Scale { nodes: 2, ranks: 16 };
             let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
@@ -127,7 +156,12 @@ fn comparisons(bytes: &[u8]) {
     if std::io::Read::read_to_string(&mut Decoder::new(bytes), &mut text).is_err() {
         text = String::from_utf8_lossy(bytes).into_owned();
     }
-    let _ = comparison::judge(&text, "allreduce_1n.per_size_stats.csv", Some(samples::CONF.as_bytes()), &Default::default());
+    let _ = comparison::judge(
+        &text,
+        "allreduce_1n.per_size_stats.csv",
+        Some(samples::CONF.as_bytes()),
+        &Default::default(),
+    );
 }
 
 fn models(bytes: &[u8]) {
@@ -144,10 +178,8 @@ fn files(bytes: &[u8]) {
     let parts = [first, second, bytes];
     let names: Vec<FileToLoad> =
         (0_u32..3).map(|id| FileToLoad { id, name: format!("{id}.csv"), mapping: None }).collect();
-    let sources = parts.map(|part| Source {
-        content: Box::new(std::io::Cursor::new(part.to_vec())),
-        size_bytes: part.len() as u64,
-    });
+    let sources = parts
+        .map(|part| Source { content: Box::new(std::io::Cursor::new(part.to_vec())), size_bytes: part.len() as u64 });
     let _ = read_files(&names, sources.into(), &mut Silent);
 }
 
@@ -192,7 +224,8 @@ fn sweeps() -> Vec<Vec<u8>> {
 fn log_texts() -> Vec<Vec<u8>> {
     use samples::{CALL, COSTS, DECISION, END, HEADER, ROWS, START, log};
     let in_pieces = format!("{START}{HEADER}{}{DECISION}{}\n{END}", &ROWS[0][..60], &ROWS[0][60..]);
-    let asked = format!("NCCL_ALGO=Ring NCCL_PROTO=LL NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8 ./all_reduce_perf\n{}", log());
+    let asked =
+        format!("NCCL_ALGO=Ring NCCL_PROTO=LL NCCL_MIN_NCHANNELS=8 NCCL_MAX_NCHANNELS=8 ./all_reduce_perf\n{}", log());
     let planned = log().replace("       0\n", "       0    RING   LL128   24\n");
     let labelled: String = log().lines().map(|line| format!("[1,0]<stdout>:{line}\n")).collect();
     texts([&log(), &in_pieces, &asked, &planned, &labelled, &[CALL, DECISION, COSTS, CALL].concat()])
@@ -225,7 +258,8 @@ fn wide() -> Vec<Vec<u8>> {
 
 /// A model of the smallest sweep that one can be learnt from.
 fn model_files() -> Vec<Vec<u8>> {
-    let simulation = Simulation { sizes: vec![4096, 1 << 20, 1 << 24], channels: vec![1, 8, 32], ..Simulation::example() };
+    let simulation =
+        Simulation { sizes: vec![4096, 1 << 20, 1 << 24], channels: vec![1, 8, 32], ..Simulation::example() };
     let csv = simulation.to_csv();
     let (_, content) = intake::open(csv.as_bytes(), "sweep.csv", csv.len() as u64, 0, None, &mut Silent);
     let Content::Rows(rows) = content else { return texts(["{\"format\":\"collectune-model\"}"]) };

@@ -42,7 +42,6 @@ pub const JSON: &str = r#"{"version":3,"start_time":"2026-11-21 10:00:00","args"
 "results":[{"size":1048576,"count":131072,"type":"float","redop":"none","root":"    -1","out_of_place":{"time":126.1,"alg_bw":8.315432,"bus_bw":4.157716,"nwrong":0.000000},"in_place":{"time":131.1,"alg_bw":7.998291,"bus_bw":3.999146,"nwrong":null},"actual_iterations":20,"experiment_name":""},
 {"size":2097152,"count":262144,"type":"float","redop":"none","root":"    -1","out_of_place":null,"in_place":{"time":183.8,"alg_bw":11.41,"bus_bw":5.705,"nwrong":"nan"},"actual_iterations":20,"experiment_name":""}"#;
 
-
 /// A decision among the debug lines.
 pub const DECISION: &str =
     "a:1:1 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo RING proto LL128 channel{Lo..Hi}={0..23}\n";

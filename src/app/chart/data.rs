@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::app::live::live;
 use leptos::prelude::*;
 
 use crate::plot::{Chart, table};
@@ -20,7 +21,7 @@ pub(super) fn DataTable(chart: Signal<Option<Arc<Chart>>>) -> impl IntoView {
     view! {
         <details class="chart-data" hidden=move || chart.with(Option::is_none) on:toggle=toggle>
             <summary>"Show data"</summary>
-            {content}
+            {live(content)}
         </details>
     }
 }

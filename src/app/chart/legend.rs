@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use crate::app::live::For;
 use leptos::prelude::*;
 
 use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg};

@@ -8,6 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use crate::app::live::live;
 use leptos::prelude::*;
 
 use crate::plot::{Chart, Pick, Style, Theme};
@@ -44,7 +45,7 @@ pub fn ChartView(
     view! {
         <figure class="chart">
             <figcaption class="chart-head">
-                <span class="chart-title">{title}</span>
+                <span class="chart-title">{live(title)}</span>
                 <Exports state/>
             </figcaption>
             <Legend chart theme hidden=state.hidden/>
@@ -69,7 +70,7 @@ fn Readout(state: State, hint: String) -> impl IntoView {
     };
     view! {
         <div class="chart-readout">
-            {pinned}
+            {live(pinned)}
             <p id=hint class="chart-hint" class:visually-hidden=move || state.pinned.get().is_some()>
                 "Point at the chart or walk it with the arrow keys to read a value; click or Enter pins it."
             </p>

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::app::live::{Show, live};
 use leptos::{html, prelude::*};
 
 use super::{
@@ -172,7 +173,7 @@ fn Tip(state: State) -> impl IntoView {
             style:left=move || place.get().map(|place| pixels(place.x))
             style:top=move || place.get().map(|place| pixels(place.y))
         >
-            {content}
+            {live(content)}
         </div>
     }
 }

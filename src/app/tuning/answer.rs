@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::Bench;
 use crate::{
+    app::live::live,
     collective::Configuration,
     tuning::{
         result::{Measured, Recommendation, Source},
@@ -19,7 +20,7 @@ pub fn Answer() -> impl IntoView {
     let recommendation = Memo::new(move |_| bench.recommendation());
     view! {
         <section class="panel answer" aria-label="Answer">
-            {move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> })}
+            {live(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
         </section>
     }
 }

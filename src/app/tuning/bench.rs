@@ -11,11 +11,14 @@ use crate::{
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
     tuning::{
-        address::{Address, NotLoaded},
+        address::{Address, NotLoaded, Panel},
         aggregate::Target,
+        conf::Reader,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        support::Library,
     },
+    worker::protocol::DocumentFiles,
 };
 
 /// A file that the page holds open.
@@ -101,9 +104,19 @@ pub struct Bench {
     pub parameters: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
+    /// Which side of it.
+    pub panel: RwSignal<Panel>,
+    /// Who reads tuner files.
+    pub reader: RwSignal<Reader>,
+    /// On which library.
+    pub library: RwSignal<Library>,
 
     /// What became of each file.
     pub reports: RwSignal<Arc<Vec<FileReport>>>,
+    /// The loaded files that are no sweep.
+    pub documents: RwSignal<Arc<DocumentFiles>>,
+    /// What the job sends and nobody measured, with the number of calls: what the coverage found last.
+    pub uncovered: RwSignal<Vec<(Workload, u64)>>,
     /// What was measured.
     pub groups: RwSignal<Arc<Vec<Group>>>,
     /// The best recommendations so far.
@@ -174,8 +187,8 @@ pub struct Unvalidated {
 }
 
 impl Bench {
-    /// An empty workbench that shows `address` once the data is there.
-    pub fn new(address: Address) -> Self {
+    /// An empty workbench that shows `address`, and of it `panel`, once the data is there.
+    pub fn new(address: Address, panel: Panel) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
@@ -196,7 +209,12 @@ impl Bench {
             target: RwSignal::default(),
             parameters: RwSignal::default(),
             address,
+            panel: RwSignal::new(panel),
+            reader: RwSignal::default(),
+            library: RwSignal::default(),
             reports: RwSignal::default(),
+            documents: RwSignal::default(),
+            uncovered: RwSignal::default(),
             groups,
             answer,
             stage: RwSignal::default(),

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::{Bench, Stage};
 use crate::{
-    app::{chart::ChartView, pace, theme::ActiveTheme},
+    app::{chart::ChartView, live::Show, pace, theme::ActiveTheme},
     plot::Chart,
     tuning::result::View,
 };

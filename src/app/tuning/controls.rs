@@ -7,6 +7,7 @@ use super::Bench;
 use crate::{
     app::fields::ChoiceField,
     collective::{Collective, Scale},
+    order::Order,
     tuning::{address::Address, result::Group},
     units::Size,
 };
@@ -19,7 +20,7 @@ pub fn Controls() -> impl IntoView {
     let groups = move || bench.groups.get();
     let collectives = Signal::derive(move || {
         let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
-        all.sort_unstable();
+        all.order();
         all.dedup();
         all.into_iter().map(|collective| (collective, collective.to_string())).collect::<Vec<_>>()
     });

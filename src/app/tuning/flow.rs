@@ -15,10 +15,15 @@ use crate::{
         pool::Pool,
     },
     collective::Workload,
-    intake::{Mapping, MappingRequest, Outcome},
+    intake::{FileReport, Mapping, MappingRequest, Outcome},
     progress::Step,
-    tuning::{address::Address, result::Recommendation, wording::count},
-    worker::protocol::{FileToLoad, Loaded, Request, Response, Trained, Validated},
+    tuning::{
+        address::{Address, Panel},
+        parameters::SetAside,
+        result::Recommendation,
+        wording::count,
+    },
+    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
 };
 
 /// Why a run ended early.
@@ -70,6 +75,7 @@ impl Bench {
             self.finish();
             self.forget();
             self.address.set(Address::default());
+            self.panel.set(Panel::default());
         } else {
             self.load();
         }
@@ -105,6 +111,19 @@ impl Bench {
             self.run_train(run).await?;
             self.run_validate(run).await
         });
+    }
+
+    /// Sets a configuration aside by hand, or brings it back, and learns again.
+    pub fn toggle_aside(self, aside: SetAside) {
+        self.parameters.update(|parameters| {
+            let all = &mut parameters.screening.set_aside;
+            if all.contains(&aside) {
+                all.retain(|other| *other != aside);
+            } else {
+                all.push(aside);
+            }
+        });
+        self.train();
     }
 
     /// What a new run may mend need not be said any longer.
@@ -342,7 +361,8 @@ impl Bench {
     }
 
     fn show_loaded(self, loaded: Loaded) {
-        let Loaded { files, groups, winners, parameters, notes } = loaded;
+        let Loaded { files, groups, winners, parameters, notes, documents } = loaded;
+        let panel = self.panel_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
@@ -351,10 +371,32 @@ impl Bench {
             self.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));
+        self.documents.set(Arc::new(documents));
+        if let Some(panel) = panel {
+            self.panel.set(panel);
+        }
         self.notes.set([notes, Vec::new(), Vec::new()]);
         self.answer.set(Arc::new(winners));
         self.groups.set(Arc::new(groups));
         self.settle(shown_before);
+    }
+
+    /// The panel that is about what has come: a document that is no sweep, where no sweep came with it. Nothing where
+    /// nothing new calls for another panel.
+    fn panel_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Panel> {
+        let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
+        let is_new = |file: &u32| !known.contains(file);
+        let new_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });
+        if files.iter().any(new_sweep) {
+            return None;
+        }
+        let about = [
+            (&documents.comparisons, Panel::Comparison),
+            (&documents.jobs, Panel::Coverage),
+            (&documents.confs, Panel::TunerFiles),
+            (&documents.listings, Panel::Tables),
+        ];
+        about.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
     }
 
     /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
@@ -376,6 +418,8 @@ impl Bench {
     /// Empties the page, except for the files, the parameters and the address.
     fn forget(self) {
         self.reports.set(Arc::default());
+        self.documents.set(Arc::default());
+        self.uncovered.set(Vec::new());
         self.groups.set(Arc::default());
         self.answer.set(Arc::default());
         self.stage.set(Stage::Measured);

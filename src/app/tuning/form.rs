@@ -7,6 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
+    app::live::{Show, live},
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
@@ -61,7 +62,7 @@ pub fn OwnWorkloads() -> impl IntoView {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">
                 <h2 id="own-heading">"Sizes of your own"</h2>
-                <span class="small">{place}</span>
+                <span class="small">{live(place)}</span>
             </div>
             <form class="own" on:submit=ask>
                 <label class="field wide">
@@ -74,7 +75,7 @@ pub fn OwnWorkloads() -> impl IntoView {
                         aria-invalid=move || error.with(Option::is_some).then_some("true")
                         bind:value=text
                     />
-                    {move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> })}
+                    {live(move || error.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
                 </label>
                 <details class="limits">
                     <summary>"Search limits"</summary>
@@ -87,7 +88,7 @@ pub fn OwnWorkloads() -> impl IntoView {
                     <ExportMenu write name="answers" />
                 </div>
                 <RecommendationTable rows filter=String::new() caption="Answers for sizes of your own" />
-                {check}
+                {live(check)}
             </Show>
         </section>
     }

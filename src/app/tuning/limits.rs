@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use crate::{
     app::fields::ManyField,
+    app::live::Show,
     collective::{Algorithm, Protocol},
     tuning::parameters::SearchLimits,
 };

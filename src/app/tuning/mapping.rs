@@ -4,6 +4,7 @@ use leptos::{ev, html, prelude::*};
 
 use super::Bench;
 use crate::{
+    app::live::{Show, live},
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
 };
@@ -45,7 +46,7 @@ pub fn MappingDialog() -> impl IntoView {
             aria-labelledby="mapping-heading"
             on:close=move |_| bench.asking.set(None)
         >
-            {form}
+            {live(form)}
         </dialog>
     }
 }
@@ -127,7 +128,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                     "Read with these columns"
                 </button>
                 <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
-                <span class="small" role="status">{move || wrong.get()}</span>
+                <span class="small" role="status">{live(move || wrong.get())}</span>
             </div>
         </form>
     }

@@ -7,8 +7,10 @@ mod controls;
 mod export;
 mod flow;
 mod form;
+mod inquiry;
 mod limits;
 mod mapping;
+mod panels;
 mod parameters;
 mod quality;
 mod questions;
@@ -24,11 +26,17 @@ use super::{
     files::Files,
     pace,
 };
+use crate::{
+    app::live::{Show, live},
+    tuning::address::Panel,
+    worker::protocol::DocumentFiles,
+};
 use answer::Answer;
 use charts::{Accuracy, Charts};
 use controls::Controls;
 use form::OwnWorkloads;
 use mapping::MappingDialog;
+use panels::{Hotspots, Side, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
@@ -57,7 +65,7 @@ pub fn Welcome() -> impl IntoView {
                     "Drop the CSV of a collective sweep and see which algorithm, protocol and channel count to deploy \
                      for each message size."
                 </p>
-                {awaited}
+                {live(awaited)}
                 <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste CSV text."</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
@@ -82,6 +90,8 @@ pub fn Welcome() -> impl IntoView {
 pub fn Tuning() -> impl IntoView {
     let bench: Bench = expect_context();
     let has_data = Memo::new(move |_| bench.has_data());
+    let has_documents = Memo::new(move |_| bench.documents.with(|all| **all != DocumentFiles::default()));
+    let is_answer = move || bench.panel.get() == Panel::Answer;
     let shows_workload = Memo::new(move |_| bench.workload().is_some());
     Effect::new(move || {
         bench.shown.track();
@@ -96,20 +106,56 @@ pub fn Tuning() -> impl IntoView {
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
                 </Show>
-                <Show when=move || has_data.get()>
-                    <Show when=move || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
-                        <Centre />
-                    </Show>
+                <Show when=move || has_data.get() || has_documents.get()>
+                    <Tabs />
+                    <div
+                        class="panels"
+                        role="tabpanel"
+                        id="panel"
+                        aria-labelledby=move || format!("tab-{}", bench.panel.get().key())
+                    >
+                        <Show when=move || !has_data.get() || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                            <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
+                                <Show when=move || has_data.get() fallback=|| view! { <NoSweep /> }>
+                                    <Centre />
+                                </Show>
+                            </Show>
+                        </Show>
+                    </div>
                 </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">
                 <Files />
                 <Show when=move || has_data.get()>
-                    <Side />
+                    <QualitySide />
                 </Show>
             </aside>
         </div>
         <MappingDialog />
+    }
+}
+
+/// Another panel, below the choices that it may follow.
+#[component]
+fn OtherPanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    view! {
+        <Show when=move || shows_workload.get()>
+            <Controls />
+        </Show>
+        <Side />
+    }
+}
+
+/// The answer, where nothing was measured.
+#[component]
+fn NoSweep() -> impl IntoView {
+    view! {
+        <section class="panel">
+            <h2>"No sweep is open"</h2>
+            <p class="small">"Drop the CSV or the logs of a collective sweep to see what to deploy."</p>
+        </section>
     }
 }
 
@@ -128,6 +174,7 @@ fn Centre() -> impl IntoView {
             <OptimalConfigurations />
         </Show>
         <Show when=move || is_at(5)>
+            <Hotspots />
             <Accuracy />
         </Show>
         <Show when=move || is_at(6)>
@@ -140,7 +187,7 @@ fn Centre() -> impl IntoView {
 }
 
 #[component]
-fn Side() -> impl IntoView {
+fn QualitySide() -> impl IntoView {
     let step = pace::count_up(9);
     view! {
         <Show when=move || step.get() == 9>
@@ -169,7 +216,7 @@ fn NotLoadedView() -> impl IntoView {
                 fallback=move || {
                     view! {
                         <p>
-                            "The link shows " <strong>{name}</strong>
+                            "The link shows " <strong>{live(name)}</strong>
                             ", which none of the open files holds. Drop the sweep that was measured there."
                         </p>
                     }

@@ -8,6 +8,7 @@ use crate::{
         clipboard,
         failure::Failure,
         fields::{ChoiceField, NumberField},
+        live::Show,
         parts::describe,
     },
     tuning::{

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::{Bench, Held, Stage};
 use crate::{
+    app::live::{Show, live},
     tuning::{
         result::{FoldScores, Importance, Score, Source},
         wording::{contestants, source, verdict, winner},
@@ -43,8 +44,8 @@ pub fn Quality() -> impl IntoView {
     view! {
         <section class="panel quality" aria-labelledby="quality-heading">
             <h2 id="quality-heading">"Model quality"</h2>
-            {move || pending().map(|words| view! { <p class="small">{words}</p> })}
-            {evaluation}
+            {live(move || pending().map(|words| view! { <p class="small">{words}</p> }))}
+            {live(evaluation)}
         </section>
     }
 }

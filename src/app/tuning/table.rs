@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::{Bench, export::ExportMenu};
 use crate::{
+    app::live::Show,
     app::table::DataTable,
     tuning::{
         address::Address,

@@ -123,3 +123,81 @@ pub fn forced(algorithm: Algorithm, protocol: Protocol, support: &Support, workl
         Outcome::RuledOut(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Collective, Scale},
+        tuning::conf::read,
+    };
+
+    fn runs(conf: &str, reader: Reader, collective: Collective, nodes: u32, size_bytes: u64) -> String {
+        let workload = Workload { collective, scale: Scale { nodes, ranks: nodes * 8 }, size_bytes };
+        choose(&read(conf.as_bytes(), reader), reader, &Support::default(), &workload).effect.to_string()
+    }
+
+    const ALL: [Reader; 3] = [Reader::Example, Reader::DnTuner, Reader::Rccl];
+
+    fn all(conf: &str, nodes: u32, size_bytes: u64) -> [String; 3] {
+        ALL.map(|reader| runs(conf, reader, Collective::AllReduce, nodes, size_bytes))
+    }
+
+    #[test]
+    fn the_first_rule_that_can_run_wins() {
+        let conf = "allreduce,0,4096,tree,simple,4,-1,-1\nallreduce,0,8192,ring,ll,8,-1,-1\n";
+        // On one node the library has ruled TREE/SIMPLE out, so the search goes on.
+        assert_eq!(all(conf, 1, 4096), ["RING/LL/8"; 3]);
+        assert_eq!(all(conf, 2, 4096), ["TREE/SIMPLE/4"; 3]);
+        assert_eq!(all(conf, 2, 8192), ["RING/LL/8"; 3]);
+    }
+
+    #[test]
+    fn a_gap_is_one_channel_or_the_library_s_choice() {
+        let gap = ["the library's choice on 1 channel", "the library's choice", "the library's choice"];
+        assert_eq!(all("allreduce,0,4096,ring,ll,8,2,16\n", 2, 4097), gap);
+        assert_eq!(all("allreduce,0,4096,ring,ll,8,2,16\n", 1, 4096), gap);
+        assert_eq!(all("allreduce,4096,0,ring,ll,8,2,16\n", 2, 4096), gap);
+        // Never asked about.
+        assert_eq!(ALL.map(|reader| runs("", reader, Collective::AllToAll, 2, 1)), ["the library's choice"; 3]);
+    }
+
+    #[test]
+    fn minus_one_means_something_else_to_each() {
+        let outside = "memory outside the cost table is overwritten, then the library's choice on 8 channels";
+        let library = "the library's choice";
+        for (rule, expected) in [
+            ("-1,-1,8", ["RING/SIMPLE/8", "the library's choice on 8 channels", library]),
+            ("-1,ll,8", ["RING/LL/8", outside, library]),
+            ("tree,-1,8", ["TREE/SIMPLE/8", outside, library]),
+            (
+                "ring,ll,-1",
+                ["RING/LL/1", "RING/LL, channels of the library's choice", "RING/LL, channels of the library's choice"],
+            ),
+            ("ring,ll,0", ["RING/LL, channels of the library's choice"; 3]),
+            (
+                "ring,ll,-2",
+                [
+                    "RING/LL on -2 channels: undefined",
+                    "RING/LL on -2 channels: undefined",
+                    "RING/LL, channels of the library's choice",
+                ],
+            ),
+        ] {
+            assert_eq!(all(&format!("allreduce,0,4096,{rule},2,16\n"), 2, 1024), expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_rule_for_alltoall_is_one_for_allreduce() {
+        let expected = ["RING/SIMPLE/8", "RING/SIMPLE/8", "the library's choice"];
+        assert_eq!(all("alltoall,0,4096,ring,simple,8,2,16\n", 2, 1024), expected);
+    }
+
+    #[test]
+    fn direct_runs_whatever_is_asked() {
+        let conf = "allgather,0,-1,ring,ll,8,2,16\n";
+        let run = |size_bytes| runs(conf, Reader::Rccl, Collective::AllGather, 2, size_bytes);
+        assert_eq!([run(4 << 20), run((4 << 20) + 1)], ["Direct/SIMPLE/8", "RING/LL/8"]);
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! A tuner file is read by C code that never complains. So it is read here byte for byte as that code does: [`scan`]
 //! cuts bytes, [`number`] reads digits, [`words`] knows the words, [`reader`] says how the readers differ, [`rule`] puts
-//! rules together and [`choose`] follows them. On that stand [`lint`], [`overlay`], [`expect`], [`export`] and [`environment`].
+//! rules together and [`mod@choose`] follows them. On that stand [`mod@lint`], [`overlay`], [`expect`], [`export`] and [`environment`].
 
 pub mod choose;
 pub mod environment;

@@ -21,9 +21,11 @@ use super::{
     job::{Call, JobLog},
     support::{Library, Support},
     sweep::Sweep,
+    wording::count,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    order::Order,
     plot::Chart,
     text::Listing,
 };
@@ -219,19 +221,21 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     }
     let weight =
         |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
-    lines.sort_by(|a, b| {
+    lines.order_by(|a, b| {
         let ((a_known, a), (b_known, b)) = (weight(a), weight(b));
         b_known.cmp(&a_known).then(b.total_cmp(&a))
     });
     let measure_next = measure_next(&lines);
     if job.torn_lines > 0 {
-        notes.push(format!("{} lines of the logs are torn and were not counted", job.torn_lines));
+        let torn = count(job.torn_lines, "line");
+        notes.push(format!("torn and not counted: {torn} of the logs"));
     }
     if !sweep.is_empty() && lines.iter().all(|line| line.now.is_none()) {
         notes.push(
             "the default was measured at none of these scales and sizes: what they cost now is not known".to_owned(),
         );
     }
+    notes.extend(scales.guessed(&lines));
     let total = total(&lines, rules.is_some());
     Ok(Answer {
         listing: listing(&lines, rules.is_some()),
@@ -257,7 +261,7 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
 fn measure_next(lines: &[Line]) -> Vec<Workload> {
     let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
-    next.sort_by(|a, b| {
+    next.order_by(|a, b| {
         let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
     });
@@ -290,7 +294,7 @@ struct Scales {
 impl Scales {
     fn new(sweep: &Sweep, asked: Option<Scale>) -> Self {
         let mut measured: Vec<Scale> = sweep.groups().into_iter().map(|group| group.scale).collect();
-        measured.sort_unstable();
+        measured.order();
         measured.dedup();
         Self { measured, asked }
     }
@@ -298,21 +302,44 @@ impl Scales {
     /// The asked scale or a measured one of as many ranks; else as many nodes as hold them. Without ranks the asked one,
     /// or the only one that was measured.
     fn of(&self, ranks: Option<u32>) -> Option<Scale> {
-        let known = || self.asked.iter().chain(&self.measured);
         let Some(ranks) = ranks else {
             let only = || self.measured.first().filter(|_| self.measured.len() == 1);
             return self.asked.or_else(|| only().copied());
         };
-        let per_node = known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1);
-        let nodes = ranks.div_ceil(per_node).max(1);
-        Some(known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
+        let nodes = ranks.div_ceil(self.per_node()).max(1);
+        Some(self.known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Scale> {
+        self.asked.iter().chain(&self.measured)
+    }
+
+    fn per_node(&self) -> u32 {
+        self.known().map(|scale| scale.ranks / scale.nodes.max(1)).max().unwrap_or(GPUS_PER_NODE).max(1)
+    }
+
+    /// Which scales of some lines are guessed, in words.
+    fn guessed(&self, lines: &[Line]) -> Vec<String> {
+        let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
+        scales.sort_unstable();
+        scales.dedup();
+        scales.retain(|scale| self.known().all(|known| known != scale));
+        let note = |scale: Scale| {
+            let (ranks, nodes) = (count(scale.ranks.into(), "rank"), count(scale.nodes.into(), "node"));
+            format!(
+                "communicators of {ranks} are taken for {nodes}, at {} GPUs a node: say nodes and ranks where it is \
+                 otherwise",
+                self.per_node()
+            )
+        };
+        scales.into_iter().map(note).collect()
     }
 }
 
 /// The collectives of some lines.
 fn collectives(lines: &[Line]) -> Vec<Collective> {
     let mut all: Vec<Collective> = lines.iter().map(|line| line.workload.collective).collect();
-    all.sort_unstable();
+    all.order();
     all.dedup();
     all
 }

@@ -150,7 +150,8 @@ const MOST_MORE_RUNS: u32 = 50;
 
 /// How many more runs of both sides make a margin as small as `wanted`; `None` for more than anybody would make.
 ///
-/// Medians err with the root of the runs.
+/// Medians err with the root of the runs. Where `wanted` was measured as the best of many it is usually less, and more
+/// runs are needed.
 #[must_use]
 pub fn more_runs(margin: f64, wanted: f64, runs: [u32; 2]) -> Option<u32> {
     let weight = |more: u32| runs.iter().map(|runs| 1.0 / f64::from(runs.saturating_add(more).max(1))).sum::<f64>();

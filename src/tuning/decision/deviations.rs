@@ -12,6 +12,7 @@ use super::draws::Draws;
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ln, log2},
+    order::Order,
     tuning::{
         decision::Basis,
         runs::{Place, Run, Runs},
@@ -99,7 +100,7 @@ impl Deviations {
             }
             let basis = if all().any(|own| own.is_of_runs) { Basis::Repeats } else { Basis::Spreads };
             let mut counts: Vec<u32> = sizes.values().flatten().map(|own| own.runs).filter(|n| *n > 0).collect();
-            counts.sort_unstable();
+            counts.order();
             counts.dedup();
             let sizes = sizes.iter().map(|(size, owns)| (*size, pool(owns.iter().map(|o| o.variance))));
             let mut group_noise = Group { basis, sizes: sizes.collect(), draws: Draws::default() };
@@ -139,7 +140,7 @@ impl Group {
     fn near(&self, size_bytes: u64) -> Pooled {
         let mut sizes: Vec<(f64, Pooled)> =
             self.sizes.iter().map(|(size, pooled)| (doublings(*size, size_bytes), *pooled)).collect();
-        sizes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        sizes.order_by(|a, b| a.0.total_cmp(&b.0));
         let mut freedom = 0.0;
         pool(sizes.into_iter().map_while(|(distance, pooled)| {
             let wanted = distance <= NEAR_DOUBLINGS || freedom < ENOUGH;
@@ -234,6 +235,8 @@ fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
 /// mean takes out of them.
 fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
     let mut all = Vec::new();
+    let deviations: BTreeMap<u64, f64> =
+        noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
     for (place, first, of_place) in runs.places() {
         if (place.workload.collective, place.workload.scale) != group {
             continue;
@@ -242,7 +245,7 @@ fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise
         if !own.is_of_runs {
             continue;
         }
-        let deviation = noise.near(place.workload.size_bytes).deviation();
+        let Some(deviation) = deviations.get(&place.workload.size_bytes) else { continue };
         let used = || of_place.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run);
         let n = f64::from(own.runs);
         let mean = used().map(|(run, _)| ln(run.busbw_gbps)).sum::<f64>() / n;

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     math::ln,
+    order::Order,
     tuning::{aggregate::Point, parameters::Confidence, read::Kind, runs::Runs, stalls::Screened},
 };
 
@@ -105,7 +106,7 @@ impl Judge<'_> {
             Some(gain) => (Some(gain), decide(&gain, is_default(point), &self.confidence)),
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();
-        tied.sort_unstable_by_key(|c| (c.channels, *c));
+        tied.order_by_key(|c| (c.channels, *c));
         Some(Judged {
             choice: point,
             decision,

@@ -2,6 +2,11 @@
 //!
 //! Ranks that write to one file tear each other's lines at any byte. What is whole counts, what is torn is counted.
 
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
 use super::costs::CostReader;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol},
@@ -20,6 +25,8 @@ pub(super) struct DebugReader {
     /// What was called last: older decisions don't name the collective.
     called: Option<Collective>,
     ranks: Option<u32>,
+    /// The processes that told decisions, as [`process`] numbers them.
+    pub(super) speakers: BTreeSet<u64>,
 }
 
 impl DebugReader {
@@ -27,10 +34,11 @@ impl DebugReader {
     pub(super) fn line(&mut self, text: &str, testing: Option<Collective>, decided: &mut Vec<Decision>) {
         let mut pieces = text.split(INFO);
         // Before the first mark stands who speaks, or the rest of a torn line.
-        if let Some(rest) = pieces.next() {
-            self.job.torn_lines += u64::from(rest.contains(DECISION) || rest.contains(CALL));
-        }
+        let mut before = pieces.next().unwrap_or_default();
+        self.job.torn_lines += u64::from(before.contains(DECISION) || before.contains(CALL));
         for piece in pieces {
+            let speaker = before.split_ascii_whitespace().rev().find(|word| !word.starts_with('['));
+            before = piece;
             if piece.contains(CALL) {
                 match call(piece) {
                     Some(Some(call)) => {
@@ -45,6 +53,10 @@ impl DebugReader {
                     Some(decision) => {
                         *self.job.decisions.entry(decision).or_default() += 1;
                         decided.push(decision);
+                        self.speakers.extend(speaker.and_then(|word| {
+                            let mut parts = word.split(':');
+                            Some(process(parts.next()?, parts.next()?))
+                        }));
                     }
                     None => self.job.torn_lines += 1,
                 }
@@ -60,6 +72,13 @@ impl DebugReader {
     pub(super) fn finish(self) -> JobLog {
         JobLog { costs: self.costs.finish(), ..self.job }
     }
+}
+
+/// A number that stands for a process on a host; the host's name is forgotten.
+pub(super) fn process(host: &str, pid: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (host, pid).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The number in the word after `key`.

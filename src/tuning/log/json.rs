@@ -110,7 +110,8 @@ fn of_nccl_tests(value: &Value) -> Log {
         for device in config.get("devices").and_then(Value::as_array).into_iter().flatten() {
             let number = |key| count(device, key).and_then(|n| u32::try_from(n).ok());
             if let (Some(rank), Some(host)) = (number("rank"), device.get("hostname").and_then(Value::as_str)) {
-                run.devices.add(rank, number("group").unwrap_or(0), host);
+                let pid = number("pid").map(|pid| pid.to_string()).unwrap_or_default();
+                run.devices.add(rank, number("group").unwrap_or(0), host, &pid);
             }
         }
     }

@@ -17,7 +17,7 @@ mod run;
 mod settings;
 mod table;
 
-use std::io::Read;
+use std::{collections::BTreeSet, io::Read};
 
 pub use self::{
     answers::{Answers, Lacking},
@@ -36,12 +36,14 @@ use super::{
 use crate::text::{Lines, Problems};
 
 /// What a log holds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     runs: Vec<Run>,
     /// What the library said.
     pub job: JobLog,
     problems: Problems,
+    /// Numbers that stand for the processes that told decisions.
+    speakers: BTreeSet<u64>,
     is_rccl: bool,
     /// Runs whose end is missing.
     cut_runs: u64,
@@ -111,9 +113,23 @@ impl Log {
         Ok(LogRows { rows, reading: told.reading, notes })
     }
 
+    /// Takes the decisions that the same processes told in another log (`NCCL_DEBUG_FILE`); answers whether there were
+    /// any for a run of this one.
+    pub fn adopt(&mut self, other: &Self) -> bool {
+        let decisions = &other.job.decisions;
+        let adopted = self.runs.iter_mut().map(|run| run.adopt(decisions, &other.speakers));
+        adopted.filter(|adopted| *adopted).count() > 0
+    }
+
     /// What it says of its rows, as a table of the columns that it has for all of them.
     #[must_use]
-    pub fn preview(&self, name: &str, answers: &Answers, lacking: Lacking, most: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+    pub fn preview(
+        &self,
+        name: &str,
+        answers: &Answers,
+        lacking: Lacking,
+        most: usize,
+    ) -> (Vec<Column>, Vec<Vec<String>>) {
         use Column::{AlgbwIp, AlgbwOop, BusbwIp, BusbwOop, Collective, NumGpus, NumNodes, SizeBytes, TimeIp, TimeOop};
         let mut columns = vec![Collective, NumNodes, NumGpus, SizeBytes];
         let lacks = lacking.columns();

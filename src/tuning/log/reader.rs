@@ -122,12 +122,12 @@ impl Reader {
             ["Using", "devices", ..] => self.begin(|begun| &mut begun.devices, number),
             ["Rank", rank, ..] => {
                 let group = number_after(text, "Group").unwrap_or(0);
-                let host = words.iter().position(|word| *word == "on").and_then(|at| words.get(at + 1));
-                if let (Ok(rank), Some(host), Ok(group)) = (rank.parse(), host, u32::try_from(group)) {
+                let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
+                if let (Ok(rank), Some(host), Ok(group)) = (rank.parse(), after("on"), u32::try_from(group)) {
                     if self.is_measured() {
                         self.begin(|begun| &mut begun.devices, number);
                     }
-                    self.run.devices.add(rank, group, host);
+                    self.run.devices.add(rank, group, host, after("Pid").copied().unwrap_or_default());
                 }
             }
             ["Out", "of", "bounds", ..] => {
@@ -210,11 +210,7 @@ impl Reader {
         self.is_open = width.is_none_or(|width| have < width);
         // A number at the very end of a file may have lost its last digits.
         let may_be_cut = self.header.is_some_and(|header| header.shape.configuration);
-        if !is_ended && !self.is_open && may_be_cut && words.len() > 3 {
-            self.log.last_is_cut = true;
-        } else {
-            self.log.last_is_cut = false;
-        }
+        self.log.last_is_cut = !is_ended && !self.is_open && may_be_cut && words.len() > 3;
     }
 
     fn settings(&mut self, text: &str, is_speech: bool) {
@@ -302,6 +298,7 @@ impl Reader {
 
     fn finish(mut self) -> Log {
         self.close();
+        self.log.speakers = std::mem::take(&mut self.debug.speakers);
         self.log.job = self.debug.finish();
         self.log
     }

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     answers::{Answers, Lacking},
-    debug::larger_buffer,
+    debug::{larger_buffer, process},
     file_name::FileName,
     settings::{Settings, is_point_to_point},
     table::{Measured, Printed},
@@ -54,6 +54,8 @@ pub(super) struct Devices {
     ranks: BTreeSet<u32>,
     /// Numbers that stand for the names of the hosts, which are forgotten.
     hosts: BTreeSet<u64>,
+    /// The same of the processes.
+    processes: BTreeSet<u64>,
 }
 
 impl Devices {
@@ -61,9 +63,10 @@ impl Devices {
     const MOST: usize = 1 << 20;
 
     /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
-    pub(super) fn add(&mut self, rank: u32, group: u32, host: &str) {
+    pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str) {
         if group == 0 && self.ranks.len() < Self::MOST && self.ranks.insert(rank) {
             self.hosts.insert(hash(host));
+            self.processes.insert(process(host, pid));
         }
     }
 
@@ -111,6 +114,15 @@ impl Run {
             answers.nodes.or(self.nodes).or(hosts).or(name.nodes),
             answers.ranks.or(self.ranks).or(self.devices.count()).or(name.ranks),
         )
+    }
+
+    /// Takes what a log of its own processes says that they decided; answers whether it is of its processes.
+    pub(super) fn adopt(&mut self, decisions: &BTreeMap<Decision, u64>, speakers: &BTreeSet<u64>) -> bool {
+        let is_own = self.decided.is_empty() && !self.devices.processes.is_disjoint(speakers);
+        if is_own {
+            self.decided.clone_from(decisions);
+        }
+        is_own
     }
 
     /// Adds the rows of this run.

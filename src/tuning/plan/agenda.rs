@@ -15,6 +15,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     math::ln,
+    order::Order,
     progress::Progress,
     tuning::{
         decision::MoreRuns,
@@ -107,7 +108,7 @@ pub fn agenda(
         agenda.notes.append(&mut gains.1);
         wanted.append(&mut gains.0);
     }
-    wanted.sort_by(|a, b| {
+    wanted.order_by(|a, b| {
         let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
@@ -182,7 +183,7 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
 /// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
 fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
     let mut asked = question.uncovered.clone();
-    asked.sort_by_key(|(workload, calls)| {
+    asked.order_by_key(|(workload, calls)| {
         (std::cmp::Reverse(u128::from(workload.size_bytes) * u128::from(*calls)), *workload)
     });
     let mut items = Vec::new();
@@ -195,7 +196,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.sort_by_key(|r| r.workload.size_bytes);
+        beside.order_by_key(|r| r.workload.size_bytes);
         let above = beside.partition_point(|r| r.workload.size_bytes < size_bytes);
         let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten().filter_map(|i| beside.get(i));
         let mut configurations: Vec<Option<Configuration>> = vec![None];
@@ -228,7 +229,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
         let members = recommendation.tied.iter().copied().chain(recommendation.configuration);
         let mut members: Vec<Configuration> = members.filter(|c| c.algorithm != Algorithm::Direct).collect();
-        members.sort_unstable();
+        members.order();
         members.dedup();
         if runs > question.runs || members.is_empty() {
             continue;
@@ -324,7 +325,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         sweep.points_at(&workload).iter().find(|p| p.configuration == configuration).map(|p| p.busbw_gbps)
     };
     let mut answer = answer.to_vec();
-    answer.sort_by_key(|r| r.workload.size_bytes);
+    answer.order_by_key(|r| r.workload.size_bytes);
     let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {

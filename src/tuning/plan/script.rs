@@ -6,6 +6,7 @@ use super::{Question, agenda::Item};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     math::Stream,
+    order::Order,
     tuning::launch::{self, Sizes},
     units::Size,
 };
@@ -24,7 +25,7 @@ pub fn script(items: &[Item], question: &Question) -> String {
     ];
     let mut text = launch::head("What to measure next.", question.launcher, &notes);
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     let mut stream = Stream::new(question.seed);
     for scale in scales {

@@ -6,6 +6,7 @@ use super::{contest::Contest, folds::Scheme};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
+    order::Order,
     tuning::{baselines::Curve, result::Source, sweep::Sweep},
 };
 
@@ -99,7 +100,7 @@ impl Deployments {
                 deployed.iter().filter(|(f, _)| source(group, *f) == *name).map(|(_, d)| *d).collect::<Vec<_>>()
             };
             let mut picked: Vec<Deployed> = sources.iter().flat_map(of_source).collect();
-            picked.sort_by_key(|deployed| deployed.workload);
+            picked.order_by_key(|deployed| deployed.workload);
             picked
         };
         self.all.iter().flat_map(of_group).collect()

@@ -16,6 +16,7 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField},
+        live::{Show, live},
         theme::ActiveTheme,
     },
     collective::Collective,
@@ -107,7 +108,8 @@ fn Judgement() -> impl IntoView {
     let trimmed = move || {
         let answer = found.get()?;
         let text = answer.trimmed.clone()?;
-        let name = conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
+        let name =
+            conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
         Some(view! { <TextFile name about="what is left of the tuner file" text /> })
     };
     let collectives = std::iter::once((None, "as the files say".to_owned()))
@@ -116,7 +118,9 @@ fn Judgement() -> impl IntoView {
     view! {
         <form class="own" on:submit=|event| event.prevent_default()>
             <DocumentField label="Campaign" choice=file />
-            <DocumentField label="Its tuner file" choice=conf none="none: each size by itself" />
+            <Show when=move || conf.chosen.get().is_some()>
+                <DocumentField label="Its tuner file" choice=conf />
+            </Show>
             <ChoiceField
                 label="Collective"
                 choices=collectives
@@ -146,12 +150,12 @@ fn Judgement() -> impl IntoView {
             />
         </form>
         <Failed error=found.error />
-        {void}
-        {notes}
+        {live(void)}
+        {live(notes)}
         <ListingView heading="By rule" listing=by_rule name="ab-by-rule" row_class=row_class />
         <ChartView chart=chart theme />
         <ListingView heading="By size" listing=by_size name="ab-by-size" />
-        {trimmed}
+        {live(trimmed)}
     }
 }
 
@@ -171,13 +175,13 @@ fn NextCampaign() -> impl IntoView {
     let launcher = RwSignal::new(Launcher::default());
     let plugin = RwSignal::new("/path/to/libnccl-tuner.so".to_owned());
     let conf = RwSignal::new("/path/to/tuner.conf".to_owned());
-    let script = move || {
+    let question = Signal::derive(move || {
         let shown = bench.workload()?;
         let sizes = bench.groups.with(|groups| {
             let group = groups.iter().find(|g| (g.collective, g.scale) == (shown.collective, shown.scale))?;
             Some(Sizes::to_cover(*group.sizes.first()?, *group.sizes.last()?))
         })?;
-        let campaign = Campaign {
+        Some(Request::Campaign(Campaign {
             collective: shown.collective,
             scale: shown.scale,
             sizes,
@@ -186,9 +190,16 @@ fn NextCampaign() -> impl IntoView {
             launcher: launcher.get(),
             plugin: plugin.get(),
             conf: conf.get(),
-        };
+        }))
+    });
+    let found = Inquiry::new(bench, question, |response| match response {
+        Response::Campaign(script) => Some(script),
+        _ => None,
+    });
+    let script = move || {
+        let (text, shown) = (found.get()?, bench.workload()?);
         let name = format!("ab_{}_{}n.sh", shown.collective, shown.scale.nodes);
-        Some(view! { <TextFile name about="three arms in a balanced order" text=campaign.script() /> })
+        Some(view! { <TextFile name about="three arms in a balanced order" text=text.to_string() /> })
     };
     view! {
         <section class="panel" aria-labelledby="campaign-heading">
@@ -213,7 +224,7 @@ fn NextCampaign() -> impl IntoView {
                     <input type="text" spellcheck="false" autocomplete="off" bind:value=conf />
                 </label>
             </form>
-            {script}
+            {live(script)}
         </section>
     }
 }

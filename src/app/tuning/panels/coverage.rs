@@ -8,6 +8,7 @@ use super::{
     super::{Bench, inquiry::Inquiry},
     documents::{DocumentChoice, DocumentField},
     listing::ListingView,
+    place,
     text_file::Notes,
     tuner_files::{Failed, ReaderFields},
 };
@@ -15,9 +16,11 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField},
+        live::{Show, live},
         theme::ActiveTheme,
     },
     collective::{Collective, Scale},
+    order::Order,
     plot::Chart,
     tuning::coverage::{
         Question,
@@ -58,12 +61,13 @@ pub fn CoveragePanel() -> impl IntoView {
     // What matters and was never measured goes to the plan.
     Effect::new(move || {
         let Some(answer) = found.get() else { return };
-        let calls = |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
+        let calls =
+            |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |line| line.calls);
         bench.uncovered.set(answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64)).collect());
     });
     let scales = Signal::derive(move || {
         let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
-        scales.sort_unstable();
+        scales.order();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
@@ -75,7 +79,7 @@ pub fn CoveragePanel() -> impl IntoView {
     let notes = move || found.get().map(|answer| view! { <Notes notes=answer.notes.clone() /> });
     let next = move || {
         let answer = found.get()?;
-        let sizes: Vec<String> = answer.measure_next.iter().map(ToString::to_string).collect();
+        let sizes: Vec<String> = answer.measure_next.iter().map(place).collect();
         (!sizes.is_empty()).then(|| {
             view! {
                 <h3>"Called and never measured"</h3>
@@ -121,10 +125,10 @@ pub fn CoveragePanel() -> impl IntoView {
             </form>
             <Failed error=found.error />
             <Show when=move || is_there.get()>
-                <p class="sentence" role="status">{move || found.get().map(|answer| answer.sentence.clone())}</p>
-                {notes}
+                <p class="sentence" role="status">{live(move || found.get().map(|answer| answer.sentence.clone()))}</p>
+                {live(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
-                {next}
+                {live(next)}
                 <ChartView chart=histogram theme />
             </Show>
             <Costs charts=Signal::derive(move || found.get().map(|answer| answer.costs.clone()).unwrap_or_default()) />
@@ -211,7 +215,7 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
                     aria-invalid=move || wrong.with(Option::is_some).then_some("true")
                     bind:value=batches
                 />
-                {move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> })}
+                {live(move || wrong.get().map(|error| view! { <small class="wrong" role="alert">{error}</small> }))}
             </label>
             <NumberField
                 label="Hidden size"

@@ -2,12 +2,12 @@
 
 use leptos::prelude::*;
 
-use super::super::Bench;
+use super::super::{Bench, bench::OpenFile};
 use crate::app::fields::ChoiceField;
 
 /// The name of an open file.
 pub fn name_of(bench: Bench, file: u32) -> String {
-    let name = |files: &Vec<super::super::OpenFile>| files.iter().find(|open| open.id == file).map(|o| o.handle.name());
+    let name = |files: &Vec<OpenFile>| files.iter().find(|open| open.id == file).map(|o| o.handle.name());
     bench.files.with(name).unwrap_or_default()
 }
 

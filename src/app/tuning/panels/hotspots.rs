@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     app::fields::NumberField,
+    app::live::{Show, live},
     tuning::hotspots::{FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
@@ -25,9 +26,8 @@ pub fn Hotspots() -> impl IntoView {
         Response::Hotspots(answer) => Some(answer),
         _ => None,
     });
-    let listing = Signal::derive(move || {
-        found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default()
-    });
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
     let none = move || found.get().is_some_and(|answer| answer.hotspots.is_empty());
     let any = move || found.get().is_some_and(|answer| !answer.hotspots.is_empty());
     let report = move || {
@@ -70,7 +70,7 @@ pub fn Hotspots() -> impl IntoView {
             <Show when=any>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
-            {report}
+            {live(report)}
         </section>
     }
 }

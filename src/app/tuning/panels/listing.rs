@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use super::super::export::ListingExport;
-use crate::{app::table::DataTable, text::Listing};
+use crate::{app::live::Show, app::table::DataTable, text::Listing};
 
 /// A table with everything around it.
 #[component]

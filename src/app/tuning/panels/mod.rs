@@ -17,7 +17,16 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::Bench;
-use crate::tuning::address::Panel;
+use crate::{
+    app::live::live,
+    collective::Workload,
+    tuning::address::{Address, Panel},
+};
+
+/// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
+fn place(workload: &Workload) -> String {
+    Address::of(workload, false).to_string()
+}
 
 /// The strip of tabs.
 #[component]
@@ -62,7 +71,7 @@ pub fn Tabs() -> impl IntoView {
     };
     view! {
         <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
-            {tabs}
+            {live(tabs)}
         </div>
     }
 }

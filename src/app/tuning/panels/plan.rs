@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     app::fields::{ChoiceField, NumberField},
+    app::live::{Show, live},
     tuning::{
         launch::Launcher,
         plan::{Question, script::FILE_NAME},
@@ -43,7 +44,8 @@ pub fn PlanPanel() -> impl IntoView {
     let only_shown = RwSignal::new(false);
     let question = Signal::derive(move || {
         bench.has_data().then(|| {
-            let of = bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
+            let of =
+                bench.workload().filter(|_| only_shown.get()).map(|workload| (workload.collective, workload.scale));
             Request::Plan(Question {
                 of,
                 runs: runs.get(),
@@ -105,11 +107,11 @@ pub fn PlanPanel() -> impl IntoView {
                     </Show>
                 </form>
                 <Failed error=found.error />
-                {notes}
+                {live(notes)}
                 <Show when=move || any.get()>
                     <ListingView heading="The most urgent first" listing name="measure-next" />
                 </Show>
-                {scripts}
+                {live(scripts)}
             </Show>
         </section>
     }

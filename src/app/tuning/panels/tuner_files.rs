@@ -8,12 +8,14 @@ use super::{
     super::{Bench, inquiry::Inquiry},
     documents::{DocumentChoice, DocumentField},
     listing::ListingView,
+    place as place_of,
     text_file::{Notes, TextFile},
 };
 use crate::{
     app::{
         chart::ChartView,
         fields::ChoiceField,
+        live::{Show, live},
         theme::ActiveTheme,
     },
     collective::Workload,
@@ -111,7 +113,8 @@ fn Export() -> impl IntoView {
     });
     let result = move || {
         export.get().map(|export| {
-            let refusals = export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
+            let refusals =
+                export.refusals.iter().map(crate::tuning::conf::export::Refusal::message).collect::<Vec<_>>();
             let none = (export.files.is_empty() && refusals.is_empty())
                 .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
             let files = export.files.into_iter().map(|file| {
@@ -148,7 +151,7 @@ fn Export() -> impl IntoView {
                 </label>
             </form>
             <Failed error=found.error />
-            {result}
+            {live(result)}
             <ListingView heading="What this reader will run" listing name="what-will-run" />
         </section>
     }
@@ -157,9 +160,11 @@ fn Export() -> impl IntoView {
 #[component]
 fn Environment() -> impl IntoView {
     let bench: Bench = expect_context();
+    let of_size = RwSignal::new(false);
     let found = inquire(bench, move || {
-        let configuration = bench.recommendation()?.configuration?;
-        Some(Question::Environment { configuration, library: bench.library.get() })
+        let Workload { collective, scale, .. } = bench.workload()?;
+        let configuration = if of_size.get() { Some(bench.recommendation()?.configuration?) } else { None };
+        Some(Question::Environment { collective, scale, configuration, library: bench.library.get() })
     });
     let content = move || match found.get().as_deref() {
         Some(Answer::Environment(environment)) => {
@@ -171,12 +176,16 @@ fn Environment() -> impl IntoView {
         }
         _ => None,
     };
-    let place = move || bench.workload().map(|workload| workload.to_string());
+    let place = move || bench.workload().map(|workload| place_of(&workload));
     view! {
         <details class="panel">
             <summary>"As environment variables, for the whole job"</summary>
-            <p class="small">"The choice for " {place} "."</p>
-            {content}
+            <label class="check">
+                <input type="checkbox" bind:checked=of_size />
+                <span>"the choice for " {live(place)} ", not the one that serves all sizes best"</span>
+            </label>
+            <Failed error=found.error />
+            {live(content)}
         </details>
     }
 }
@@ -256,9 +265,8 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
         let shown = bench.workload()?;
         match found.get().as_deref() {
             Some(Answer::Overlay { charts, .. }) => {
-                let is_shown = |of: &&(Workload, Chart)| {
-                    (of.0.collective, of.0.scale) == (shown.collective, shown.scale)
-                };
+                let is_shown =
+                    |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
                 charts.iter().find(is_shown).map(|(_, chart)| Arc::new(chart.clone()))
             }
             _ => None,

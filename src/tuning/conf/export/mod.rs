@@ -1,8 +1,9 @@
 //! Recommendations become a tuner file that one of the readers takes as it is meant.
 //!
-//! [`plan`] decides which rule holds from which size to which, [`write`] puts them into files, [`warnings`] says what
-//! must be known before deploying them.
+//! `choice` decides what a rule asks for at a size, `plan` from which size to which it holds, `write` puts them into files,
+//! `warnings` says what must be known before deploying them.
 
+mod choice;
 mod plan;
 mod warnings;
 mod write;

@@ -1,32 +1,24 @@
 //! Which rule holds from which size to which.
 
-use super::{Basis, Options, Refusal, Row};
+use super::{
+    Basis, Options, Refusal, Row,
+    choice::{Chooser, Written, loss},
+};
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    math,
+    collective::{Collective, Scale, Workload},
+    order::Order,
     tuning::{
         conf::{
             choose::{Effect, Entry, forced},
-            lint::most_channels,
-            reader::{Channels, Reader},
+            reader::Channels,
             words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, word},
         },
-        decision::Decision,
-        result::{Measured, Recommendation},
+        result::Recommendation,
         sizes::boundary,
-        support::{Outcome, Support},
-        sweep::Sweep,
+        support::Support,
     },
     units::Size,
 };
-
-/// Algorithm, protocol and channels as a rule has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written {
-    /// `None`: −1, both or neither.
-    pub(super) pair: Option<(Algorithm, Protocol)>,
-    pub(super) channels: i32,
-}
 
 /// Neighbouring measured sizes with the same rule, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +48,7 @@ pub(super) fn plans(
     warnings: &mut Vec<String>,
 ) -> (Vec<Plan>, Vec<Refusal>) {
     let mut sorted: Vec<&Recommendation> = basis.recommendations.iter().collect();
-    sorted.sort_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
+    sorted.order_by_key(|r| (r.workload.collective, r.workload.scale, r.workload.size_bytes));
     sorted.dedup_by_key(|r| r.workload);
     let mut plans = Vec::new();
     let mut losses: Vec<(Workload, f64)> = Vec::new();
@@ -67,12 +59,12 @@ pub(super) fn plans(
             continue;
         }
         if !options.reader.habits().keeps_default {
-            losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.level)?))));
+            losses.extend(group.iter().filter_map(|r| Some((r.workload, loss(r, basis.sweep, basis.level)?))));
         }
-        plans.push(plan(group, basis.sweep, support, options, warnings));
+        plans.push(plan(group, basis, support, options, warnings));
     }
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     plans.retain(|plan| !scales.contains(&plan.scale));
     let of = |scale| losses.iter().copied().filter(|(workload, _)| workload.scale == scale).collect();
@@ -84,72 +76,27 @@ fn key(recommendation: &Recommendation) -> (Collective, Scale) {
     (recommendation.workload.collective, recommendation.workload.scale)
 }
 
-/// By how much the best forced configuration is slower than the default, in per cent of it (below zero), where that is
-/// more than noise.
-fn loss(recommendation: &Recommendation, level: f64) -> Option<f64> {
-    let (best, default) = (recommendation.measured_best.as_ref()?, recommendation.default.as_ref()?);
-    let pct = (best.busbw_gbps / default.busbw_gbps - 1.0) * 100.0;
-    (pct < -noise_pct(recommendation, best, default, level)).then_some(pct)
-}
-
-/// What noise alone makes of the difference of two medians, in per cent: from the noise of a run where it is known, from
-/// the spreads else, two per cent where nothing is known.
-fn noise_pct(recommendation: &Recommendation, best: &Measured, default: &Measured, level: f64) -> f64 {
-    const UNKNOWN_PCT: f64 = 2.0;
-    /// So many standard deviations hold 90 % and 99 % of a normal distribution between them.
-    const WIDTHS: [(f64, f64); 2] = [(0.95, 1.645), (1.1, 2.576)];
-    let width = WIDTHS.iter().find(|(below, _)| level < *below).map_or(WIDTHS[1].1, |(_, width)| *width);
-    if let Some(noise) = &recommendation.noise {
-        let runs = |repeats: u32| 1.0 / f64::from(repeats.max(1));
-        return width * noise.spread_pct * (runs(best.repeats) + runs(default.repeats)).sqrt();
-    }
-    let mut spreads: Vec<f64> = [best.spread_pct, default.spread_pct].into_iter().flatten().collect();
-    math::median(&mut spreads).map_or(UNKNOWN_PCT, |spread| spread.max(0.5))
-}
-
 fn plan(
     group: &[&Recommendation],
-    sweep: &Sweep,
+    basis: &Basis<'_>,
     support: &Support,
     options: &Options,
     warnings: &mut Vec<String>,
 ) -> Plan {
     let (collective, scale) = key(group[0]);
-    let most = most_channels(sweep.points_of(collective, scale)).unwrap_or(0);
+    let chooser = Chooser::new(basis.sweep, support, options.reader, collective, scale);
+    let keeps_default = options.reader.habits().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
     for recommendation in group {
         let size_bytes = recommendation.workload.size_bytes;
-        let place = || format!("{collective} of {} on {scale}", Size(size_bytes));
-        let keeps_default = options.reader.habits().keeps_default;
-        let choice = match recommendation.decision {
-            Decision::Deploy | Decision::NoDefault => recommendation.configuration,
-            Decision::KeepDefault { .. } => {
-                kept.push(size_bytes);
-                recommendation.measured_best.as_ref().filter(|_| !keeps_default).map(|best| best.configuration)
-            }
-            Decision::Unknown => None,
-        };
-        let written = match choice.map(|choice| written(choice, recommendation.workload, most, support, options.reader))
-        {
-            Some(Ok(written)) => {
-                if let Some(asked) = choice.filter(|c| c.channels > most) {
-                    let instead = match most {
-                        0 => "are left to the library: no count was measured at this scale".to_owned(),
-                        most => format!("become {most}, the most that were measured at this scale"),
-                    };
-                    warnings.push(format!("{}: {} channels {instead}", place(), asked.channels));
-                }
-                Some(written)
-            }
-            Some(Err(why)) => {
-                warnings.push(format!("{}: {why}", place()));
-                None
-            }
-            None => None,
-        };
+        let mut warn = |why: String| warnings.push(format!("{collective} of {} on {scale}: {why}", Size(size_bytes)));
+        if recommendation.decision.keeps_default() {
+            kept.push(size_bytes);
+        }
+        let written = chooser.written(recommendation, &mut warn);
         if written.is_none() && !keeps_default {
-            warnings.push(format!("{}: no forced configuration is known; the rules beside it reach over it", place()));
+            warn("no forced configuration is known; the rules beside it reach over it".to_owned());
             continue;
         }
         match spans.last_mut().filter(|span| span.written == written) {
@@ -178,48 +125,6 @@ fn set_ends(spans: &mut [Span], options: &Options) {
             last.max_bytes = last.sizes[last.sizes.len() - 1];
         }
     }
-}
-
-/// A configuration as a rule of a reader; the error says why there is none.
-fn written(
-    choice: Configuration,
-    workload: Workload,
-    most: u32,
-    support: &Support,
-    reader: Reader,
-) -> Result<Written, String> {
-    let channels = match i32::try_from(choice.channels.min(most)) {
-        // NVIDIA's example takes -1 for one channel and 0 for the library's choice.
-        Ok(0) | Err(_) => {
-            if reader.habits().preset == Channels::Library {
-                -1
-            } else {
-                0
-            }
-        }
-        Ok(channels) => channels,
-    };
-    let outcome = |algorithm, protocol| support.outcome(&workload, algorithm, protocol);
-    let pair = match (choice.algorithm, choice.protocol) {
-        (Algorithm::None, _) | (_, Protocol::None) => {
-            return Err("the sweep does not say what ran, so no rule can ask for it".to_owned());
-        }
-        (Algorithm::Direct, _) if reader.habits().has_wildcards => None,
-        (Algorithm::Direct, protocol) => {
-            let (ring, simple) = (Algorithm::Ring, Protocol::Simple);
-            if outcome(ring, simple) != Outcome::Becomes(Algorithm::Direct, protocol) {
-                return Err(format!("{choice} is the library's own choice, and no rule can ask for it"));
-            }
-            Some((ring, simple))
-        }
-        (algorithm, protocol) => match outcome(algorithm, protocol) {
-            Outcome::Runs => Some((algorithm, protocol)),
-            Outcome::Becomes(..) | Outcome::RuledOut(_) => {
-                return Err(format!("{choice}: {}", support.reason(&workload, algorithm, protocol)));
-            }
-        },
-    };
-    Ok(Written { pair, channels })
 }
 
 impl Plan {
@@ -258,7 +163,7 @@ impl Plan {
             let mut limits: Vec<u64> = support.limits(self.collective, self.scale.nodes).collect();
             limits.retain(|limit| (span.min_bytes..span.max_bytes).contains(limit));
             limits.push(span.max_bytes);
-            limits.sort_unstable();
+            limits.order();
             limits.dedup();
             let mut min_bytes = span.min_bytes;
             for limit in limits {

@@ -5,6 +5,7 @@ use super::{
     plan::{Plan, Span},
 };
 use crate::{
+    order::Order,
     tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
     units::Size,
 };
@@ -18,6 +19,14 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
     }
     if !options.reader.habits().keeps_default {
         one_channel(plans, warnings);
+    }
+    let is_open = |span: &Span| span.written.is_some_and(|written| written.pair.is_none());
+    if plans.iter().any(|plan| plan.spans.iter().any(is_open)) {
+        warnings.push(
+            "Rules with -1 for algorithm and protocol need a build of DN-TUNER that knows them (channels-only): earlier \
+             ones read memory outside their table."
+                .to_owned(),
+        );
     }
     if options.reader == Reader::Rccl {
         warnings.push(
@@ -47,7 +56,7 @@ fn channels(plan: &Plan, span: &Span, basis: &Basis<'_>) -> Option<String> {
 /// What a reader that can't keep the default runs where the file says nothing.
 fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     for scale in &scales {
         let has = |collective| plans.iter().any(|plan| plan.scale == *scale && plan.collective == collective);

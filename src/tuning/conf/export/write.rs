@@ -3,6 +3,7 @@
 use super::{Basis, File, Options, plan::Plan};
 use crate::{
     collective::Scale,
+    order::Order,
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::Size,
 };
@@ -13,7 +14,7 @@ const FIELDS: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,cha
 /// The files, in the order of their scales.
 pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
     let mut scales: Vec<Scale> = plans.iter().map(|plan| plan.scale).collect();
-    scales.sort_unstable();
+    scales.order();
     scales.dedup();
     let file = |scale: Option<Scale>| {
         let of_file: Vec<&Plan> = plans.iter().filter(|plan| scale.is_none_or(|scale| plan.scale == scale)).collect();

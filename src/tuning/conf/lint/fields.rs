@@ -16,6 +16,9 @@ use crate::{
     },
 };
 
+/// Some editors write it at the begin of a file; C takes it for a part of the first word.
+const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+
 /// The fields by their place.
 const NAMES: [&str; MOST_FIELDS] = [
     "collective",
@@ -43,12 +46,15 @@ pub(super) fn fields(piece: &Piece<'_>, content: Content, findings: &mut Finding
     let line = piece.line;
     let habits = findings.reader.habits();
     let piece = &Piece { text: text(piece, findings.reader), ..*piece };
-    if trim(piece.text).starts_with(b"#") {
+    let marked = piece.text.strip_prefix(BYTE_ORDER_MARK.as_bytes());
+    if trim(marked.unwrap_or(piece.text)).starts_with(b"#") {
         let (severity, what) = match content {
             Content::Rule(_) => (Severity::Changes, "is read as a rule"),
-            _ => (Severity::Note, "counts as content, has too few fields, and is left out"),
+            _ => (Severity::Note, "counts as content and is left out"),
         };
-        let message = format!("only # in the first column makes a comment: this line {what}");
+        let before = if marked.is_some() { "after a byte order mark" } else { "after blanks" };
+        let message =
+            format!("only # in the first column makes a comment; here it stands {before}, and the line {what}");
         return findings.push(line, Code::CommentNotFirst, severity, message);
     }
     if piece.has_nul {
@@ -297,5 +303,5 @@ fn number<T: Copy + std::fmt::Display>(
 
 /// Bytes of a file, fit to be shown.
 fn shown(field: &[u8]) -> String {
-    excerpt(&String::from_utf8_lossy(field))
+    excerpt(&String::from_utf8_lossy(field).replace(BYTE_ORDER_MARK, "(byte order mark)"))
 }

@@ -15,6 +15,7 @@ use super::{
     scan::{LONGEST_READ, Piece, fields as cut, pieces},
 };
 use crate::{
+    order::Order,
     text::{Column, Entry, Listing},
     tuning::{support::Support, sweep::Sweep, wording::count},
 };
@@ -157,7 +158,7 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
         measured::measured(&kept, sweep, &mut findings);
     }
     let mut found = findings.found;
-    found.sort_by_key(|finding| (finding.line, finding.code));
+    found.order_by_key(|finding| (finding.line, finding.code));
     found
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Code, Findings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
+    order::Order,
     tuning::{
         conf::{
             choose::{Effect, Entry},
@@ -116,7 +117,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
             continue;
         };
         let mut owners: Vec<usize> = taken.iter().map(|(_, _, owner)| *owner).collect();
-        owners.sort_unstable();
+        owners.order();
         owners.dedup();
         let others = match owners.len() - 1 {
             0 => String::new(),
@@ -144,7 +145,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
 
 /// Whether parts cover min..=max.
 fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
-    parts.sort_unstable();
+    parts.order();
     let mut next = min;
     for (start, end) in parts {
         if start > next {
@@ -173,7 +174,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
     }
     for (collective, nodes, ranks) in by_scale.keys().copied() {
         let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
-        keys.sort_unstable();
+        keys.order();
         keys.dedup();
         let of_scale = keys.iter().filter_map(|(n, r)| by_scale.get(&(collective, *n, *r))).flatten();
         let mut parts: Vec<(u64, u64, u32)> =
@@ -182,7 +183,7 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         if *steps > MOST_STEPS {
             return false;
         }
-        parts.sort_unstable();
+        parts.order();
         let free = free(&parts, covers_all);
         let Some((start, end, line)) = free.first().copied() else { continue };
         let place = format!("{collective} on {}", scale_name(nodes, ranks));
@@ -194,8 +195,8 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         let (severity, what) = consequence(findings.reader);
         findings.push(line, Code::Gap, severity, format!("{place}: {which}: {what}{measured}"));
     }
-    if let (true, Some(last)) = (covers_all, rules.iter().map(|rule| rule.line).max()) {
-        elsewhere(&by_scale, last, findings);
+    if covers_all {
+        elsewhere(&by_scale, rules.iter().map(|rule| rule.line).max().unwrap_or(1), findings);
     }
     true
 }
@@ -215,6 +216,10 @@ fn elsewhere(by_scale: &BTreeMap<(Collective, i32, i32), Vec<&Rule>>, line: u32,
         .filter(|(_, collective)| by_scale.keys().all(|(known, ..)| known != collective))
         .map(|(name, _)| *name)
         .collect();
+    if by_scale.is_empty() {
+        let message = "no rule matches anything: every collective of every size runs on one channel";
+        return findings.push(line, Code::Gap, Severity::Changes, message);
+    }
     if !without.is_empty() {
         let message = format!("no rule is about {}: all their sizes run on one channel", without.join(", "));
         findings.push(line, Code::Gap, Severity::Changes, message);
@@ -263,7 +268,7 @@ fn measured(sweep: &Sweep, collective: Collective, (nodes, ranks): (i32, i32), f
     let scale = Scale { nodes, ranks };
     let points = sweep.points_of(collective, scale).iter().chain(sweep.defaults_of(collective, scale));
     let mut sizes: Vec<u64> = points.map(|point| point.workload.size_bytes).collect();
-    sizes.sort_unstable();
+    sizes.order();
     sizes.dedup();
     let is_free = |size: &u64| {
         let after = free.partition_point(|(start, ..)| start <= size);

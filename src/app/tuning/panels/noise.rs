@@ -1,0 +1,289 @@
+//! Noise: the runs behind the answer, what stalled, what is set aside, and how sure a gain must be.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::{
+    super::{Bench, inquiry::Inquiry},
+    listing::ListingView,
+    place as place_of,
+    tuner_files::Failed,
+};
+use crate::{
+    app::fields::NumberField,
+    app::live::{Show, live},
+    tuning::{parameters::SetAside, record},
+    units::percent,
+    worker::protocol::{Request, Response},
+};
+
+fn inquire(
+    bench: Bench,
+    question: impl Fn() -> Option<record::Question> + Send + Sync + 'static,
+) -> Inquiry<record::Answer> {
+    let question = Signal::derive(move || question().map(Request::Record));
+    Inquiry::new(bench, question, |response| match response {
+        Response::Record(answer) => Some(answer),
+        _ => None,
+    })
+}
+
+/// The record of the workload shown, and the stalls of all.
+#[component]
+pub fn NoisePanel() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let has_data = Memo::new(move |_| bench.has_data());
+    view! {
+        <Show
+            when=move || has_data.get()
+            fallback=|| view! { <p class="panel small">"Drop a sweep to see how noisy it is."</p> }
+        >
+            <Asked />
+            <Record />
+            <Stalls />
+        </Show>
+    }
+}
+
+/// How sure a gain must be.
+#[component]
+fn Asked() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let parameters = bench.parameters;
+    view! {
+        <section class="panel" aria-labelledby="confidence-heading">
+            <div class="panel-head">
+                <h2 id="confidence-heading">"How sure"</h2>
+                <span class="small">"What does not beat the default over its whole interval is not recommended."</span>
+            </div>
+            <form class="own" on:submit=|event| event.prevent_default()>
+                <NumberField
+                    label="Confidence, %"
+                    value=Signal::derive(move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0))
+                    range=50.0..=99.9
+                    step="any"
+                    on_value=UnsyncCallback::new(move |pct: f64| {
+                        parameters.update(|p| p.confidence.level = pct / 100.0);
+                        bench.train();
+                    })
+                />
+                <NumberField
+                    label="Smallest gain worth a rule, %"
+                    value=Signal::derive(move || parameters.with(|p| p.confidence.minimum_gain_pct))
+                    range=0.0..=100.0
+                    step="any"
+                    on_value=UnsyncCallback::new(move |pct| {
+                        parameters.update(|p| p.confidence.minimum_gain_pct = pct);
+                        bench.train();
+                    })
+                />
+            </form>
+        </section>
+    }
+}
+
+/// What was measured at the workload shown.
+#[component]
+fn Record() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let found = inquire(bench, move || Some(record::Question { workload: Some(bench.workload()?) }));
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.listing.clone())).unwrap_or_default());
+    let place = move || bench.workload().map(|workload| place_of(&workload));
+    let open = RwSignal::new(None::<usize>);
+    // Another workload has other configurations.
+    Effect::new(move || {
+        bench.shown.track();
+        open.set(None);
+    });
+    let noise = move || {
+        let noise = found.get()?.noise?;
+        let more = noise.more_runs.words();
+        Some(view! {
+            <dl class="figures">
+                <Figure name="Spread of one run" value=format!("{:.1} %", noise.spread_pct) note="standard deviation, pooled over this and the neighbouring sizes" />
+                <Figure name="Visible gain" value=percent(noise.visible_gain_pct) note="the smallest that these runs show half of the time" />
+                <Figure
+                    name="Runs"
+                    value=format!("{} and {}", noise.repeats, noise.default_repeats)
+                    note="of the choice and of the default"
+                />
+                <Figure
+                    name="To decide"
+                    value=if more.is_empty() { "decided".to_owned() } else { more }
+                    note="runs of each side"
+                />
+            </dl>
+        })
+    };
+    let row_class = UnsyncCallback::new(move |row: usize| {
+        found
+            .answer
+            .with_untracked(|answer| {
+                let measured = answer.as_ref()?.measured.get(row)?;
+                Some(if measured.is_set_aside {
+                    "dead"
+                } else if measured.is_tied {
+                    "keep"
+                } else {
+                    ""
+                })
+            })
+            .unwrap_or_default()
+    });
+    view! {
+        <section class="panel" aria-labelledby="record-heading">
+            <div class="panel-head">
+                <h2 id="record-heading">"Runs behind the answer"</h2>
+                <span class="small">{live(place)}</span>
+            </div>
+            <Failed error=found.error />
+            {live(noise)}
+            <ListingView
+                heading="What was measured; open a row to see its runs"
+                listing
+                name="runs"
+                row_class
+                on_open=UnsyncCallback::new(move |row| open.update(|open| *open = (*open != Some(row)).then_some(row)))
+            />
+            <OneConfiguration found open />
+            <SetAsideList />
+        </section>
+    }
+}
+
+#[component]
+fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoView {
+    view! {
+        <div class="figure">
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+            <dd class="figure-note">{note}</dd>
+        </div>
+    }
+}
+
+/// The runs of the opened configuration, and the button that sets it aside.
+#[component]
+fn OneConfiguration(found: Inquiry<record::Answer>, open: RwSignal<Option<usize>>) -> impl IntoView {
+    let bench: Bench = expect_context();
+    move || {
+        let (answer, workload) = (found.get()?, bench.workload()?);
+        let measured = answer.measured.get(open.get()?)?.clone();
+        let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
+        let aside =
+            SetAside { collective: workload.collective, scale: workload.scale, configuration: measured.configuration };
+        let switch = (!measured.is_default).then(|| {
+            let words = if measured.is_set_aside { "Use it again" } else { "Set aside at every size of this scale" };
+            view! {
+                <button type="button" on:click=move |_| bench.toggle_aside(aside)>
+                    {words}
+                </button>
+            }
+        });
+        let run = |run: record::OneRun| {
+            let gbps = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), crate::units::significant);
+            view! {
+                <tr class:dead=!run.is_used>
+                    <th scope="row">{run.file}</th>
+                    <td class="numeric">{run.line}</td>
+                    <td class="numeric">{gbps(Some(run.busbw_gbps))}</td>
+                    <td class="numeric">{gbps(run.out_of_place_gbps)}</td>
+                    <td>{if run.is_used { "used" } else { "set aside" }}</td>
+                </tr>
+            }
+        };
+        let label = format!("Runs of {name}");
+        Some(view! {
+            <div class="panel-head">
+                <h3>{name}</h3>
+                {switch}
+            </div>
+            <div class="table-box" tabindex="0" role="region" aria-label=label>
+                <table class="data narrow">
+                    <thead>
+                        <tr>
+                            <th scope="col">"File"</th>
+                            <th scope="col" class="numeric">"Line"</th>
+                            <th scope="col" class="numeric">"busbw"</th>
+                            <th scope="col" class="numeric">"out of place"</th>
+                            <th scope="col">"Use"</th>
+                        </tr>
+                    </thead>
+                    <tbody>{measured.runs.into_iter().map(run).collect_view()}</tbody>
+                </table>
+            </div>
+        })
+    }
+}
+
+/// What was set aside by hand, with a button each to bring it back.
+#[component]
+fn SetAsideList() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let all = move || bench.parameters.with(|p| p.screening.set_aside.clone());
+    let item = move |aside: SetAside| {
+        let words = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
+        let label = format!("Bring back {words}");
+        view! {
+            <li>
+                {words} " "
+                <button type="button" aria-label=label on:click=move |_| bench.toggle_aside(aside)>
+                    "Bring back"
+                </button>
+            </li>
+        }
+    };
+    move || {
+        let all = all();
+        (!all.is_empty()).then(|| {
+            view! {
+                <h3>"Set aside by hand"</h3>
+                <ul class="notes">{all.into_iter().map(item).collect_view()}</ul>
+            }
+        })
+    }
+}
+
+/// What stalled anywhere.
+#[component]
+fn Stalls() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let found = inquire(bench, move || bench.has_data().then(record::Question::default));
+    let listing =
+        Signal::derive(move || found.get().map(|answer| Arc::new(answer.stall_listing.clone())).unwrap_or_default());
+    let any = Memo::new(move |_| found.get().is_some_and(|answer| !answer.stalls.is_empty()));
+    let none = Memo::new(move |_| found.get().is_some_and(|answer| answer.stalls.is_empty()));
+    let keeps = Memo::new(move |_| bench.parameters.with(|p| p.screening.keep_stalls));
+    let keep = move |keep: bool| {
+        bench.parameters.update(|p| p.screening.keep_stalls = keep);
+        bench.train();
+    };
+    let row_class = UnsyncCallback::new(move |row: usize| {
+        let set_aside = found.answer.with_untracked(|answer| Some(answer.as_ref()?.stalls.get(row)?.set_aside));
+        if set_aside == Some(true) { "dead" } else { "" }
+    });
+    view! {
+        <section class="panel" aria-labelledby="stalls-heading">
+            <div class="panel-head">
+                <h2 id="stalls-heading">"Stalled runs"</h2>
+                <span class="small">"Something else held the machine up: measure these again."</span>
+            </div>
+            <Show when=move || none.get()>
+                <p class="small">"No run stalled."</p>
+            </Show>
+            <Show when=move || any.get()>
+                <label class="check">
+                    <input
+                        type="checkbox"
+                        prop:checked=move || keeps.get()
+                        on:change:target=move |event| keep(event.target().checked())
+                    />
+                    <span>"use them all like any other run"</span>
+                </label>
+                <ListingView heading="By workload" listing name="stalls" row_class />
+            </Show>
+        </section>
+    }
+}

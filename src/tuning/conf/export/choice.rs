@@ -1,0 +1,147 @@
+//! What a rule asks for at one size.
+
+use crate::{
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    math,
+    tuning::{
+        aggregate::Point,
+        conf::{
+            lint::most_channels,
+            reader::{Channels, Reader},
+        },
+        decision::Decision,
+        result::Recommendation,
+        support::{Outcome, Support},
+        sweep::{Sweep, best},
+    },
+};
+
+/// Algorithm, protocol and channels as a rule has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// `None`: −1, both or neither.
+    pub(super) pair: Option<(Algorithm, Protocol)>,
+    pub(super) channels: i32,
+}
+
+/// Decides what rules of one collective and scale ask for.
+pub(super) struct Chooser<'a> {
+    sweep: &'a Sweep,
+    support: &'a Support,
+    reader: Reader,
+    /// The most channels that were measured at this scale; 0 where no count is known.
+    most_channels: u32,
+}
+
+impl<'a> Chooser<'a> {
+    pub(super) fn new(
+        sweep: &'a Sweep,
+        support: &'a Support,
+        reader: Reader,
+        collective: Collective,
+        scale: Scale,
+    ) -> Self {
+        let most_channels = most_channels(sweep.points_of(collective, scale)).unwrap_or(0);
+        Self { sweep, support, reader, most_channels }
+    }
+
+    /// What the rule for a size asks for; `None`: the default is kept, or nothing is known that could be asked for.
+    pub(super) fn written(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<Written> {
+        let workload = recommendation.workload;
+        let choice = self.choice(recommendation, warn)?;
+        match written(choice, workload, self.support, self.reader) {
+            Ok(written) => Some(written),
+            Err(why) => {
+                warn(why);
+                None
+            }
+        }
+    }
+
+    fn choice(&self, recommendation: &Recommendation, warn: &mut dyn FnMut(String)) -> Option<Configuration> {
+        let keeps_default = self.reader.habits().keeps_default;
+        let measured = best_forced(self.sweep, &recommendation.workload);
+        let choice = match recommendation.decision {
+            Decision::Deploy | Decision::NoDefault => recommendation.configuration?,
+            Decision::KeepDefault { .. } if !keeps_default => measured?.configuration,
+            Decision::KeepDefault { .. } | Decision::Unknown => return None,
+        };
+        let most = self.most_channels;
+        if choice.channels <= most {
+            return Some(choice);
+        }
+        let default = self.sweep.default_at(&recommendation.workload).filter(|_| keeps_default);
+        let instead = measured.filter(|best| default.is_none_or(|default| best.busbw_gbps > default.busbw_gbps));
+        let what = instead.map_or_else(
+            || "no rule is written".to_owned(),
+            |instead| format!("{} is written instead", instead.configuration),
+        );
+        warn(format!("{choice} has more channels than the most that were measured at this scale, {most}; {what}"));
+        instead.map(|point| point.configuration)
+    }
+}
+
+/// The highest measurement that a rule may ask for: counts that are read from a negative byte are left out.
+fn best_forced<'a>(sweep: &'a Sweep, workload: &Workload) -> Option<&'a Point> {
+    best(sweep.points_at(workload).iter().filter(|point| !point.marks.wrapped_channels))
+}
+
+/// By how much the best forced configuration is slower than the default, in per cent of it (below zero), where that is
+/// more than noise.
+pub(super) fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -> Option<f64> {
+    let default = sweep.default_at(&recommendation.workload)?;
+    let best = best_forced(sweep, &recommendation.workload)?;
+    let pct = (best.busbw_gbps / default.busbw_gbps - 1.0) * 100.0;
+    (pct < -noise_pct(recommendation, best, default, level)).then_some(pct)
+}
+
+/// What noise alone makes of the difference of two medians, in per cent: from the noise of a run where it is known, from
+/// the spreads else, two per cent where nothing is known.
+fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, level: f64) -> f64 {
+    const UNKNOWN_PCT: f64 = 2.0;
+    /// So many standard deviations hold 90 % and 99 % of a normal distribution between them.
+    const WIDTHS: [(f64, f64); 2] = [(0.95, 1.645), (1.1, 2.576)];
+    let width = WIDTHS.iter().find(|(below, _)| level < *below).map_or(WIDTHS[1].1, |(_, width)| *width);
+    if let Some(noise) = &recommendation.noise {
+        let runs = |repeats: u32| 1.0 / f64::from(repeats.max(1));
+        return width * noise.spread_pct * (runs(best.repeats) + runs(default.repeats)).sqrt();
+    }
+    let mut spreads: Vec<f64> = [best.spread_pct, default.spread_pct].into_iter().flatten().collect();
+    math::median(&mut spreads).map_or(UNKNOWN_PCT, |spread| spread.max(0.5))
+}
+
+/// A configuration as a rule of a reader; the error says why there is none.
+fn written(choice: Configuration, workload: Workload, support: &Support, reader: Reader) -> Result<Written, String> {
+    let channels = match i32::try_from(choice.channels) {
+        // NVIDIA's example takes -1 for one channel and 0 for the library's choice.
+        Ok(0) | Err(_) => {
+            if reader.habits().preset == Channels::Library {
+                -1
+            } else {
+                0
+            }
+        }
+        Ok(channels) => channels,
+    };
+    let outcome = |algorithm, protocol| support.outcome(&workload, algorithm, protocol);
+    let pair = match (choice.algorithm, choice.protocol) {
+        (Algorithm::None, _) | (_, Protocol::None) => {
+            return Err("the sweep does not say what ran, so no rule can ask for it".to_owned());
+        }
+        (Algorithm::Direct, _) if reader.habits().has_wildcards => None,
+        (Algorithm::Direct, protocol) => {
+            let (ring, simple) = (Algorithm::Ring, Protocol::Simple);
+            if outcome(ring, simple) != Outcome::Becomes(Algorithm::Direct, protocol) {
+                return Err(format!("{choice} is the library's own choice, and no rule can ask for it"));
+            }
+            Some((ring, simple))
+        }
+        (algorithm, protocol) => match outcome(algorithm, protocol) {
+            Outcome::Runs => Some((algorithm, protocol)),
+            Outcome::Becomes(..) | Outcome::RuledOut(_) => {
+                return Err(format!("{choice}: {}", support.reason(&workload, algorithm, protocol)));
+            }
+        },
+    };
+    Ok(Written { pair, channels })
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
-    order::Gather,
+    order::{Gather, Order},
     tuning::{
         support::{Outcome, Support},
         sweep::Sweep,

@@ -25,7 +25,8 @@
 //! # The life of a file
 //!
 //! 1. The page posts a file's handle to the worker, as a [`worker::protocol::Request::Load`].
-//! 2. [`intake::open`] streams it: inflates, decodes, recognises, and lets [`tuning::read`] turn lines into rows.
+//! 2. [`intake::open`] streams it: inflates, decodes, recognises, and lets [`tuning::read`] turn lines into rows, or
+//!    [`tuning::log`] the runs of a log.
 //! 3. [`tuning::runs`] keeps every run, [`tuning::stalls`] sets aside those that stalled, and their medians are the
 //!    [`tuning::sweep::Sweep`].
 //! 4. [`tuning::decision`] tells the measured winners from noise and from the default: the first answer.

@@ -455,6 +455,9 @@ fn real_debug_logs() {
     };
     let Some(excerpt) = job("scale_2x1gpu_all_reduce_nccl_debug_excerpt.log") else { return };
     assert_eq!((excerpt.decisions.len(), excerpt.calls.values().sum::<u64>(), excerpt.torn_lines), (32, 31, 0));
+    let Some(silent) = real_file("scale_2x8gpu_alltoall_nccl_debug.log") else { return };
+    let (report, _) = open_named(&silent, "silent.log", None);
+    assert!(matches!(report.outcome, Outcome::Refused(why) if why.contains("NCCL_DEBUG_SUBSYS=COLL,TUNING")));
     let Some(torn) = job("scale_2x8gpu_all_reduce_nccl_debug.log") else { return };
     let (calls, decisions) = (torn.calls.values().sum::<u64>(), torn.decisions.values().sum::<u64>());
     // 1,789 calls begin in this file; of 11 the end is torn off.

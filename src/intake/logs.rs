@@ -25,7 +25,9 @@ pub(super) fn text<R: Read>(
         return Err(why);
     }
     if !log.is_known() {
-        return Err("is a log of neither nccl-tests nor NCCL, as far as can be told".to_owned());
+        let why = "is a log without a table of nccl-tests and without a call or a decision of the library; run it with \
+                   NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL,TUNING";
+        return Err(why.to_owned());
     }
     let broken = lines.error().map(|error| format!("{error}: what stands before line {} was read", lines.number() + 1));
     let mut opened = opened(log, file)?;

@@ -82,6 +82,10 @@ pub fn head(title: &str, launcher: Launcher, notes: &[String]) -> String {
 # Adapt the launcher; NCCL_TESTS is the folder of nccl-tests' programs. One process per GPU.
 set -u
 tests=${{NCCL_TESTS:-./build}}
+if compgen -G 'logs/*.log' >/dev/null; then
+    echo "logs/ holds the logs of an earlier script: move it away first" >&2
+    exit 1
+fi
 mkdir -p logs
 # What is set outside would hide what is set here.
 unset NCCL_ALGO NCCL_PROTO NCCL_MIN_NCHANNELS NCCL_MAX_NCHANNELS NCCL_TUNER_PLUGIN NCCL_TUNER_CONFIG_FILE

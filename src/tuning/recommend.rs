@@ -3,7 +3,7 @@
 use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
-    decision::{Expected, Judge, Judged, default_between, unmeasured},
+    decision::{DefaultThere, Expected, Judge, Judged, default_there, unmeasured},
     features::Ask,
     intervals::LEVEL,
     model::BusbwModel,
@@ -124,14 +124,17 @@ impl<'a> Advisor<'a> {
                     half_width: self.half_width(workload, source, level),
                 });
                 let defaults = self.sweep.defaults_of(workload.collective, workload.scale);
-                let between = default_between(defaults, workload.size_bytes);
-                let expected_default = between.map(|busbw_gbps| Expected { busbw_gbps, half_width: None });
-                let (decision, gain) = unmeasured(expected, expected_default, &self.judge.confidence);
+                let there = default_there(defaults, workload.size_bytes);
+                let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
+                let between = match there {
+                    Some(DefaultThere::Between(busbw)) => Some(busbw),
+                    _ => None,
+                };
                 let over = |busbw: f64| default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
                 Recommendation {
                     configuration: promise.map(|(configuration, _)| configuration),
                     predicted_busbw_gbps: promise.map(|(_, busbw)| busbw),
-                    default_between_gbps: between.filter(|_| known.default.is_none()),
+                    default_between_gbps: between,
                     gain_pct: promise.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
                     decision,
                     gain,

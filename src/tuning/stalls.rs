@@ -361,6 +361,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_the_default_stalls_like_any_other() {
+        let mut rows = rows(3, 0.01, 4.0);
+        rows.iter_mut().filter(|row| row.ran.channels == 5).for_each(|row| row.kind = Kind::Default);
+        let runs = Runs::new(&rows, Target::Printed);
+        let screened = Screened::new(&runs, &Screening::default());
+        assert!(screened.stalls[0].is_default && screened.stalls[0].set_aside, "{screened:?}");
+        let sweep = runs.sweep(|place, run| screened.keep(place, run));
+        assert!(sweep.defaults[0].repeats == 2 && sweep.defaults[0].busbw_gbps > 9.0, "{:?}", sweep.defaults);
+    }
+
+    #[test]
     fn a_lone_stall_is_named_and_stays() {
         let (found, values) = screened(&rows(1, 0.01, 20.0), &Screening::default());
         let [stall] = found.stalls[..] else { panic!("{found:?}") };

@@ -57,8 +57,9 @@ impl Judged<'_> {
     }
 }
 
-/// What is tied may lie this much below the best one for the sake of fewer channels, as a share: noise must not pass a
-/// configuration off as tied that is likely to lose more than anybody gives away for channels.
+/// What is tied may lie this much below the best one for the sake of fewer channels, as a share. Where noise is large,
+/// much is tied, and the fewest channels of all would lose more than anybody gives away for them: chosen on two repeats
+/// of a sweep of broadcast with 10 % noise and judged on the third, 14 % against 7 %.
 const GIVEN_AWAY: f64 = 0.02;
 
 impl Judge<'_> {

@@ -18,5 +18,5 @@ mod verdict;
 pub mod words;
 
 pub use judge::{Judge, Judged};
-pub use unmeasured::{Expected, default_between, unmeasured};
+pub use unmeasured::{DefaultThere, Expected, default_there, unmeasured};
 pub use verdict::{Basis, Decision, Gain, KeepReason, MoreRuns, Noise, Witness};

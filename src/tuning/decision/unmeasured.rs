@@ -16,45 +16,68 @@ pub struct Expected {
     pub half_width: Option<f64>,
 }
 
-/// The default's busbw in GB/s between the two nearest sizes at which it was measured: ln busbw over log2 size.
-/// `defaults` are of one collective and scale, by size; `None` beyond the measured sizes.
+/// What is known of the default at a size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DefaultThere {
+    /// It was measured: busbw in GB/s.
+    Measured(f64),
+    /// It was measured at a smaller and at a larger size: busbw in GB/s on the line between the nearest two, ln busbw
+    /// over log2 size.
+    Between(f64),
+}
+
+impl DefaultThere {
+    /// busbw in GB/s.
+    #[must_use]
+    pub const fn busbw_gbps(self) -> f64 {
+        match self {
+            Self::Measured(busbw) | Self::Between(busbw) => busbw,
+        }
+    }
+}
+
+/// The default at a size. `defaults` are of one collective and scale, by size; `None` beyond the measured sizes.
 #[must_use]
-pub fn default_between(defaults: &[Point], size_bytes: u64) -> Option<f64> {
+pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultThere> {
     let above = defaults.partition_point(|point| point.workload.size_bytes < size_bytes);
     let high = defaults.get(above)?;
     if high.workload.size_bytes == size_bytes {
-        return Some(high.busbw_gbps);
+        return Some(DefaultThere::Measured(high.busbw_gbps));
     }
     let low = &defaults[above.checked_sub(1)?];
     let [x0, x1] = [low, high].map(|point| log2(point.workload.size_bytes as f64));
     let [y0, y1] = [low, high].map(|point| ln(point.busbw_gbps));
-    Some(exp(y0 + (y1 - y0) * (log2(size_bytes as f64) - x0) / (x1 - x0))).filter(|busbw| busbw.is_finite())
+    let busbw = exp(y0 + (y1 - y0) * (log2(size_bytes as f64) - x0) / (x1 - x0));
+    Some(DefaultThere::Between(busbw)).filter(|_| busbw.is_finite())
 }
 
-/// Deploys a choice whose gain over the default lies above the smallest one as a whole interval. Errors of the two
-/// expectations are taken as independent.
+/// Deploys a choice over a measured default where its gain lies above the smallest one as a whole interval. Where the
+/// default was not measured either, nothing is certain on both sides, and what is expected decides: on held-out sizes of
+/// real sweeps an interpolated default that stays for want of certainty loses more than the choice does.
 #[must_use]
 pub fn unmeasured(
     choice: Option<Expected>,
-    default: Option<Expected>,
+    default: Option<DefaultThere>,
     confidence: &Confidence,
 ) -> (Decision, Option<Gain>) {
     let Some(choice) = choice else { return (Decision::Unknown, None) };
     let Some(default) = default else { return (Decision::NoDefault, None) };
-    let gain = ln(choice.busbw_gbps / default.busbw_gbps);
-    let Some(half) = choice.half_width.filter(|_| gain.is_finite()) else {
-        return (Decision::KeepDefault { reason: KeepReason::Uncertain }, None);
-    };
-    let of_default = default.half_width.unwrap_or(0.0);
-    let half = (half * half + of_default * of_default).sqrt();
-    let gain = Gain {
-        pct: pct(gain),
-        low_pct: pct(gain - half),
-        high_pct: pct(gain + half),
+    let height = ln(choice.busbw_gbps / default.busbw_gbps());
+    let gain = choice.half_width.filter(|_| height.is_finite()).map(|half| Gain {
+        pct: pct(height),
+        low_pct: pct(height - half),
+        high_pct: pct(height + half),
         level: confidence.level,
         basis: Basis::HeldOut,
+    });
+    let decision = match (default, &gain) {
+        (DefaultThere::Between(_), _) if pct(height) > confidence.minimum_gain_pct => Decision::Deploy,
+        (DefaultThere::Between(_), _) if height > 0.0 => Decision::KeepDefault { reason: KeepReason::TooSmall },
+        (DefaultThere::Between(_), _) => Decision::KeepDefault { reason: KeepReason::NotFaster },
+        (DefaultThere::Measured(_), Some(gain)) => decide(gain, false, confidence),
+        (DefaultThere::Measured(_), None) => Decision::KeepDefault { reason: KeepReason::Uncertain },
     };
-    (decide(&gain, false, confidence), Some(gain))
+    (decision, gain)
 }
 
 /// Whether a gain is enough; `same`: the default was seen to run the choice.
@@ -87,11 +110,18 @@ mod tests {
         Some(Expected { busbw_gbps, half_width: Some(half_width) })
     }
 
+    fn keep(reason: KeepReason) -> Decision {
+        Decision::KeepDefault { reason }
+    }
+
+    fn confidence(minimum_gain_pct: f64) -> Confidence {
+        Confidence { minimum_gain_pct, ..Confidence::default() }
+    }
+
     #[test]
-    fn a_gain_must_lie_above_the_smallest_as_a_whole() {
-        let confidence = |minimum_gain_pct| Confidence { minimum_gain_pct, ..Confidence::default() };
-        let decision = |choice, minimum| unmeasured(choice, expected(10.0, 0.0), &confidence(minimum)).0;
-        let keep = |reason| Decision::KeepDefault { reason };
+    fn over_a_measured_default_a_gain_must_lie_above_the_smallest_as_a_whole() {
+        let default = Some(DefaultThere::Measured(10.0));
+        let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum)).0;
         assert_eq!(decision(expected(12.0, 0.1), 0.0), Decision::Deploy);
         assert_eq!(decision(expected(12.0, 0.1), 9.0), keep(KeepReason::TooSmall));
         assert_eq!(decision(expected(12.0, 0.2), 0.0), keep(KeepReason::Uncertain));
@@ -102,10 +132,17 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_may_err() {
-        let gain = unmeasured(expected(12.0, 0.3), expected(10.0, 0.4), &Confidence::default()).1.unwrap();
-        assert!((ln(1.0 + gain.low_pct / 100.0) - (ln(1.2) - 0.5)).abs() < 1e-9);
-        assert!((gain.pct - 20.0).abs() < 1e-9 && gain.basis == Basis::HeldOut);
+    fn between_measured_sizes_what_is_expected_decides() {
+        let default = Some(DefaultThere::Between(10.0));
+        let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum));
+        let (deployed, gain) = decision(expected(12.0, 0.3), 0.0);
+        assert_eq!(deployed, Decision::Deploy);
+        let gain = gain.unwrap();
+        assert!((gain.pct - 20.0).abs() < 1e-9 && gain.low_pct < 0.0 && gain.basis == Basis::HeldOut);
+        assert_eq!(decision(expected(12.0, 0.3), 30.0).0, keep(KeepReason::TooSmall));
+        assert_eq!(decision(expected(9.0, 0.3), 0.0).0, keep(KeepReason::NotFaster));
+        let unvalidated = Some(Expected { busbw_gbps: 12.0, half_width: None });
+        assert_eq!(decision(unvalidated, 0.0), (Decision::Deploy, None));
     }
 
     #[test]
@@ -115,9 +152,10 @@ mod tests {
         let defaults = [(1024, 1.0), (4096, 4.0)].map(|(size_bytes, busbw)| {
             Point::new(Workload { collective: Collective::Reduce, scale, size_bytes }, configuration, busbw)
         });
-        assert!((default_between(&defaults, 2048).unwrap() - 2.0).abs() < 1e-9);
-        assert_eq!(default_between(&defaults, 4096), Some(4.0));
-        assert_eq!([1023, 4097].map(|size| default_between(&defaults, size)), [None, None]);
-        assert_eq!(default_between(&[], 1), None);
+        let there = default_there(&defaults, 2048).unwrap();
+        assert!((there.busbw_gbps() - 2.0).abs() < 1e-9 && matches!(there, DefaultThere::Between(_)));
+        assert_eq!(default_there(&defaults, 4096), Some(DefaultThere::Measured(4.0)));
+        assert_eq!([1023, 4097].map(|size| default_there(&defaults, size)), [None, None]);
+        assert_eq!(default_there(&[], 1), None);
     }
 }

@@ -180,37 +180,73 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
     calls
 }
 
-/// At a size that nobody measured: the default, and what is to be deployed at the sizes beside it.
-fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
+/// Sizes that nobody measured, each twice the one before: one launch measures them.
+struct Chain {
+    collective: Collective,
+    scale: Scale,
+    sizes: Sizes,
+    count: u64,
+    calls: u64,
+    bytes: u128,
+}
+
+fn chains(question: &Question) -> Vec<Chain> {
     let mut asked = question.uncovered.clone();
-    asked.order_by_key(|(workload, calls)| {
-        (std::cmp::Reverse(u128::from(workload.size_bytes) * u128::from(*calls)), *workload)
-    });
-    let mut items = Vec::new();
-    for (workload, calls) in asked {
-        let Workload { collective, scale, size_bytes } = workload;
-        if question.of.is_some_and(|of| of != (collective, scale)) {
-            continue;
+    asked.retain(|(w, _)| question.of.is_none_or(|of| of == (w.collective, w.scale)));
+    asked.sort_unstable();
+    asked.dedup_by_key(|(workload, _)| *workload);
+    let mut chains: Vec<Chain> = Vec::new();
+    for (Workload { collective, scale, size_bytes }, calls) in asked {
+        let bytes = u128::from(size_bytes) * u128::from(calls);
+        let next = |chain: &&mut Chain| {
+            (chain.collective, chain.scale) == (collective, scale)
+                && chain.sizes.last.checked_mul(2) == Some(size_bytes)
+        };
+        match chains.iter_mut().find(next) {
+            Some(chain) => {
+                chain.sizes.last = size_bytes;
+                chain.count += 1;
+                chain.calls = chain.calls.saturating_add(calls);
+                chain.bytes = chain.bytes.saturating_add(bytes);
+            }
+            None => {
+                let sizes = Sizes { first: size_bytes, last: size_bytes };
+                chains.push(Chain { collective, scale, sizes, count: 1, calls, bytes });
+            }
         }
+    }
+    chains.sort_by_key(|chain| std::cmp::Reverse(chain.bytes));
+    chains
+}
+
+/// At sizes that nobody measured: the default, and what is to be deployed at the sizes beside them.
+fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Item> {
+    let mut items = Vec::new();
+    for Chain { collective, scale, sizes, count: sizes_count, calls, .. } in chains(question) {
         let mut beside: Vec<&Recommendation> = recommendations
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.order_by_key(|r| r.workload.size_bytes);
-        let above = beside.partition_point(|r| r.workload.size_bytes < size_bytes);
-        let neighbours = [above.checked_sub(1), Some(above)].into_iter().flatten().filter_map(|i| beside.get(i));
+        beside.sort_by_key(|r| r.workload.size_bytes);
+        let below = beside.iter().rfind(|r| r.workload.size_bytes < sizes.first);
+        let above = beside.iter().find(|r| r.workload.size_bytes > sizes.last);
         let mut configurations: Vec<Option<Configuration>> = vec![None];
-        configurations.extend(neighbours.filter_map(|r| r.configuration).map(Some));
+        configurations.extend([below, above].into_iter().flatten().filter_map(|r| r.configuration).map(Some));
         configurations.dedup();
+        let what = if sizes_count == 1 {
+            format!("{} in {}, and it was", Size(sizes.first), count(calls, "call"))
+        } else {
+            format!("{sizes_count} sizes from {} on in {}, and they were", Size(sizes.first), count(calls, "call"))
+        };
         items.extend(configurations.into_iter().map(|configuration| Item {
             collective,
             scale,
             configuration,
-            sizes: Sizes { first: size_bytes, last: size_bytes },
+            sizes,
             repeats: repeats(question),
             reason: Reason::Uncovered,
             expected_pct: None,
-            why: format!("A job sends {} in {}, and it was never measured", Size(size_bytes), count(calls, "call")),
+            why: format!("A job sends {what} never measured"),
         }));
     }
     items
@@ -279,11 +315,16 @@ fn gains(
     for step in 0..most {
         progress.report("Planning launches", u64::from(most) * index as u64 + u64::from(step), total);
         let Some(choice) = explorer.choose() else {
-            notes.push(format!(
-                "{} on {}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
-                 each)",
-                group.collective, group.scale, question.worth.least_pct, question.worth.change_pct
-            ));
+            let of = format!("{} on {}", group.collective, group.scale);
+            notes.push(if explorer.knows_anything() {
+                format!(
+                    "{of}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
+                     each)",
+                    question.worth.least_pct, question.worth.change_pct
+                )
+            } else {
+                format!("{of}: no configuration was measured yet; make these launches, and plan again with their logs")
+            });
             break;
         };
         items.push(Item {
@@ -501,6 +542,20 @@ mod tests {
         assert_eq!(boundaries[0].why, "The rule changes between 4 KiB and 8 KiB, and nobody knows where");
         let same = [recommendation(4096, 8, MoreRuns::Decided), recommendation(8192, 8, MoreRuns::Decided)];
         assert!(of(&ask(&same, &Question::default()), Reason::Boundary).is_empty());
+    }
+
+    #[test]
+    fn sizes_that_double_are_one_launch() {
+        let uncovered = [16384, 32768, 100, 65536].map(|size| (workload(size), 2)).to_vec();
+        let answer = [recommendation(8192, 32, MoreRuns::Decided)];
+        let items = ask(&answer, &Question { uncovered, ..Question::default() });
+        let launches = of(&items, Reason::Uncovered)
+            .iter()
+            .map(|i| (i.configuration, i.sizes.first, i.sizes.last))
+            .collect::<Vec<_>>();
+        let ring = Some(ring(32));
+        assert_eq!(launches, [(None, 16384, 65536), (ring, 16384, 65536), (None, 100, 100), (ring, 100, 100)]);
+        assert_eq!(items[0].why, "A job sends 3 sizes from 16 KiB on in 6 calls, and they were never measured");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     math::{ln, log2},
-    order::Gather,
+    order::{Gather, Order},
     tuning::{
         support::{Outcome, Support},
         sweep::Sweep,
@@ -14,6 +14,9 @@ use crate::{
 
 /// The channel counts that racing search tries, and beyond.
 pub const LADDER: [u32; 18] = [1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224];
+
+/// The most channels to try where nobody knows how many there are: those of racing search.
+const UNKNOWN_MOST: u32 = 48;
 
 /// More sizes than this are thinned evenly: neighbours tell the same.
 const MOST_SIZES: usize = 48;
@@ -39,21 +42,25 @@ pub struct Grid {
 
 impl Grid {
     /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels`; where that
-    /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run.
+    /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run. Where only
+    /// the default was measured, nothing but what can run.
     #[must_use]
     pub fn new(sweep: &Sweep, support: &Support, collective: Collective, scale: Scale, channels: &[u32]) -> Self {
         let points = sweep.points_of(collective, scale);
         let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
-        let mut sizes: Vec<u64> = points.iter().map(|p| p.workload.size_bytes).collect();
+        let defaults = sweep.defaults_of(collective, scale);
+        let mut sizes: Vec<u64> = points.iter().chain(defaults).map(|p| p.workload.size_bytes).collect();
+        sizes.order();
         sizes.dedup();
         if sizes.len() > MOST_SIZES {
             sizes = (0..MOST_SIZES).map(|i| sizes[i * (sizes.len() - 1) / (MOST_SIZES - 1)]).collect();
         }
         let mut launches: BTreeSet<Configuration> = points.iter().map(|p| p.configuration).gather();
-        let others = launches.iter().any(|c| !is_direct(c));
+        let others = launches.is_empty() || launches.iter().any(|c| !is_direct(c));
         launches.retain(|c| !others || !is_direct(c));
-        let most = points.iter().chain(sweep.defaults_of(collective, scale)).map(|p| p.configuration.channels).max();
-        let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most.unwrap_or(0));
+        let most = points.iter().chain(defaults).map(|p| p.configuration.channels).max().filter(|most| *most > 0);
+        let most = most.unwrap_or(if points.is_empty() { UNKNOWN_MOST } else { 0 });
+        let ladder = LADDER.into_iter().filter(|count| channels.is_empty() && *count <= most);
         let counts: BTreeSet<u32> = ladder
             .chain(channels.iter().copied())
             .chain(launches.iter().map(|c| c.channels))
@@ -243,6 +250,12 @@ mod tests {
     fn a_size_or_nothing_at_all_is_a_grid_too() {
         let one = grid(vec![point(4096, Algorithm::None, 0, 1.0)]);
         assert!(one.launches.is_empty());
+        let defaults = vec![point(4096, Algorithm::None, 0, 1.0)];
+        let sweep = Sweep { points: Vec::new(), defaults };
+        let of_defaults =
+            Grid::new(&sweep, &Support::default(), Collective::AllGather, Scale { nodes: 2, ranks: 16 }, &[]);
+        assert_eq!((of_defaults.sizes.len(), of_defaults.ends().len()), (1, 6));
+        assert_eq!(of_defaults.launches.len(), 27);
         let one = grid(vec![point(4096, Algorithm::Direct, 4, 1.0)]);
         assert!(one.launches.iter().all(|c| c.algorithm == Algorithm::Direct) && one.launches.len() == 3);
     }

@@ -40,7 +40,8 @@ pub fn script(items: &[Item], question: &Question) -> String {
             let mut of_round: Vec<&&Item> = of_scale.iter().filter(|item| item.repeats >= round).collect();
             stream.shuffle(&mut of_round);
             for item in of_round {
-                text += &launch::line(&log_name(item, round), item.sizes, item.collective, &environment(item));
+                text +=
+                    &launch::line(&log_name(item, &of_scale, round), item.sizes, item.collective, &environment(item));
             }
         }
         text.push('\n');
@@ -48,13 +49,13 @@ pub fn script(items: &[Item], question: &Question) -> String {
     text
 }
 
-/// A log's name.
-fn log_name(item: &Item, round: u32) -> String {
+/// A log's name. Only launches over the widest range of sizes don't say where they begin.
+fn log_name(item: &Item, items: &[&Item], round: u32) -> String {
     let Item { collective, scale, configuration, sizes, .. } = item;
     let what = configuration.map_or_else(|| "default".to_owned(), name);
-    // Launches of the sizes between two measured ones have the same configurations as others.
-    let is_whole = sizes.first.is_power_of_two() && sizes.first < sizes.last;
-    let at = if is_whole { String::new() } else { format!("_from{}b", sizes.first) };
+    let width = |sizes: &Sizes| (sizes.last / sizes.first.max(1), *sizes);
+    let widest = items.iter().filter(|other| other.collective == *collective).map(|other| width(&other.sizes)).max();
+    let at = if widest == Some(width(sizes)) { String::new() } else { format!("_from{}b", sizes.first) };
     format!("{collective}_{}n{at}_{what}_r{round}.log", scale.nodes)
 }
 
@@ -183,7 +184,9 @@ mod tests {
         let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
         let all_to_all = Item { collective: Collective::AllToAll, ..item(Some(all), 1) };
         assert_eq!(environment(&all_to_all)[0].0, "NCCL_MIN_P2P_NCHANNELS");
-        assert_eq!(log_name(&all_to_all, 1), "alltoall_2n_c4_r1.log");
+        assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_c4_r1.log");
+        let beyond = Item { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
+        assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_from1073741824b_c4_r1.log");
     }
 
     #[test]

@@ -7,12 +7,22 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
     order::{Gather, Order},
-    tuning::{baselines::Curve, result::Source, sweep::Sweep},
+    tuning::{
+        aggregate::Point,
+        decision::{Expected, default_there, unmeasured},
+        intervals::LEVEL,
+        parameters::Confidence,
+        result::Source,
+        sweep::Sweep,
+    },
 };
 
 /// The model answers unless a baseline lost less by more than this, in points of mean regret: a smaller difference says
 /// nothing about the next size.
 pub const SLACK_POINTS: f64 = 0.2;
+
+/// The smallest gain worth a rule is the user's price for one, and no error of the choice.
+const ANY_GAIN: Confidence = Confidence { level: LEVEL, minimum_gain_pct: 0.0 };
 
 /// Mean regret of what each source would have had deployed, in per cent.
 pub type Regret = BTreeMap<Source, f64>;
@@ -49,17 +59,19 @@ impl Deployments {
             let fold = folds[workload];
             // A held-out size is held out with its default.
             let kept = sweep.defaults_of(group.0, group.1).iter().filter(|p| folds.get(&p.workload) != Some(&fold));
+            let kept: Vec<Point> = kept.cloned().collect();
             let own = sweep.default_at(workload).map(|default| default.busbw_gbps);
-            let default = Curve::new(kept).at(workload.size_bytes as f64).zip(own);
+            let there = default_there(&kept, workload.size_bytes);
             let best = configurations.values().copied().chain(own).fold(0.0, f64::max);
             if best <= 0.0 {
                 continue;
             }
             for (source, contestant) in &contest.contestants {
                 let Some((choice, expected)) = contestant.choices.get(workload).copied() else { continue };
-                let kept = default.filter(|(default, _)| expected.is_some_and(|expected| expected <= *default));
-                let (source_of, configuration, got) = match kept {
-                    Some((_, own)) => (Source::Default, None, own),
+                let expected = expected.map(|busbw_gbps| Expected { busbw_gbps, half_width: None });
+                let (decision, _) = unmeasured(expected, there, &ANY_GAIN);
+                let (source_of, configuration, got) = match own.filter(|_| decision.keeps_default()) {
+                    Some(own) => (Source::Default, None, own),
                     None => (*source, Some(choice), configurations.get(&choice).copied().unwrap_or(0.0)),
                 };
                 let regret_pct = (1.0 - got / best) * 100.0;

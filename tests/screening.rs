@@ -203,7 +203,9 @@ fn between_sizes_the_default_is_interpolated() {
         }
     };
     let before = recommend(&mut worker);
-    assert!(before[0].gain.is_none() && before[0].decision.keeps_default(), "no interval is known yet");
+    assert!(before[0].gain.is_none() && before[0].default_between_gbps.is_some(), "no interval is known yet");
+    let expects_more = before[0].predicted_busbw_gbps > before[0].default_between_gbps;
+    assert_eq!(before[0].decision == Decision::Deploy, expects_more, "what is expected decides");
     let folds: Vec<u32> = (0..trained.folds.len() as u32).collect();
     let done = executor::predict_folds(&trained.training, &parameters(), &folds, &mut Silent).unwrap();
     worker.validate(&[done], &mut Silent).unwrap();

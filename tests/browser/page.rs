@@ -335,7 +335,7 @@ fn wait<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> 
 /// The elements that can have a role.
 fn selector(role: &str) -> &str {
     match role {
-        "button" => "button, summary, input[type=button], input[type=submit], [role=button]",
+        "button" => "button:not([role=tab]), summary, input[type=button], input[type=submit], [role=button]",
         "checkbox" => "input[type=checkbox], [role=checkbox], [role=switch]",
         "combobox" => "select, [role=combobox]",
         "dialog" => "dialog[open], [role=dialog], [role=alertdialog]",

@@ -98,12 +98,12 @@ impl Inquiry {
 
     /// A table of the last response; an empty one before.
     pub fn listing(self, find: fn(&Response) -> Option<&Listing>) -> Signal<Arc<Listing>> {
-        Signal::derive(move || self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default())
+        Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new)).unwrap_or_default()).into()
     }
 
     /// A chart of the last response.
     pub fn chart(self, find: fn(&Response) -> Option<&Chart>) -> Signal<Option<Arc<Chart>>> {
-        Signal::derive(move || self.get(|response| find(response).cloned().map(Arc::new)))
+        Memo::new(move |_| self.get(|response| find(response).cloned().map(Arc::new))).into()
     }
 
     /// Whether something holds of the last response.

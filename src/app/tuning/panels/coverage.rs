@@ -98,7 +98,7 @@ pub fn CoveragePanel() -> impl IntoView {
             }
         })
     };
-    let costs = Signal::derive(move || found.get(|r| Some(coverage(r)?.costs.clone())).unwrap_or_default());
+    let costs = Memo::new(move |_| found.get(|r| Some(coverage(r)?.costs.clone())).unwrap_or_default());
     view! {
         <section class="panel" aria-labelledby="coverage-heading">
             <div class="panel-head">
@@ -149,7 +149,7 @@ pub fn CoveragePanel() -> impl IntoView {
 
 /// What the library believes, one collective at a time.
 #[component]
-fn Costs(charts: Signal<Vec<Chart>>) -> impl IntoView {
+fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let chosen = RwSignal::new(0_usize);
     let any = Memo::new(move |_| charts.with(|charts| !charts.is_empty()));

@@ -262,7 +262,7 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
     let summary = move || found.get(|response| Some(overlaid(response)?.1.to_owned()));
     let listing = found.listing(|response| Some(overlaid(response)?.0));
     // The chart follows the collective and scale that the controls above choose.
-    let chart = Signal::derive(move || {
+    let chart = Memo::new(move |_| {
         let shown = bench.workload()?;
         let is_shown = |of: &&(Workload, Chart)| (of.0.collective, of.0.scale) == (shown.collective, shown.scale);
         found.get(|response| Some(Arc::new(overlaid(response)?.2.iter().find(is_shown)?.1.clone())))

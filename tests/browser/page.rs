@@ -233,7 +233,11 @@ impl Page {
         save();
         let saved = wait(PATIENCE, || {
             let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-            files.into_iter().find(|file| file.extension().is_none_or(|extension| extension != "crdownload"))
+            let is_whole = |file: &PathBuf| {
+                let is_growing = file.extension().is_some_and(|extension| extension == "crdownload");
+                !is_growing && fs::metadata(file).is_ok_and(|file| file.len() > 0)
+            };
+            files.into_iter().find(is_whole)
         });
         fs::read(saved.expect("the page saves a file")).unwrap()
     }

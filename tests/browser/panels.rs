@@ -58,9 +58,10 @@ fn every_panel_fits_a_narrow_window_and_is_readable() {
         page.prefer_color_scheme(scheme);
         page.resize(360, 740);
         for panel in PANELS {
-            page.run("[...document.querySelectorAll('[role=tab]')].find((t) => t.innerText === arguments[0]).click()", &[
-                panel.into(),
-            ]);
+            page.run(
+                "[...document.querySelectorAll('[role=tab]')].find((t) => t.innerText === arguments[0]).click()",
+                &[panel.into()],
+            );
             page.wait_until_idle();
             assert_fits(&page);
             assert_readable(&page, scheme);

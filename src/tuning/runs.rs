@@ -7,7 +7,10 @@ use super::{
     read::{Asked, Evidence, Kind, Marks, Row},
     sweep::Sweep,
 };
-use crate::collective::{Collective, Configuration, Scale, Workload};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    order::{self, Order},
+};
 
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,12 +80,9 @@ impl Runs {
     /// merged file and its parts were dropped together) counts once.
     #[must_use]
     pub fn new(rows: &[Row], target: Target) -> Self {
-        let mut order: Vec<u32> = (0..u32::try_from(rows.len()).unwrap_or(u32::MAX)).collect();
-        order.sort_by_key(|i| {
-            let row = &rows[*i as usize];
-            (row.workload, row.kind, row.ran)
-        });
-        let row = |i: &u32| &rows[*i as usize];
+        let key = |row: &Row| (row.workload, row.kind, row.ran);
+        let order = order::places(rows.len(), &|a, b| key(&rows[a]).cmp(&key(&rows[b])));
+        let row = |i: &usize| &rows[*i];
         let mut out = Self { runs: Vec::with_capacity(rows.len()), ..Self::default() };
         let mut doubled = 0;
         for group in order.chunk_by(|a, b| group_of(row(a)) == group_of(row(b))) {
@@ -94,7 +94,7 @@ impl Runs {
                 out.notes.push(unused(group.len() - in_place, collective, scale));
             }
             // The default is one place, whatever it chose.
-            let same = |a: &u32, b: &u32| {
+            let same = |a: &usize, b: &usize| {
                 let (a, b) = (row(a), row(b));
                 (a.workload, a.kind) == (b.workload, b.kind) && (a.kind == Kind::Default || a.ran == b.ran)
             };
@@ -114,14 +114,14 @@ impl Runs {
     /// Adds a place of runs without those that stand there twice, and says how many these were.
     fn push(&mut self, workload: Workload, kind: Kind, mut timed: Vec<Timed>) -> usize {
         let Some(configuration) = most_frequent(timed.iter().map(|t| (t.run.ran, t.run.repeats))) else { return 0 };
-        timed.sort_by(|a, b| {
+        timed.order_by(|a, b| {
             let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
             a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
         });
         let before = timed.len();
         timed.dedup_by(|later, earlier| later.is_same(earlier));
         let doubled = before - timed.len();
-        timed.sort_by_key(|t| (t.run.file, t.run.line));
+        timed.order_by_key(|t| (t.run.file, t.run.line));
         self.runs.extend(timed.into_iter().map(|t| t.run));
         let end = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         self.places.push(Place { workload, kind, configuration, end });
@@ -298,7 +298,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
 pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
-    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    values.order_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {
         let mut passed = 0;

@@ -17,7 +17,7 @@
 //! | 3 | [`tuning`] | the tuning workbench |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; progress |
+//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress |
 //!
 //! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
@@ -45,6 +45,7 @@ pub mod cli;
 pub mod collective;
 pub mod intake;
 pub mod plot;
+pub mod sorted;
 pub mod text;
 pub mod tuning;
 pub mod units;

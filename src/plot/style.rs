@@ -1,6 +1,6 @@
 //! What a drawing of a chart depends on besides the chart.
 
-use std::collections::BTreeSet;
+use crate::sorted::SortedSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Style {
     /// Title, legend and paper are part of the picture. The page has them beside it and turns this off.
     pub captions: bool,
     /// Names of the series that are not drawn.
-    pub hidden: BTreeSet<String>,
+    pub hidden: SortedSet<String>,
     /// The point that is marked with a ring and lines to the axes.
     pub highlight: Option<Pick>,
 }
@@ -57,7 +57,7 @@ impl Default for Style {
             fineness: 8,
             theme: Theme::Light,
             captions: true,
-            hidden: BTreeSet::new(),
+            hidden: SortedSet::new(),
             highlight: None,
         }
     }

@@ -1,6 +1,6 @@
 //! Predictors that need no learning, to be beaten or to be used.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::{aggregate::Point, features::Ask};
 use crate::{
@@ -43,8 +43,8 @@ impl Curve {
 /// The measurements of each (collective, scale), by size and configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Measurements {
-    by_size: BTreeMap<(Collective, Scale), BTreeMap<u64, BTreeMap<Configuration, f64>>>,
-    curves: BTreeMap<(Collective, Scale, Configuration), Curve>,
+    by_size: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Configuration, f64>>>,
+    curves: SortedMap<(Collective, Scale, Configuration), Curve>,
 }
 
 fn is_measured(point: &Point) -> bool {
@@ -89,7 +89,7 @@ impl Measurements {
             .map(|(_, _, configuration)| *configuration)
     }
 
-    fn sizes(&self, workload: &Workload) -> Option<&BTreeMap<u64, BTreeMap<Configuration, f64>>> {
+    fn sizes(&self, workload: &Workload) -> Option<&SortedMap<u64, SortedMap<Configuration, f64>>> {
         self.by_size.get(&(workload.collective, workload.scale))
     }
 
@@ -165,7 +165,7 @@ impl Measurements {
     #[must_use]
     pub fn best_single(&self, collective: Collective, scale: Scale) -> Option<Configuration> {
         let sizes = self.by_size.get(&(collective, scale))?;
-        let mut shares: BTreeMap<Configuration, f64> = BTreeMap::new();
+        let mut shares: SortedMap<Configuration, f64> = SortedMap::new();
         for configurations in sizes.values() {
             let best = configurations.values().copied().fold(0.0, f64::max);
             for (configuration, busbw) in configurations {

@@ -1,6 +1,6 @@
 //! Intervals from held-out errors, local in size: small messages are noisier than large ones.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::aggregate::Point;
 use crate::{
@@ -22,7 +22,7 @@ const ENOUGH: usize = 60;
 /// The relative errors ln(measured / predicted) of points that the prediction had not seen.
 #[derive(Clone, Debug, Default)]
 pub struct HeldOutErrors {
-    groups: BTreeMap<(Collective, Scale), Vec<HeldOut>>,
+    groups: SortedMap<(Collective, Scale), Vec<HeldOut>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +39,12 @@ impl HeldOutErrors {
     /// `by_size` that folds are whole sizes.
     #[must_use]
     pub fn new(points: &[Point], predicted: &[Option<f64>], folds: &[usize], by_size: bool) -> Self {
-        let mut sizes: BTreeMap<_, BTreeMap<u64, usize>> = BTreeMap::new();
+        let mut sizes: SortedMap<_, SortedMap<u64, usize>> = SortedMap::new();
         for (point, fold) in points.iter().zip(folds) {
             let Workload { collective, scale, size_bytes } = point.workload;
             sizes.entry((collective, scale)).or_default().insert(size_bytes, *fold);
         }
-        let mut groups: BTreeMap<_, Vec<HeldOut>> = BTreeMap::new();
+        let mut groups: SortedMap<_, Vec<HeldOut>> = SortedMap::new();
         for ((point, predicted), fold) in points.iter().zip(predicted).zip(folds) {
             let Some(predicted) = predicted.filter(|p| *p > 0.0 && point.busbw_gbps > 0.0) else { continue };
             let Workload { collective, scale, size_bytes } = point.workload;
@@ -88,7 +88,7 @@ pub fn nested_coverage_pct<'a>(
     let (mut inside, mut all) = (0_usize, 0_usize);
     for (group, fold) in folds {
         let (held_out, others) = errors_of(&group, fold).split(&group, fold);
-        let mut widths: BTreeMap<u64, Option<f64>> = BTreeMap::new();
+        let mut widths: SortedMap<u64, Option<f64>> = SortedMap::new();
         for error in held_out {
             let width = *widths
                 .entry(error.log2_size.to_bits())

@@ -7,7 +7,7 @@
 //! The third are extra trees on what Hockney's law leaves: they may jump where a smooth surface can't, but are
 //! stepped between sizes, and so have a small share.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::{
     aggregate::Point,
@@ -138,7 +138,7 @@ fn key(workload: &Workload, configuration: &Configuration) -> Key {
 }
 
 struct Surfaces {
-    groups: BTreeMap<Key, Group>,
+    groups: SortedMap<Key, Group>,
     trees: Forest,
 }
 
@@ -187,13 +187,13 @@ impl Surfaces {
         parameters: &Parameters,
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
-        let mut members: BTreeMap<Key, (Vec<[f64; 2]>, Vec<f64>)> = BTreeMap::new();
+        let mut members: SortedMap<Key, (Vec<[f64; 2]>, Vec<f64>)> = SortedMap::new();
         for point in points {
             let (places, heights) = members.entry(key(&point.workload, &point.configuration)).or_default();
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
         }
-        let mut groups = BTreeMap::new();
+        let mut groups = SortedMap::new();
         let total = members.len() as u64;
         for (key, (places, heights)) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);

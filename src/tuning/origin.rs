@@ -4,7 +4,7 @@
 //! workloads apart; what tells measurements of one workload apart is kept here, and where files differ in it that is
 //! said.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorted::{SortedMap, SortedSet};
 
 use crate::collective::{Collective, Scale};
 
@@ -12,15 +12,15 @@ use crate::collective::{Collective, Scale};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Versions of the library, as files print them.
-    pub libraries: BTreeSet<String>,
+    pub libraries: SortedSet<String>,
     /// Data type and operation: `float sum`.
-    pub types: BTreeSet<String>,
+    pub types: SortedSet<String>,
     /// Which nodes took part, as numbers that stand for the sets of their names. Names never leave the reader.
-    pub hosts: BTreeSet<u64>,
+    pub hosts: SortedSet<u64>,
 }
 
 /// Of each collective and scale of a file.
-pub type Origins = BTreeMap<(Collective, Scale), Origin>;
+pub type Origins = SortedMap<(Collective, Scale), Origin>;
 
 impl Origin {
     /// The most different values of one kind that are kept.
@@ -50,7 +50,7 @@ impl Origin {
     pub fn merge(&mut self, other: &Self) {
         self.libraries.extend(other.libraries.iter().cloned());
         self.types.extend(other.types.iter().cloned());
-        self.hosts.extend(&other.hosts);
+        self.hosts.extend(other.hosts.iter().copied());
     }
 }
 
@@ -58,7 +58,7 @@ impl Origin {
 /// say something agree with all others.
 #[must_use]
 pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) -> Vec<String> {
-    let mut by_group: BTreeMap<(Collective, Scale), Vec<(&str, &Origin)>> = BTreeMap::new();
+    let mut by_group: SortedMap<(Collective, Scale), Vec<(&str, &Origin)>> = SortedMap::new();
     for (name, origins) in files {
         for (group, origin) in origins {
             by_group.entry(*group).or_default().push((name, origin));
@@ -72,7 +72,7 @@ pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) 
             ("sets of nodes", |origin| origin.hosts.iter().map(u64::to_string).collect()),
         ];
         for (kind, values_of) in kinds {
-            let all: BTreeSet<String> = files.iter().flat_map(|(_, origin)| values_of(origin)).collect();
+            let all: SortedSet<String> = files.iter().flat_map(|(_, origin)| values_of(origin)).collect();
             if all.len() < 2 {
                 continue;
             }
@@ -93,7 +93,7 @@ fn difference(
     scale: Scale,
     kind: &str,
     files: &[(&str, &Origin)],
-    all: &BTreeSet<String>,
+    all: &SortedSet<String>,
     values_of: Values,
 ) -> String {
     let is_hosts = kind.starts_with("sets");

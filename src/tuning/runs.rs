@@ -1,6 +1,6 @@
 //! The single runs behind the points, kept compactly: to judge noise, to set runs aside, to bring them back.
 
-use std::{cmp::Ordering::Equal, collections::BTreeMap};
+use std::cmp::Ordering::Equal;
 
 use super::{
     aggregate::{Point, Target},
@@ -10,6 +10,7 @@ use super::{
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     order::{self, Order},
+    sorted::SortedMap,
 };
 
 /// One run, or several of which a line is the median. 56 bytes: a line of the file that it comes from has twice that.
@@ -313,7 +314,7 @@ pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
 
 /// What occurs most often, each as often as its number says; the lowest of those that occur equally often.
 fn most_frequent<T: Ord>(items: impl Iterator<Item = (T, u32)>) -> Option<T> {
-    let mut counts: BTreeMap<T, u64> = BTreeMap::new();
+    let mut counts: SortedMap<T, u64> = SortedMap::new();
     for (item, repeats) in items {
         *counts.entry(item).or_default() += u64::from(repeats);
     }

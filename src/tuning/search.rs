@@ -4,7 +4,7 @@
 //! each count within three of the best. At two and more nodes the channel curve can have two humps, one of them at
 //! a single channel: so the ladder starts at 1 and no measured count is skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorted::{SortedMap, SortedSet};
 
 use super::{
     aggregate::Point, features::Ask, parameters::SearchLimits, result::Support, support, support::SupportRule,
@@ -19,7 +19,7 @@ use crate::{
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSpace {
-    groups: BTreeMap<(Collective, Scale), Vec<Candidate>>,
+    groups: SortedMap<(Collective, Scale), Vec<Candidate>>,
     limits: SearchLimits,
     rules: Vec<SupportRule>,
 }
@@ -185,7 +185,7 @@ const MOST_CHANNELS: u32 = 255;
 pub type Predict<'a> = dyn FnMut(&[Ask]) -> Result<Vec<Option<f64>>, LearnError> + 'a;
 
 /// The wanted ones; where none is named, the measured ones.
-fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> BTreeSet<T> {
+fn or_measured<T: Ord + Copy>(wanted: &[T], measured: impl Iterator<Item = T>) -> SortedSet<T> {
     if wanted.is_empty() { measured.gather() } else { wanted.iter().copied().gather() }
 }
 
@@ -194,7 +194,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     let asked = |p: &Point| !p.marks.wrapped_channels || limits.max_channels.is_some_and(|most| most > 127);
     let mut sizes: Vec<u64> = points.iter().map(|point| point.workload.size_bytes).collect();
     sizes.dedup();
-    let mut pairs: BTreeMap<(Algorithm, Protocol), Candidate> = BTreeMap::new();
+    let mut pairs: SortedMap<(Algorithm, Protocol), Candidate> = SortedMap::new();
     for point in points.iter().filter(|point| asked(point)) {
         let Configuration { algorithm, protocol, channels } = point.configuration;
         let size = point.workload.size_bytes;

@@ -8,7 +8,7 @@
 //! twin, as the twins of its size usually relate; it is named, and stays, for there is nothing in its place. Being
 //! slower than a median, at most half of the runs of a place can have stalled. Lines that are medians are left alone.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -219,7 +219,7 @@ struct AtSize {
     twins: Option<(f64, f64)>,
 }
 
-struct Usual(BTreeMap<Workload, AtSize>);
+struct Usual(SortedMap<Workload, AtSize>);
 
 impl Usual {
     fn new(runs: &Runs, half: Half) -> Self {

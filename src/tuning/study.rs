@@ -1,6 +1,6 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::{
     aggregate::{Point, Target},
@@ -274,7 +274,7 @@ impl Study {
 
     /// The runs behind a workload's points, and what stalled; `names` are those of the files.
     #[must_use]
-    pub fn record(&self, question: &record::Question, names: &BTreeMap<u16, String>) -> record::Answer {
+    pub fn record(&self, question: &record::Question, names: &SortedMap<u16, String>) -> record::Answer {
         self.with_advisor(None, |advisor| record::answer(advisor, question, names))
     }
 

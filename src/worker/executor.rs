@@ -1,6 +1,8 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::{collections::BTreeMap, io::Read};
+use std::io::Read;
+
+use crate::sorted::SortedMap;
 
 use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
@@ -63,7 +65,7 @@ pub struct Executor {
     study: Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
-    names: BTreeMap<u16, String>,
+    names: SortedMap<u16, String>,
     /// Names of the files with measurements.
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.

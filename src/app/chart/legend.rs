@@ -1,11 +1,14 @@
 //! The legend: one button per series, which shows or hides it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use crate::app::live::For;
 use leptos::prelude::*;
 
-use crate::plot::{Chart, Colour, Mark, Series, Theme, key_svg};
+use crate::{
+    plot::{Chart, Colour, Mark, Series, Theme, key_svg},
+    sorted::SortedSet,
+};
 
 /// The sign of a series, as the address of a picture that is drawn by the code that draws the chart.
 pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
@@ -19,7 +22,7 @@ pub(super) fn key_address(colour: Colour, mark: Mark, theme: Theme) -> String {
 pub(super) fn Legend(
     chart: Signal<Option<Arc<Chart>>>,
     theme: Signal<Theme>,
-    hidden: RwSignal<BTreeSet<String>>,
+    hidden: RwSignal<SortedSet<String>>,
 ) -> impl IntoView {
     let entries = move || {
         let entry = |series: &Series| (series.name.clone(), series.colour, series.mark);

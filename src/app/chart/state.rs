@@ -1,11 +1,14 @@
 //! What one chart on the page knows, and how pointer and keyboard change it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::canvas::Sheet;
-use crate::plot::{Chart, Layout, Pick, Reading, Style, Theme, Walk, reading};
+use crate::{
+    plot::{Chart, Layout, Pick, Reading, Style, Theme, Walk, reading},
+    sorted::SortedSet,
+};
 
 /// How far from a point the pointer still means it, in CSS pixels.
 const REACH: f64 = 48.0;
@@ -15,7 +18,7 @@ pub(super) struct State {
     pub chart: Signal<Option<Arc<Chart>>>,
     pub theme: Signal<Theme>,
     /// Names of the series switched off.
-    pub hidden: RwSignal<BTreeSet<String>>,
+    pub hidden: RwSignal<SortedSet<String>>,
     /// The point under the pointer or reached by the keyboard.
     pub pointed: RwSignal<Option<Pick>>,
     /// The point that stays.

@@ -1,7 +1,7 @@
 //! What is left of a tuner file.
 
 use crate::order::Gather;
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::verdict::{Judgement, Verdict};
 
@@ -13,7 +13,7 @@ const LONGEST_LINE: usize = 254;
 #[must_use]
 pub fn trim(conf: &[u8], judgement: &Judgement) -> String {
     let text = String::from_utf8_lossy(conf);
-    let dropped: BTreeMap<u64, &str> = judgement
+    let dropped: SortedMap<u64, &str> = judgement
         .rules
         .iter()
         .filter(|judged| judged.rule.line > 0 && matches!(judged.verdict, Verdict::Drop(_)))

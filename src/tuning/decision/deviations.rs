@@ -6,7 +6,7 @@
 //! moderated variance of Smyth 2004). Where lines are medians, the variance comes from their spread, divided by the
 //! mean range of as many normal numbers (Tippett 1925).
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::draws::Draws;
 use crate::{
@@ -41,7 +41,7 @@ const SHAPED: usize = 30;
 /// The noise of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Deviations {
-    groups: BTreeMap<(Collective, Scale), Group>,
+    groups: SortedMap<(Collective, Scale), Group>,
     normal: Draws,
 }
 
@@ -86,13 +86,13 @@ impl Deviations {
     /// The noise of the runs that are used.
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened) -> Self {
-        let mut collected: BTreeMap<(Collective, Scale), BTreeMap<u64, Vec<Own>>> = BTreeMap::new();
+        let mut collected: SortedMap<(Collective, Scale), SortedMap<u64, Vec<Own>>> = SortedMap::new();
         for (place, first, of_place) in runs.places() {
             let Workload { collective, scale, size_bytes } = place.workload;
             let sizes = collected.entry((collective, scale)).or_default();
             sizes.entry(size_bytes).or_default().push(Own::new(place, first, of_place, screened));
         }
-        let mut groups = BTreeMap::new();
+        let mut groups = SortedMap::new();
         for (group, sizes) in collected {
             let all = || sizes.values().flatten().filter(|own| own.variance.freedom > 0.0);
             if all().next().is_none() {
@@ -235,7 +235,7 @@ fn pool(variances: impl Iterator<Item = Pooled>) -> Pooled {
 /// mean takes out of them.
 fn residuals(runs: &Runs, screened: &Screened, group: (Collective, Scale), noise: &Group) -> Vec<f64> {
     let mut all = Vec::new();
-    let deviations: BTreeMap<u64, f64> =
+    let deviations: SortedMap<u64, f64> =
         noise.sizes.iter().map(|(size, _)| (*size, noise.near(*size).deviation())).collect();
     for (place, first, of_place) in runs.places() {
         if (place.workload.collective, place.workload.scale) != group {

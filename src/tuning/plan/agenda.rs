@@ -3,7 +3,7 @@
 //! First the default, without which no gain can be told; then what jobs send and nobody measured; then ties that more
 //! runs would decide; then launches that are expected to change an answer; then the sizes between two rules.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +162,7 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
 pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
     /// More are no plan.
     const MOST: usize = 8;
-    let mut calls: BTreeMap<Workload, u64> = BTreeMap::new();
+    let mut calls: SortedMap<Workload, u64> = SortedMap::new();
     let groups = sweep.groups();
     for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
         let of_call = groups
@@ -259,7 +259,7 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         worth: f64,
         runs: u32,
     }
-    let mut tied: BTreeMap<Configuration, Tied> = BTreeMap::new();
+    let mut tied: SortedMap<Configuration, Tied> = SortedMap::new();
     for recommendation in answer {
         let Some(noise) = recommendation.noise else { continue };
         let MoreRuns::Runs(runs) = noise.more_runs else { continue };
@@ -362,7 +362,7 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
     };
     let mut answer = answer.to_vec();
     answer.order_by_key(|r| r.workload.size_bytes);
-    let mut beside: BTreeMap<Configuration, Beside> = BTreeMap::new();
+    let mut beside: SortedMap<Configuration, Beside> = SortedMap::new();
     let mut sizes: Option<Sizes> = None;
     for pair in answer.windows(2) {
         let [lower, upper] = [pair[0].workload.size_bytes, pair[1].workload.size_bytes];

@@ -1,6 +1,6 @@
 //! Everybody's predictions and choices for what was held out in one scheme, and their scores.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::folds::{FoldPredictions, Scheme, assign};
 use crate::{
@@ -20,7 +20,7 @@ pub(super) struct Contestant {
     /// busbw of each point; `None` where it can't say.
     pub(super) predicted: Vec<Option<f64>>,
     /// The choice at each workload, with the busbw that is expected of it, where it can say.
-    pub(super) choices: BTreeMap<Workload, (Configuration, Option<f64>)>,
+    pub(super) choices: SortedMap<Workload, (Configuration, Option<f64>)>,
 }
 
 /// One scheme's folds, and who says what about them.
@@ -29,20 +29,20 @@ pub(super) struct Contest<'a> {
     /// The fold of each point.
     pub(super) folds: Vec<usize>,
     /// The measured configurations of each workload that was held out.
-    pub(super) workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>>,
+    pub(super) workloads: SortedMap<Workload, SortedMap<Configuration, f64>>,
     /// By source.
-    pub(super) contestants: BTreeMap<Source, Contestant>,
+    pub(super) contestants: SortedMap<Source, Contestant>,
 }
 
 impl<'a> Contest<'a> {
     /// Takes the model's predictions and makes the baselines'. Folds that are missing leave their points unscored.
     pub(super) fn new(points: &'a [Point], predictions: &[FoldPredictions], scheme: Scheme) -> Self {
         let folds = assign(points, scheme);
-        let mut workloads: BTreeMap<Workload, BTreeMap<Configuration, f64>> = BTreeMap::new();
+        let mut workloads: SortedMap<Workload, SortedMap<Configuration, f64>> = SortedMap::new();
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
-        let mut contest = Self { points, folds, workloads, contestants: BTreeMap::new() };
+        let mut contest = Self { points, folds, workloads, contestants: SortedMap::new() };
         let mut model = contest.contestant();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
             let (_, held_out) = folds::split(&contest.folds, fold.fold);
@@ -57,7 +57,7 @@ impl<'a> Contest<'a> {
     }
 
     fn contestant(&self) -> Contestant {
-        Contestant { predicted: vec![None; self.points.len()], choices: BTreeMap::new() }
+        Contestant { predicted: vec![None; self.points.len()], choices: SortedMap::new() }
     }
 
     /// Who needs no learning: for an unseen size all three of them, for an unseen configuration interpolation over
@@ -99,8 +99,8 @@ impl<'a> Contest<'a> {
     }
 
     /// The configuration with the highest prediction at each workload; equal: the lowest in order.
-    fn highest(&self, predicted: &[Option<f64>]) -> BTreeMap<Workload, (Configuration, Option<f64>)> {
-        let mut best: BTreeMap<Workload, (Configuration, f64)> = BTreeMap::new();
+    fn highest(&self, predicted: &[Option<f64>]) -> SortedMap<Workload, (Configuration, Option<f64>)> {
+        let mut best: SortedMap<Workload, (Configuration, f64)> = SortedMap::new();
         for (point, predicted) in self.points.iter().zip(predicted) {
             let Some(predicted) = *predicted else { continue };
             let next = (point.configuration, predicted);

@@ -1,6 +1,6 @@
 //! What would have been deployed at held-out sizes, and what that would have lost.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::{contest::Contest, folds::Scheme};
 use crate::{
@@ -25,7 +25,7 @@ pub const SLACK_POINTS: f64 = 0.2;
 const ANY_GAIN: Confidence = Confidence { level: LEVEL, minimum_gain_pct: 0.0 };
 
 /// Mean regret of what each source would have had deployed, in per cent.
-pub type Regret = BTreeMap<Source, f64>;
+pub type Regret = SortedMap<Source, f64>;
 
 /// What was deployed at one held-out size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,19 +41,19 @@ pub struct Deployed {
 }
 
 /// By source: the fold of each held-out workload and what was deployed there.
-type BySource = BTreeMap<Source, Vec<(usize, Deployed)>>;
+type BySource = SortedMap<Source, Vec<(usize, Deployed)>>;
 
 /// What all sources would have had deployed, for each (collective, scale).
 #[derive(Debug, Default)]
 pub(super) struct Deployments {
-    all: BTreeMap<(Collective, Scale), BySource>,
+    all: SortedMap<(Collective, Scale), BySource>,
 }
 
 impl Deployments {
     pub(super) fn new(sweep: &Sweep, contest: &Contest) -> Self {
-        let folds: BTreeMap<Workload, usize> =
+        let folds: SortedMap<Workload, usize> =
             sweep.points.iter().zip(&contest.folds).map(|(point, fold)| (point.workload, *fold)).gather();
-        let mut all: BTreeMap<_, BySource> = BTreeMap::new();
+        let mut all: SortedMap<_, BySource> = SortedMap::new();
         for (workload, configurations) in &contest.workloads {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
@@ -83,7 +83,7 @@ impl Deployments {
     }
 
     /// Each group's mean regret by source, over the folds that `counts` names.
-    pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> BTreeMap<(Collective, Scale), Regret> {
+    pub(super) fn regret(&self, counts: impl Fn(usize) -> bool) -> SortedMap<(Collective, Scale), Regret> {
         let mean = |deployed: &Vec<(usize, Deployed)>| {
             let lost: Vec<f64> = deployed.iter().filter(|(f, _)| counts(*f)).map(|(_, d)| d.regret_pct).collect();
             metrics::mean(&lost)

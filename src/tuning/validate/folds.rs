@@ -1,6 +1,6 @@
 //! What is held out, and what the model says of it.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,7 @@ pub fn all_folds(points: &[Point]) -> Vec<(Scheme, usize)> {
 /// within each collective. The points of a collective that was measured at one scale only have no fold by scale.
 #[must_use]
 pub fn assign(points: &[Point], scheme: Scheme) -> Vec<usize> {
-    let mut members: BTreeMap<(Collective, Option<Scale>), Vec<usize>> = BTreeMap::new();
+    let mut members: SortedMap<(Collective, Option<Scale>), Vec<usize>> = SortedMap::new();
     for (index, point) in points.iter().enumerate() {
         let scale = Some(point.workload.scale).filter(|_| scheme != Scheme::Scale);
         members.entry((point.workload.collective, scale)).or_default().push(index);

@@ -11,7 +11,7 @@ mod contest;
 pub mod deployed;
 pub mod folds;
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use self::contest::Contest;
 pub use self::{
@@ -32,7 +32,7 @@ pub struct Validation {
     pub evaluation: Evaluation,
     /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
     /// cent.
-    pub regret: BTreeMap<(Collective, Scale), Regret>,
+    pub regret: SortedMap<(Collective, Scale), Regret>,
     /// What the source that answers would have had deployed at each held-out size.
     pub deployed: Vec<Deployed>,
     /// Out-of-fold predictions of the model: (point's index, by size, by configuration).

@@ -49,13 +49,19 @@ impl Stream {
     }
 }
 
+/// Sorts numbers in ascending order, NaN last: one copy of the standard library's sort for all of them.
+#[inline(never)]
+pub fn ascending(values: &mut [f64]) {
+    values.sort_unstable_by(f64::total_cmp);
+}
+
 /// The median of finite numbers, reordering them; `None` for none.
 pub fn median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len() / 2;
     if values.is_empty() {
         return None;
     }
-    values.sort_unstable_by(f64::total_cmp);
+    ascending(values);
     Some(if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) })
 }
 

@@ -24,7 +24,7 @@ pub trait Order<T> {
 
 impl<T> Order<T> for [T] {
     fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering) {
-        let mut places = sorted(self.len(), &|a, b| compare(&self[a], &self[b]));
+        let mut places = places(self.len(), &|a, b| compare(&self[a], &self[b]));
         // What belongs to a place may have been moved by an earlier exchange: then follow it.
         for place in 0..places.len() {
             let mut from = places[place];
@@ -39,7 +39,8 @@ impl<T> Order<T> for [T] {
 
 /// The places of `count` things in their order.
 #[inline(never)]
-fn sorted(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+#[must_use]
+pub fn places(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     places.sort_by(|a, b| compare(*a, *b));
     places

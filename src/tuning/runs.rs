@@ -319,7 +319,7 @@ fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point>
 
 /// The median of values, each as often as its repeats say; sorts them. `None` for none.
 pub fn weighted_median(values: &mut [(f64, u32)]) -> Option<f64> {
-    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    values.order_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = values.iter().map(|(_, repeats)| u64::from(*repeats)).sum();
     let at = |place: u64| {
         let mut passed = 0;

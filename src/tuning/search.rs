@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     learn::LearnError,
-    order::Gather,
+    order::{Gather, Order},
 };
 
 /// What may be chosen at each (collective, scale), from what was measured there and what is allowed besides.
@@ -123,7 +123,7 @@ impl SearchSpace {
         for pair in self.pairs(workload) {
             let measured = pair.channels.iter().copied().filter(|channels| *channels <= limit);
             let mut ladder: Vec<u32> = (1..=limit).step_by(STEP as usize).chain([limit]).chain(measured).collect();
-            ladder.sort_unstable();
+            ladder.order();
             ladder.dedup();
             let Some((coarse, _)) = highest(&pair, workload, &ladder, predict)? else { continue };
             let reach = STEP - 1;
@@ -210,7 +210,7 @@ fn candidates(points: &[Point], limits: &SearchLimits) -> Vec<Candidate> {
     }
     let mut pairs: Vec<Candidate> = pairs.into_values().collect();
     for pair in &mut pairs {
-        pair.channels.sort_unstable();
+        pair.channels.order();
         pair.channels.dedup();
         if let Some((low, high)) = pair.measured {
             let between = |a: u64, b: u64| u128::from(a) * u128::from(b);

@@ -6,7 +6,7 @@
 pub fn width(errors: &mut [f64], level: f64) -> Option<f64> {
     let last = errors.len().checked_sub(1)?;
     errors.iter_mut().for_each(|error| *error = error.abs());
-    errors.sort_unstable_by(f64::total_cmp);
+    crate::math::ascending(errors);
     let rank = (((errors.len() + 1) as f64) * level).ceil() as usize;
     Some(errors[rank.saturating_sub(1).min(last)])
 }

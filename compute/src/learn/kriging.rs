@@ -15,7 +15,7 @@ use super::{
     linear::{Cholesky, Eigen, Square, dot},
     polynomial::Polynomial,
 };
-use crate::math::{exp, ln};
+use crate::math::{ascending, exp, ln};
 
 /// The general form is fitted on at most this many points, thinned evenly.
 pub const MOST_POINTS: usize = 400;
@@ -162,7 +162,7 @@ impl Grid {
     fn new(places: &[[f64; 2]]) -> Option<Self> {
         let axis = |index: usize| {
             let mut values: Vec<f64> = places.iter().map(|place| place[index]).collect();
-            values.sort_unstable_by(f64::total_cmp);
+            ascending(&mut values);
             values.dedup();
             values
         };

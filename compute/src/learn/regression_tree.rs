@@ -33,7 +33,7 @@ impl Ranked {
         let mut slot_count = 0;
         for index in 0..table.names().len() {
             let mut values: Vec<f64> = (0..table.rows()).map(|row| table.row(row)[index]).collect();
-            values.sort_unstable_by(f64::total_cmp);
+            crate::math::ascending(&mut values);
             values.dedup_by(|a, b| a == b);
             if values.len() > 1 {
                 let first = slot_count;

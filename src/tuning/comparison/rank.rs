@@ -94,7 +94,7 @@ pub fn null_rate(repeats: usize, limit: f64) -> f64 {
 pub fn ratio(first: &[f64], second: &[f64], miss: f64) -> Option<(f64, f64, f64)> {
     let mut ratios: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| ln(b / a))).collect();
     ratios.retain(|ratio| ratio.is_finite());
-    ratios.sort_unstable_by(f64::total_cmp);
+    crate::math::ascending(&mut ratios);
     let middle = crate::math::median(&mut ratios)?;
     let mut below = 0.0;
     let cut = null(first.len(), second.len()).into_iter().take_while(|p| {

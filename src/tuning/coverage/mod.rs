@@ -321,7 +321,7 @@ impl Scales {
     /// Which scales of some lines are guessed, in words.
     fn guessed(&self, lines: &[Line]) -> Vec<String> {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
-        scales.sort_unstable();
+        scales.order();
         scales.dedup();
         scales.retain(|scale| self.known().all(|known| known != scale));
         let note = |scale: Scale| {

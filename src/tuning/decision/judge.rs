@@ -221,7 +221,7 @@ impl<'a> Field<'a> {
             }
             _ => {
                 let mut leads: Vec<f64> = self.tied().map(|index| self.sides[index].ln_busbw).collect();
-                leads.sort_unstable_by(f64::total_cmp);
+                crate::math::ascending(&mut leads);
                 let lead = leads.iter().rev().take(2).copied().reduce(|best, second| best - second);
                 let visible = self.contest.lead(&self.sides[choice]);
                 let more = (leads.len() > 1).then(|| more_runs(visible, lead.unwrap_or(0.0), [runs, runs]));

@@ -175,7 +175,7 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
     }
     let mut calls: Vec<(Workload, u64)> = calls.into_iter().collect();
     let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
-    calls.sort_by_key(|call| std::cmp::Reverse(bytes(call)));
+    calls.order_by_key(|call| std::cmp::Reverse(bytes(call)));
     calls.truncate(MOST);
     calls
 }
@@ -193,7 +193,7 @@ struct Chain {
 fn chains(question: &Question) -> Vec<Chain> {
     let mut asked = question.uncovered.clone();
     asked.retain(|(w, _)| question.of.is_none_or(|of| of == (w.collective, w.scale)));
-    asked.sort_unstable();
+    asked.order();
     asked.dedup_by_key(|(workload, _)| *workload);
     let mut chains: Vec<Chain> = Vec::new();
     for (Workload { collective, scale, size_bytes }, calls) in asked {
@@ -215,7 +215,7 @@ fn chains(question: &Question) -> Vec<Chain> {
             }
         }
     }
-    chains.sort_by_key(|chain| std::cmp::Reverse(chain.bytes));
+    chains.order_by_key(|chain| std::cmp::Reverse(chain.bytes));
     chains
 }
 
@@ -227,7 +227,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             .iter()
             .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
             .collect();
-        beside.sort_by_key(|r| r.workload.size_bytes);
+        beside.order_by_key(|r| r.workload.size_bytes);
         let below = beside.iter().rfind(|r| r.workload.size_bytes < sizes.first);
         let above = beside.iter().find(|r| r.workload.size_bytes > sizes.last);
         let mut configurations: Vec<Option<Configuration>> = vec![None];

@@ -150,7 +150,7 @@ mod tests {
         assert!(
             lines[..3].iter().all(|line| line.contains("_r1.log")) && lines[3..].iter().all(|l| l.contains("_r2.log"))
         );
-        lines.sort_unstable();
+        lines.order();
         let sizes = "'-b 4096 -e 536870912 -f 2' all_reduce_perf";
         let asked = "NCCL_ALGO=Ring NCCL_PROTO=LL128 NCCL_MIN_NCHANNELS=24 NCCL_MAX_NCHANNELS=24";
         assert_eq!(

@@ -52,7 +52,7 @@ struct Court {
 
 impl Court {
     fn new(rows: &[Row], screening: &Screening) -> Self {
-        let runs = Runs::new(rows, Target::Time);
+        let runs = Runs::new(rows.to_vec(), Target::Time);
         let screened = Screened::new(&runs, screening);
         let sweep = runs.sweep(|place, run| screened.keep(place, run));
         let deviations = Deviations::new(&runs, &screened);

@@ -98,7 +98,7 @@ impl Target {
 /// Brings the repeats of each configuration together, all of them: [`Runs::new`] and the medians of its places.
 #[must_use]
 pub fn aggregate(rows: &[Row], target: Target) -> Aggregate {
-    let runs = Runs::new(rows, target);
+    let runs = Runs::new(rows.to_vec(), target);
     Aggregate { sweep: runs.sweep(|_, _| Keep::ALL), notes: runs.notes }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
-    order::{self, Order},
+    order::Order,
     sorted::SortedMap,
 };
 
@@ -79,54 +79,47 @@ impl Runs {
     /// Where no row of a collective and scale has an in-place measurement, the out-of-place one stands in, and a note
     /// says so; single rows without one are not used, which a note says as well. A run that stands in two files (a
     /// merged file and its parts were dropped together) counts once.
+    ///
+    /// A million rows are more than half of what a page holds of them: they become runs in their own memory, row by row.
     #[must_use]
-    pub fn new(rows: &[Row], target: Target) -> Self {
-        let key = |row: &Row| (row.workload, row.kind, row.ran);
-        let order = order::places(rows.len(), &|a, b| key(&rows[a]).cmp(&key(&rows[b])));
-        let row = |i: &usize| &rows[*i];
-        let mut out = Self { runs: Vec::with_capacity(rows.len()), ..Self::default() };
-        let mut doubled = 0;
-        for group in order.chunk_by(|a, b| group_of(row(a)) == group_of(row(b))) {
-            let (collective, scale) = group_of(row(&group[0]));
-            let in_place = group.iter().filter(|i| row(i).in_place.is_some()).count();
-            if in_place == 0 {
-                out.notes.push(no_in_place(collective, scale));
-            } else if in_place < group.len() {
-                out.notes.push(unused(group.len() - in_place, collective, scale));
+    pub fn new(mut rows: Vec<Row>, target: Target) -> Self {
+        // The default is one place, whatever it chose.
+        let place = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+        rows.order_by_key(|row| (place(row), row.file, row.line));
+        let mut out = Self::default();
+        let mut in_place = BTreeMap::new();
+        let mut counts = Vec::new();
+        for group in rows.chunk_by(|a, b| group_of(a) == group_of(b)) {
+            let of = group_of(&group[0]);
+            let measured = group.iter().filter(|row| row.in_place.is_some()).count();
+            if measured == 0 {
+                out.notes.push(no_in_place(of.0, of.1));
+            } else if measured < group.len() {
+                out.notes.push(unused(group.len() - measured, of.0, of.1));
             }
-            // The default is one place, whatever it chose.
-            let same = |a: &usize, b: &usize| {
-                let (a, b) = (row(a), row(b));
-                (a.workload, a.kind) == (b.workload, b.kind) && (a.kind == Kind::Default || a.ran == b.ran)
-            };
-            for place in group.chunk_by(same) {
-                let timed = place.iter().filter_map(|i| Timed::new(row(i), target, in_place > 0)).collect();
-                let Row { workload, kind, .. } = *row(&place[0]);
-                doubled += out.push(workload, kind, timed);
+            in_place.insert(of, measured > 0);
+            for same in group.chunk_by(|a, b| place(a) == place(b)) {
+                let used = same.iter().filter(|row| measured == 0 || row.in_place.is_some()).count();
+                counts.push((same[0].workload, same[0].kind, used));
             }
         }
+        let timed = |row: Row| Timed::new(&row, target, in_place[&group_of(&row)]);
+        let mut timed: Vec<Timed> = rows.into_iter().filter_map(timed).collect();
+        let (mut start, mut doubled) = (0, 0);
+        for (workload, kind, used) in counts {
+            let runs = &mut timed[start..start + used];
+            start += used;
+            let Some(configuration) = most_frequent(runs.iter().map(|t| (t.run.ran, t.run.repeats))) else { continue };
+            doubled += mark_doubles(runs);
+            let end = u32::try_from(start - doubled).unwrap_or(u32::MAX);
+            out.places.push(Place { workload, kind, configuration, end });
+        }
+        out.runs = timed.into_iter().filter(|t| !t.is_double).map(|t| t.run).collect();
         if doubled > 0 {
             let stand = if doubled == 1 { "1 row stands" } else { &format!("{doubled} rows stand") };
             out.notes.push(format!("{stand} in two files with the same times: counted once"));
         }
         out
-    }
-
-    /// Adds a place of runs without those that stand there twice, and says how many these were.
-    fn push(&mut self, workload: Workload, kind: Kind, mut timed: Vec<Timed>) -> usize {
-        let Some(configuration) = most_frequent(timed.iter().map(|t| (t.run.ran, t.run.repeats))) else { return 0 };
-        timed.order_by(|a, b| {
-            let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
-            a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
-        });
-        let before = timed.len();
-        timed.dedup_by(|later, earlier| later.is_same(earlier));
-        let doubled = before - timed.len();
-        timed.order_by_key(|t| (t.run.file, t.run.line));
-        self.runs.extend(timed.into_iter().map(|t| t.run));
-        let end = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
-        self.places.push(Place { workload, kind, configuration, end });
-        doubled
     }
 
     /// Points of which no more is known, each as one line.
@@ -147,7 +140,9 @@ impl Runs {
                 evidence: point.evidence,
                 marks: point.marks,
             };
-            out.push(point.workload, kind, vec![Timed { run, times_us: [None; 2] }]);
+            out.runs.push(run);
+            let end = u32::try_from(out.runs.len()).unwrap_or(u32::MAX);
+            out.places.push(Place { workload: point.workload, kind, configuration: point.configuration, end });
         };
         for at in points.chunk_by(|a, b| a.workload == b.workload) {
             while let Some(default) = defaults.next_if(|default| default.workload < at[0].workload) {
@@ -249,6 +244,8 @@ impl Keep {
 struct Timed {
     run: Run,
     times_us: [Option<f64>; 2],
+    /// It stands in an earlier file as well.
+    is_double: bool,
 }
 
 impl Timed {
@@ -267,7 +264,8 @@ impl Timed {
             evidence: row.evidence,
             marks: row.marks,
         };
-        Some(Self { run, times_us: [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us)) })
+        let times_us = [row.in_place, row.out_of_place].map(|sample| sample.and_then(|s| s.time_us));
+        Some(Self { run, times_us, is_double: false })
     }
 
     /// Two rows of different files that are the same run: nobody measures the same ten digits twice.
@@ -277,6 +275,29 @@ impl Timed {
             && self.times_us.iter().all(Option::is_some)
             && (self.run.ran, self.run.repeats) == (other.run.ran, other.run.repeats)
     }
+}
+
+/// Marks the runs of one place, by file and line, that stand there twice, and says how many these are.
+fn mark_doubles(runs: &mut [Timed]) -> usize {
+    if runs.first().map(|t| t.run.file) == runs.last().map(|t| t.run.file) {
+        return 0;
+    }
+    runs.order_by(|a, b| {
+        let twins = || a.times_us[1].partial_cmp(&b.times_us[1]).unwrap_or(Equal);
+        a.run.busbw_gbps.total_cmp(&b.run.busbw_gbps).then_with(twins)
+    });
+    let mut doubles = 0;
+    let mut first = 0;
+    for index in 1..runs.len() {
+        if runs[index].is_same(&runs[first]) {
+            runs[index].is_double = true;
+            doubles += 1;
+        } else {
+            first = index;
+        }
+    }
+    runs.order_by_key(|t| (t.run.file, t.run.line));
+    doubles
 }
 
 fn point(place: &Place, runs: &[Run], twins: &mut [(f64, u32)]) -> Option<Point> {

@@ -336,7 +336,7 @@ mod tests {
     }
 
     fn screened(rows: &[Row], screening: &Screening) -> (Screened, Vec<f64>) {
-        let runs = Runs::new(rows, Target::Printed);
+        let runs = Runs::new(rows.to_vec(), Target::Printed);
         let screened = Screened::new(&runs, screening);
         let points = runs.sweep(|place, run| screened.keep(place, run)).points;
         (screened, points.iter().map(|point| point.busbw_gbps).collect())
@@ -364,7 +364,7 @@ mod tests {
     fn a_run_of_the_default_stalls_like_any_other() {
         let mut rows = rows(3, 0.01, 4.0);
         rows.iter_mut().filter(|row| row.ran.channels == 5).for_each(|row| row.kind = Kind::Default);
-        let runs = Runs::new(&rows, Target::Printed);
+        let runs = Runs::new(rows.clone(), Target::Printed);
         let screened = Screened::new(&runs, &Screening::default());
         assert!(screened.stalls[0].is_default && screened.stalls[0].set_aside, "{screened:?}");
         let sweep = runs.sweep(|place, run| screened.keep(place, run));

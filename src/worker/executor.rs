@@ -160,8 +160,7 @@ impl Executor {
     ) -> Result<Loaded, ExecuteError> {
         let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
-        let mut runs = Runs::new(&rows, target);
-        drop(rows);
+        let mut runs = Runs::new(rows, target);
         let mut notes = std::mem::take(&mut runs.notes);
         notes.append(&mut pooled);
         let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();

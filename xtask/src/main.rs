@@ -78,11 +78,12 @@ fn build() -> Result<()> {
 }
 
 /// What the page is made of, besides the Rust toolchain.
-const INGREDIENTS: [&str; 10] = [
+const INGREDIENTS: [&str; 11] = [
     "src",
     "compute",
     "style",
     "public",
+    "xtask/src",
     "index.html",
     "boot.js",
     "Cargo.toml",

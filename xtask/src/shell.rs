@@ -15,7 +15,24 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     if let Ok(path) = search_path() {
         command.env("PATH", path);
     }
+    if let Some(flag) = forget_home() {
+        command.env(WASM_FLAGS, flag);
+    }
     command
+}
+
+/// Cargo adds these to the flags of `.cargo/config.toml`.
+const WASM_FLAGS: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS";
+
+/// The compiler's option by which the places in panic messages don't name the folder of whoever built the page, so
+/// that the page is the same from everywhere. None where that can't be said in a list separated by spaces.
+fn forget_home() -> Option<String> {
+    let home = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")))?;
+    let home = home.to_str().filter(|home| !home.contains([' ', '=']))?;
+    let others = env::var(WASM_FLAGS).unwrap_or_default();
+    Some(format!("{others} --remap-path-prefix={home}/registry/src=crates").trim().to_owned())
 }
 
 /// `cargo`, the one that runs this program.

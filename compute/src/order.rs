@@ -39,8 +39,7 @@ impl<T> Order<T> for [T] {
 
 /// The places of `count` things in their order.
 #[inline(never)]
-#[must_use]
-pub fn places(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+fn places(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     places.sort_by(|a, b| compare(*a, *b));
     places

@@ -87,7 +87,7 @@ impl Runs {
         let place = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
         rows.order_by_key(|row| (place(row), row.file, row.line));
         let mut out = Self::default();
-        let mut in_place = BTreeMap::new();
+        let mut in_place = SortedMap::new();
         let mut counts = Vec::new();
         for group in rows.chunk_by(|a, b| group_of(a) == group_of(b)) {
             let of = group_of(&group[0]);

@@ -135,6 +135,16 @@ fn the_executor_compares_what_was_loaded() {
         }
         other => panic!("{other:?}"),
     }
+    // A tuner file of another scale judges nothing: the sizes are judged by themselves, and the answer says so.
+    let elsewhere = "allreduce,4096,4096,ring,ll,8,2,16\n".to_owned();
+    let mut executor = load(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
+    match executor.execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent).unwrap() {
+        Response::Compared(answer) => {
+            assert!(answer.notes[0].starts_with("No rule of the tuner file"), "{:?}", answer.notes);
+            assert_eq!((&answer.by_rule.rows[0][0].text[..], answer.chart.is_some()), ("4 KiB", true));
+        }
+        other => panic!("{other:?}"),
+    }
     let nothing = Executor::default().execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent);
     assert!(nothing.unwrap_err().to_string().starts_with("there is nothing to compare"));
     let campaign = comparison::script::Campaign {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::stalls::Half;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
@@ -86,8 +87,21 @@ impl Default for Confidence {
 pub struct Screening {
     /// Use stalled runs like any other.
     pub keep_stalls: bool,
+    /// Stalled measurements that are used nevertheless.
+    pub brought_back: Vec<StallId>,
     /// Configurations that are set aside by hand.
     pub set_aside: Vec<SetAside>,
+}
+
+/// Names a measurement of a loaded file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StallId {
+    /// Which file, as the caller numbers them.
+    pub file: u16,
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// Which of the line's measurements.
+    pub half: Half,
 }
 
 /// A configuration that is set aside, at every size of a collective and scale.

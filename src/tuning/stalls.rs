@@ -13,7 +13,7 @@ use crate::sorted::SortedMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    parameters::Screening,
+    parameters::{Screening, StallId},
     read::Kind,
     runs::{Keep, Place, Run, Runs},
     wording::count,
@@ -72,6 +72,12 @@ pub struct Stall {
 }
 
 impl Stall {
+    /// Its name.
+    #[must_use]
+    pub const fn id(&self) -> StallId {
+        StallId { file: self.file, line: self.line, half: self.half }
+    }
+
     /// How many times slower it was than expected.
     #[must_use]
     pub fn times_slower(&self) -> f64 {
@@ -96,7 +102,7 @@ impl Screened {
         let mut screened = Self::default();
         screened.by_hand.extend(screening.set_aside.iter().map(|s| (s.collective, s.scale, s.configuration)));
         for half in [Half::InPlace, Half::OutOfPlace] {
-            screened.judge(runs, half, !screening.keep_stalls);
+            screened.judge(runs, half, screening);
         }
         screened.stalls.order_by_key(|s| (s.workload, s.is_default, s.configuration, s.file, s.line));
         screened.aside.order_by_key(|(index, half)| (*index, *half == Half::OutOfPlace));
@@ -146,7 +152,7 @@ impl Screened {
         self.stalls.chunk_by(|a, b| group(a) == group(b)).map(of_group).collect()
     }
 
-    fn judge(&mut self, runs: &Runs, half: Half, set_aside: bool) {
+    fn judge(&mut self, runs: &Runs, half: Half, screening: &Screening) {
         let usual = Usual::new(runs, half);
         for (place, first, of_place) in runs.places() {
             let Some(usual) = usual.at(&place.workload) else { continue };
@@ -172,6 +178,8 @@ impl Screened {
                 if expected - ln(value) <= ln(TIMES).max(DEVIATIONS * deviation) {
                     continue;
                 }
+                let id = StallId { file: run.file, line: run.line, half };
+                let set_aside = !lone && !screening.keep_stalls && !screening.brought_back.contains(&id);
                 self.stalls.push(Stall {
                     file: run.file,
                     line: run.line,
@@ -183,9 +191,9 @@ impl Screened {
                     half,
                     busbw_gbps: value,
                     expected_gbps: exp(expected),
-                    set_aside: set_aside && !lone,
+                    set_aside,
                 });
-                if set_aside && !lone {
+                if set_aside {
                     self.aside.push((first + nth, half));
                 }
             }
@@ -356,6 +364,12 @@ mod tests {
             assert!(values.iter().all(|busbw| (9.5..10.5).contains(busbw)), "{values:?}");
             let (found, values) = screened(&rows, &Screening { keep_stalls: true, ..Screening::default() });
             assert!(!found.stalls[0].set_aside);
+            let brought_back = vec![stall.id()];
+            let (one, same) = screened(&rows, &Screening { brought_back, ..Screening::default() });
+            assert!(!one.stalls[0].set_aside && same == values);
+            let other = StallId { line: stall.line + 1, ..stall.id() };
+            let (none, _) = screened(&rows, &Screening { brought_back: vec![other], ..Screening::default() });
+            assert!(none.stalls[0].set_aside);
             assert!(repeats > 2 || values[4] < 9.0, "{values:?}");
         }
     }

@@ -13,7 +13,11 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::{Point, Target},
-        comparison::{self, script::Arm},
+        comparison::{
+            self,
+            script::Arm,
+            verdict::{Judged, Verdict},
+        },
         conf::{export, question},
         coverage, hotspots,
         job::JobLog,
@@ -289,7 +293,17 @@ impl Documents {
         let (_, text) =
             self.comparisons.iter().find(|(id, _)| asked(question.file, *id)).ok_or(ExecuteError::NothingToCompare)?;
         let conf = self.confs.iter().find(|(id, _)| asked(question.conf, *id)).map(|(_, bytes)| &bytes[..]);
-        Ok(comparison::judge(text, "", conf, question))
+        let judged = comparison::judge(text, "", conf, question);
+        // A void campaign judges nothing either way; a conf of another scale or collective hides what can be judged.
+        let is_elsewhere = |rule: &Judged| matches!(rule.verdict, Verdict::NotJudged(_));
+        if conf.is_none() || judged.void.is_some() || !judged.rules.iter().all(is_elsewhere) {
+            return Ok(judged);
+        }
+        let mut by_size = comparison::judge(text, "", None, question);
+        by_size
+            .notes
+            .insert(0, "No rule of the tuner file is about this campaign: each size is judged by itself.".into());
+        Ok(by_size)
     }
 }
 

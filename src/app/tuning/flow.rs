@@ -21,6 +21,7 @@ use crate::{
         address::{Address, Panel},
         parameters::SetAside,
         result::Recommendation,
+        stalls::Stall,
         wording::count,
     },
     worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
@@ -121,6 +122,21 @@ impl Bench {
                 all.retain(|other| *other != aside);
             } else {
                 all.push(aside);
+            }
+        });
+        self.train();
+    }
+
+    /// Uses a stalled measurement like any other, or sets it aside again. One that has nothing to stand in for it is used
+    /// anyway.
+    pub fn toggle_stall(self, stall: &Stall) {
+        let id = stall.id();
+        self.parameters.update(|parameters| {
+            let all = &mut parameters.screening.brought_back;
+            if stall.set_aside {
+                all.push(id);
+            } else {
+                all.retain(|other| *other != id);
             }
         });
         self.train();

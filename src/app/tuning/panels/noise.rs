@@ -256,11 +256,16 @@ fn Stalls() -> impl IntoView {
         let set_aside = found.now(|response| Some(recorded(response)?.stalls.get(row)?.set_aside));
         if set_aside == Some(true) { "dead" } else { "" }
     });
+    let toggle = UnsyncCallback::new(move |row: usize| {
+        if let Some(stall) = found.now(|response| recorded(response)?.stalls.get(row).copied()) {
+            bench.toggle_stall(&stall);
+        }
+    });
     view! {
         <section class="panel" aria-labelledby="stalls-heading">
             <div class="panel-head">
                 <h2 id="stalls-heading">"Stalled runs"</h2>
-                <span class="small">"Something else held the machine up: measure these again."</span>
+                <span class="small">"Something else held the machine up: measure these again. Open a row to use its run, or to set it aside again."</span>
             </div>
             <Show when=move || none.get()>
                 <p class="small">"No run stalled."</p>
@@ -274,7 +279,13 @@ fn Stalls() -> impl IntoView {
                     />
                     <span>"use them all like any other run"</span>
                 </label>
-                <ListingView heading="By workload" listing name="stalls" row_class />
+                <ListingView
+                    heading="By workload"
+                    listing
+                    name="stalls"
+                    row_class
+                    on_open=toggle
+                />
             </Show>
         </section>
     }

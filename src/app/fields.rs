@@ -9,10 +9,10 @@ use leptos::prelude::*;
 #[component]
 pub fn NumberField<T>(
     label: &'static str,
-    value: Signal<T>,
+    value: impl Fn() -> T + Send + 'static,
     range: RangeInclusive<T>,
     #[prop(default = "1")] step: &'static str,
-    on_value: UnsyncCallback<T>,
+    on_value: impl Fn(T) + 'static,
 ) -> impl IntoView
 where
     T: Copy + Display + FromStr + PartialOrd + Send + Sync + 'static,
@@ -20,9 +20,9 @@ where
     let (least, most) = (range.start().to_string(), range.end().to_string());
     let take = move |text: &str| {
         let number = text.parse().ok().filter(|number| range.contains(number));
-        number.map(|number| on_value.run(number)).is_some()
+        number.map(&on_value).is_some()
     };
-    number_field(label, [least, most], step, Box::new(move || value.get().to_string()), Box::new(take))
+    number_field(label, [least, most], step, Box::new(move || value().to_string()), Box::new(take))
 }
 
 /// The same for all kinds of numbers; `take` says whether it could be taken.
@@ -60,22 +60,21 @@ fn number_field(
 #[component]
 pub fn ChoiceField<T>(
     label: &'static str,
-    #[prop(into)] choices: Signal<Vec<(T, String)>>,
-    #[prop(into)] value: Signal<Option<T>>,
-    on_value: UnsyncCallback<T>,
+    choices: impl Fn() -> Vec<(T, String)> + Clone + Send + 'static,
+    value: impl Fn() -> Option<T> + Send + 'static,
+    on_value: impl Fn(T) + 'static,
 ) -> impl IntoView
 where
-    T: Clone + PartialEq + Send + Sync + 'static,
+    T: PartialEq + 'static,
 {
+    let all = choices.clone();
     let options = move || {
-        let value = value.get();
-        let option = |(choice, text): &(T, String)| (text.clone(), value.as_ref() == Some(choice));
-        choices.with(|choices| choices.iter().map(option).collect())
+        let value = value();
+        all().into_iter().map(|(choice, text)| (text, value.as_ref() == Some(&choice))).collect()
     };
     let change = move |index: usize| {
-        let chosen = choices.with_untracked(|choices| choices.get(index).map(|(value, _)| value.clone()));
-        if let Some(chosen) = chosen {
-            on_value.run(chosen);
+        if let Some((chosen, _)) = untrack(&choices).into_iter().nth(index) {
+            on_value(chosen);
         }
     };
     choice_field(label, Box::new(options), Box::new(change))

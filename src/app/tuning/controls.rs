@@ -18,23 +18,23 @@ pub fn Controls() -> impl IntoView {
     let bench: Bench = expect_context();
     let workload = Memo::new(move |_| bench.workload());
     let groups = move || bench.groups.get();
-    let collectives = Signal::derive(move || {
+    let collectives = move || {
         let mut all: Vec<Collective> = groups().iter().map(|group| group.collective).collect();
         all.order();
         all.dedup();
         all.into_iter().map(|collective| (collective, collective.to_string())).collect::<Vec<_>>()
-    });
-    let scales = Signal::derive(move || {
+    };
+    let scales = move || {
         let of_collective = |group: &&Group| workload.get().is_none_or(|w| w.collective == group.collective);
         let groups = groups();
         groups.iter().filter(of_collective).map(|group| (group.scale, group.scale.to_string())).collect::<Vec<_>>()
-    });
+    };
     let sizes = Memo::new(move |_| {
         let Some(workload) = workload.get() else { return Vec::new() };
         let is_shown = |group: &&Group| group.collective == workload.collective && group.scale == workload.scale;
         groups().iter().find(is_shown).map(|group| group.sizes.clone()).unwrap_or_default()
     });
-    let size_choices = Signal::derive(move || {
+    let size_choices = move || {
         let mut choices: Vec<(u64, String)> =
             sizes.get().into_iter().map(|size| (size, Size(size).to_string())).collect();
         if let Some(own) = workload.get().map(|w| w.size_bytes).filter(|own| !sizes.get().contains(own)) {
@@ -42,7 +42,7 @@ pub fn Controls() -> impl IntoView {
             choices.insert(place, (own, format!("{} (not measured)", Size(own))));
         }
         choices
-    });
+    };
     let choose = move |change: &dyn Fn(&mut Address)| {
         let mut address = bench.address.get_untracked();
         address.example = bench.files.with_untracked(|files| files.iter().all(|file| file.is_example));
@@ -58,9 +58,9 @@ pub fn Controls() -> impl IntoView {
             }
         }
     };
-    let on_collective = UnsyncCallback::new(move |collective: Collective| choose(&|a| a.collective = Some(collective)));
-    let on_scale = UnsyncCallback::new(move |scale: Scale| choose(&|a| a.scale = Some(scale)));
-    let on_size = UnsyncCallback::new(move |size: u64| choose(&|a| a.size_bytes = Some(size)));
+    let on_collective = move |collective: Collective| choose(&|a| a.collective = Some(collective));
+    let on_scale = move |scale: Scale| choose(&|a| a.scale = Some(scale));
+    let on_size = move |size: u64| choose(&|a| a.size_bytes = Some(size));
     let neighbour = move |up: bool| {
         let here = workload.get()?.size_bytes;
         let sizes = sizes.get();
@@ -68,7 +68,7 @@ pub fn Controls() -> impl IntoView {
     };
     let step = move |up: bool| {
         if let Some(size) = untrack(|| neighbour(up)) {
-            on_size.run(size);
+            on_size(size);
         }
     };
     let shortcut = window_event_listener(ev::keydown, move |event| {
@@ -90,19 +90,19 @@ pub fn Controls() -> impl IntoView {
             <ChoiceField
                 label="Collective"
                 choices=collectives
-                value=Signal::derive(move || workload.get().map(|w| w.collective))
+                value=move || workload.get().map(|w| w.collective)
                 on_value=on_collective
             />
             <ChoiceField
                 label="Scale"
                 choices=scales
-                value=Signal::derive(move || workload.get().map(|w| w.scale))
+                value=move || workload.get().map(|w| w.scale)
                 on_value=on_scale
             />
             <ChoiceField
                 label="Size"
                 choices=size_choices
-                value=Signal::derive(move || workload.get().map(|w| w.size_bytes))
+                value=move || workload.get().map(|w| w.size_bytes)
                 on_value=on_size
             />
             <div class="steps">

@@ -54,14 +54,14 @@ pub fn ExportMenu(
             bench.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }
     };
-    let choices = Format::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();
+    let choices = || Format::ALL.iter().map(|format| (*format, format.name().to_owned())).collect::<Vec<_>>();
     view! {
         <div class="export" role="group" aria-label="Export">
             <ChoiceField
                 label="Format"
                 choices
-                value=Signal::derive(move || Some(format.get()))
-                on_value=UnsyncCallback::new(move |chosen| format.set(chosen))
+                value=move || Some(format.get())
+                on_value=move |chosen| format.set(chosen)
             />
             <button type="button" on:click=copy>"Copy"</button>
             <button type="button" on:click=save>"Save"</button>

@@ -57,9 +57,9 @@ pub fn ParametersForm() -> impl IntoView {
             <form class="fields" on:submit=submit>
                 <ChoiceField
                     label="Preset"
-                    choices=PRESETS.map(|(preset, name)| (preset, name.to_owned())).to_vec()
-                    value=Signal::derive(move || Some(preset.get()))
-                    on_value=UnsyncCallback::new(move |preset| parameters.update(|p| p.preset = preset))
+                    choices=|| PRESETS.map(|(preset, name)| (preset, name.to_owned())).to_vec()
+                    value=move || Some(preset.get())
+                    on_value=move |preset| parameters.update(|p| p.preset = preset)
                 />
                 <Show
                     when=move || preset.get() == Preset::Seed
@@ -67,9 +67,9 @@ pub fn ParametersForm() -> impl IntoView {
                         view! {
                             <NumberField
                                 label="Trees"
-                                value=Signal::derive(move || parameters.with(|p| p.trees))
+                                value=move || parameters.with(|p| p.trees)
                                 range=1..=2000
-                                on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.trees = n))
+                                on_value=move |n| parameters.update(|p| p.trees = n)
                             />
                         }
                     }
@@ -78,15 +78,15 @@ pub fn ParametersForm() -> impl IntoView {
                 </Show>
                 <NumberField
                     label="Seed"
-                    value=Signal::derive(move || parameters.with(|p| p.seed))
+                    value=move || parameters.with(|p| p.seed)
                     range=0..=u64::from(u32::MAX)
-                    on_value=UnsyncCallback::new(move |seed| parameters.update(|p| p.seed = seed))
+                    on_value=move |seed| parameters.update(|p| p.seed = seed)
                 />
                 <ChoiceField
                     label="busbw"
-                    choices=TARGETS.map(|(target, name)| (target, name.to_owned())).to_vec()
-                    value=Signal::derive(move || Some(bench.target.get()))
-                    on_value=UnsyncCallback::new(retarget)
+                    choices=|| TARGETS.map(|(target, name)| (target, name.to_owned())).to_vec()
+                    value=move || Some(bench.target.get())
+                    on_value=retarget
                 />
                 <details class="limits">
                     <summary>"Search limits"</summary>
@@ -113,28 +113,28 @@ fn BoostingFields(parameters: RwSignal<Parameters>) -> impl IntoView {
     view! {
         <NumberField
             label="Stages"
-            value=Signal::derive(move || parameters.with(|p| p.stages))
+            value=move || parameters.with(|p| p.stages)
             range=1..=2000
-            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.stages = n))
+            on_value=move |n| parameters.update(|p| p.stages = n)
         />
         <NumberField
             label="Depth"
-            value=Signal::derive(move || parameters.with(|p| p.depth))
+            value=move || parameters.with(|p| p.depth)
             range=1..=16
-            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.depth = n))
+            on_value=move |n| parameters.update(|p| p.depth = n)
         />
         <NumberField
             label="Learning rate"
-            value=Signal::derive(move || parameters.with(|p| p.learning_rate))
+            value=move || parameters.with(|p| p.learning_rate)
             range=0.001..=1.0
             step="any"
-            on_value=UnsyncCallback::new(move |rate| parameters.update(|p| p.learning_rate = rate))
+            on_value=move |rate| parameters.update(|p| p.learning_rate = rate)
         />
         <NumberField
             label="Early stopping after"
-            value=Signal::derive(move || parameters.with(|p| p.early_stopping))
+            value=move || parameters.with(|p| p.early_stopping)
             range=0..=500
-            on_value=UnsyncCallback::new(move |n| parameters.update(|p| p.early_stopping = n))
+            on_value=move |n| parameters.update(|p| p.early_stopping = n)
         />
     }
 }

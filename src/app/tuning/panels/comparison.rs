@@ -110,9 +110,10 @@ fn Judgement() -> impl IntoView {
             conf.chosen.get().map_or_else(|| "trimmed.conf".to_owned(), |conf| trimmed_name(&name_of(bench, conf)));
         Some(view! { <TextFile name about="what is left of the tuner file" text /> })
     };
-    let collectives = std::iter::once((None, "as the files say".to_owned()))
-        .chain(Collective::ALL.iter().map(|c| (Some(*c), c.to_string())))
-        .collect::<Vec<_>>();
+    let collectives = || {
+        let all = Collective::ALL.iter().map(|c| (Some(*c), c.to_string()));
+        std::iter::once((None, "as the files say".to_owned())).chain(all).collect::<Vec<_>>()
+    };
     view! {
         <form class="own" on:submit=|event| event.prevent_default()>
             <DocumentField label="Campaign" choice=file />
@@ -122,29 +123,29 @@ fn Judgement() -> impl IntoView {
             <ChoiceField
                 label="Collective"
                 choices=collectives
-                value=Signal::derive(move || Some(collective.get()))
-                on_value=UnsyncCallback::new(move |chosen| collective.set(chosen))
+                value=move || Some(collective.get())
+                on_value=move |chosen| collective.set(chosen)
             />
             <NumberField
                 label="Confidence, %"
-                value=Signal::derive(move || (limits.get().confidence * 1000.0).round() / 10.0)
+                value=move || (limits.get().confidence * 1000.0).round() / 10.0
                 range=50.0..=99.9
                 step="any"
-                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.confidence = pct / 100.0))
+                on_value=move |pct| limits.update(|limits| limits.confidence = pct / 100.0)
             />
             <NumberField
                 label="Least gain, %"
-                value=Signal::derive(move || limits.get().min_gain_pct)
+                value=move || limits.get().min_gain_pct
                 range=0.0..=100.0
                 step="any"
-                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.min_gain_pct = pct))
+                on_value=move |pct| limits.update(|limits| limits.min_gain_pct = pct)
             />
             <NumberField
                 label="Most loss, %"
-                value=Signal::derive(move || limits.get().max_loss_pct)
+                value=move || limits.get().max_loss_pct
                 range=0.0..=100.0
                 step="any"
-                on_value=UnsyncCallback::new(move |pct| limits.update(|limits| limits.max_loss_pct = pct))
+                on_value=move |pct| limits.update(|limits| limits.max_loss_pct = pct)
             />
         </form>
         <Failed error=found.error />
@@ -209,9 +210,9 @@ fn NextCampaign() -> impl IntoView {
             <form class="own" on:submit=|event| event.prevent_default()>
                 <NumberField
                     label="Launches of each arm"
-                    value=Signal::derive(move || repeats.get())
+                    value=move || repeats.get()
                     range=1..=Campaign::MOST_REPEATS
-                    on_value=UnsyncCallback::new(move |number| repeats.set(number))
+                    on_value=move |number| repeats.set(number)
                 />
                 <LauncherField launcher />
                 <label class="field">

@@ -73,13 +73,13 @@ pub fn CoveragePanel() -> impl IntoView {
             bench.uncovered.set(uncovered);
         }
     });
-    let scales = Signal::derive(move || {
+    let scales = move || {
         let mut scales: Vec<Scale> = bench.groups.with(|groups| groups.iter().map(|group| group.scale).collect());
         scales.order();
         scales.dedup();
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
-    });
+    };
     let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.lines.is_empty()));
     let listing = found.listing(|response| Some(&coverage(response)?.listing));
     let histogram = found.chart(|response| Some(&coverage(response)?.histogram));
@@ -124,14 +124,14 @@ pub fn CoveragePanel() -> impl IntoView {
                 <ChoiceField
                     label="Scale where not said"
                     choices=scales
-                    value=Signal::derive(move || Some(scale.get()))
-                    on_value=UnsyncCallback::new(move |chosen| scale.set(chosen))
+                    value=move || Some(scale.get())
+                    on_value=move |chosen| scale.set(chosen)
                 />
                 <NumberField
                     label="Steps × ranks in the log"
-                    value=Signal::derive(move || divide_by.get())
+                    value=move || divide_by.get()
                     range=1..=100_000_000
-                    on_value=UnsyncCallback::new(move |number| divide_by.set(number))
+                    on_value=move |number| divide_by.set(number)
                 />
             </form>
             <Failed error=found.error />
@@ -153,9 +153,9 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let chosen = RwSignal::new(0_usize);
     let any = Memo::new(move |_| charts.with(|charts| !charts.is_empty()));
-    let choices = Signal::derive(move || {
+    let choices = move || {
         charts.with(|charts| charts.iter().enumerate().map(|(n, chart)| (n, chart.title.clone())).collect::<Vec<_>>())
-    });
+    };
     let chart = Memo::new(move |_| charts.with(|all| all.get(chosen.get()).or(all.first()).cloned().map(Arc::new)));
     view! {
         <Show when=move || any.get()>
@@ -164,8 +164,8 @@ fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
                 <ChoiceField
                     label="Cost table"
                     choices
-                    value=Signal::derive(move || Some(chosen.get()))
-                    on_value=UnsyncCallback::new(move |number| chosen.set(number))
+                    value=move || Some(chosen.get())
+                    on_value=move |number| chosen.set(number)
                 />
             </div>
             <ChartView chart=chart theme />
@@ -207,15 +207,15 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
             Err(sentence) => wrong.set(Some(sentence)),
         }
     };
-    let collectives = Collective::ALL.iter().map(|c| (*c, c.to_string())).collect::<Vec<_>>();
-    let types = DATA_TYPES.map(|name| (name, name.to_owned())).to_vec();
+    let collectives = || Collective::ALL.iter().map(|c| (*c, c.to_string())).collect::<Vec<_>>();
+    let types = || DATA_TYPES.map(|name| (name, name.to_owned())).to_vec();
     view! {
         <form class="own" on:submit=submit aria-label="What the job sends">
             <ChoiceField
                 label="Collective"
                 choices=collectives
-                value=Signal::derive(move || Some(collective.get()))
-                on_value=UnsyncCallback::new(move |chosen| collective.set(chosen))
+                value=move || Some(collective.get())
+                on_value=move |chosen| collective.set(chosen)
             />
             <label class="field">
                 <span>"Batch sizes or tokens"</span>
@@ -230,21 +230,21 @@ fn TypedCalls(typed: RwSignal<Option<Typed>>) -> impl IntoView {
             </label>
             <NumberField
                 label="Hidden size"
-                value=Signal::derive(move || hidden.get())
+                value=move || hidden.get()
                 range=1..=1_048_576
-                on_value=UnsyncCallback::new(move |number| hidden.set(number))
+                on_value=move |number| hidden.set(number)
             />
             <ChoiceField
                 label="Data type"
                 choices=types
-                value=Signal::derive(move || Some(data_type.get()))
-                on_value=UnsyncCallback::new(move |chosen| data_type.set(chosen))
+                value=move || Some(data_type.get())
+                on_value=move |chosen| data_type.set(chosen)
             />
             <NumberField
                 label="Calls of each per step"
-                value=Signal::derive(move || calls.get())
+                value=move || calls.get()
                 range=1..=1_000_000
-                on_value=UnsyncCallback::new(move |number| calls.set(number))
+                on_value=move |number| calls.set(number)
             />
             <button type="submit" class="primary">"Show"</button>
         </form>

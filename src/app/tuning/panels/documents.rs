@@ -56,12 +56,10 @@ pub fn DocumentField(
     none: Option<&'static str>,
 ) -> impl IntoView {
     let bench: Bench = expect_context();
-    let choices = Signal::derive(move || {
+    let choices = move || {
         let files = choice.all.get().into_iter().map(|file| (Some(file), name_of(bench, file)));
         none.map(|none| (None, none.to_owned())).into_iter().chain(files).collect::<Vec<_>>()
-    });
-    let on_value = UnsyncCallback::new(move |file: Option<u32>| {
-        choice.wish.set(file.map_or(Wish::None, Wish::File));
-    });
-    view! { <ChoiceField label choices value=Signal::derive(move || Some(choice.chosen.get())) on_value /> }
+    };
+    let on_value = move |file: Option<u32>| choice.wish.set(file.map_or(Wish::None, Wish::File));
+    view! { <ChoiceField label choices value=move || Some(choice.chosen.get()) on_value /> }
 }

@@ -55,17 +55,17 @@ pub fn Hotspots() -> impl IntoView {
             <form class="own" on:submit=|event| event.prevent_default()>
                 <NumberField
                     label="Drop of more than, %"
-                    value=Signal::derive(move || rule.get().threshold_pct)
+                    value=move || rule.get().threshold_pct
                     range=0.0..=99.0
                     step="any"
-                    on_value=UnsyncCallback::new(move |pct| rule.update(|rule| rule.threshold_pct = pct))
+                    on_value=move |pct| rule.update(|rule| rule.threshold_pct = pct)
                 />
                 <NumberField
                     label="and at least, GB/s"
-                    value=Signal::derive(move || rule.get().min_drop_gbps)
+                    value=move || rule.get().min_drop_gbps
                     range=0.0..=1000.0
                     step="any"
-                    on_value=UnsyncCallback::new(move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps))
+                    on_value=move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps)
                 />
             </form>
             <Show when=move || none.get()>

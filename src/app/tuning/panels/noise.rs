@@ -55,23 +55,23 @@ fn Asked() -> impl IntoView {
             <form class="own" on:submit=|event| event.prevent_default()>
                 <NumberField
                     label="Confidence, %"
-                    value=Signal::derive(move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0))
+                    value=move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0)
                     range=50.0..=99.9
                     step="any"
-                    on_value=UnsyncCallback::new(move |pct: f64| {
+                    on_value=move |pct: f64| {
                         parameters.update(|p| p.confidence.level = pct / 100.0);
                         bench.train();
-                    })
+                    }
                 />
                 <NumberField
                     label="Smallest gain worth a rule, %"
-                    value=Signal::derive(move || parameters.with(|p| p.confidence.minimum_gain_pct))
+                    value=move || parameters.with(|p| p.confidence.minimum_gain_pct)
                     range=0.0..=100.0
                     step="any"
-                    on_value=UnsyncCallback::new(move |pct| {
+                    on_value=move |pct| {
                         parameters.update(|p| p.confidence.minimum_gain_pct = pct);
                         bench.train();
-                    })
+                    }
                 />
             </form>
         </section>

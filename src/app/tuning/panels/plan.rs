@@ -21,13 +21,13 @@ use crate::{
 /// The choice of what starts the ranks.
 #[component]
 pub fn LauncherField(launcher: RwSignal<Launcher>) -> impl IntoView {
-    let choices = vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
+    let choices = || vec![(Launcher::Mpirun, "mpirun".to_owned()), (Launcher::Srun, "srun".to_owned())];
     view! {
         <ChoiceField
             label="Launched by"
             choices
-            value=Signal::derive(move || Some(launcher.get()))
-            on_value=UnsyncCallback::new(move |chosen| launcher.set(chosen))
+            value=move || Some(launcher.get())
+            on_value=move |chosen| launcher.set(chosen)
         />
     }
 }
@@ -88,15 +88,15 @@ pub fn PlanPanel() -> impl IntoView {
                 <form class="own" on:submit=|event| event.prevent_default()>
                     <NumberField
                         label="At most so many launches"
-                        value=Signal::derive(move || runs.get())
+                        value=move || runs.get()
                         range=1..=Question::MOST_RUNS
-                        on_value=UnsyncCallback::new(move |number| runs.set(number))
+                        on_value=move |number| runs.set(number)
                     />
                     <NumberField
                         label="Repeats of what is new"
-                        value=Signal::derive(move || repeats.get())
+                        value=move || repeats.get()
                         range=1..=Question::MOST_REPEATS
-                        on_value=UnsyncCallback::new(move |number| repeats.set(number))
+                        on_value=move |number| repeats.set(number)
                     />
                     <LauncherField launcher />
                     <Show when=move || several.get()>

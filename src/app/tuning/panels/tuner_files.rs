@@ -36,20 +36,20 @@ use crate::{
 #[component]
 pub fn ReaderFields() -> impl IntoView {
     let bench: Bench = expect_context();
-    let readers = Reader::ALL.iter().map(|reader| (*reader, reader.name().to_owned())).collect::<Vec<_>>();
-    let libraries = vec![(Library::Rccl, "RCCL".to_owned()), (Library::Nccl, "NCCL".to_owned())];
+    let readers = || Reader::ALL.iter().map(|reader| (*reader, reader.name().to_owned())).collect::<Vec<_>>();
+    let libraries = || vec![(Library::Rccl, "RCCL".to_owned()), (Library::Nccl, "NCCL".to_owned())];
     view! {
         <ChoiceField
             label="Read by"
             choices=readers
-            value=Signal::derive(move || Some(bench.reader.get()))
-            on_value=UnsyncCallback::new(move |reader| bench.reader.set(reader))
+            value=move || Some(bench.reader.get())
+            on_value=move |reader| bench.reader.set(reader)
         />
         <ChoiceField
             label="Library"
             choices=libraries
-            value=Signal::derive(move || Some(bench.library.get()))
-            on_value=UnsyncCallback::new(move |library| bench.library.set(library))
+            value=move || Some(bench.library.get())
+            on_value=move |library| bench.library.set(library)
         />
     }
 }

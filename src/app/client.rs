@@ -2,7 +2,6 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
     future::Future,
     rc::Rc,
 };
@@ -15,6 +14,7 @@ use web_sys::{ErrorEvent, MessageEvent, Worker};
 use super::{failure::Failure, parts};
 use crate::{
     progress::Step,
+    sorted::SortedMap,
     worker::protocol::{BUILD, FromWorker, Request, Response, ToWorker},
 };
 
@@ -29,7 +29,7 @@ struct Shared {
     ready: Cell<bool>,
     /// What can't be sent before the worker is ready.
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
-    jobs: RefCell<BTreeMap<u32, Job>>,
+    jobs: RefCell<SortedMap<u32, Job>>,
     last_job: Cell<u32>,
     silent_beats: Cell<u32>,
     on_idle_death: Box<dyn Fn(Failure)>,

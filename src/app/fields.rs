@@ -138,3 +138,8 @@ where
         </fieldset>
     }
 }
+
+/// For forms whose fields work as they change: nothing is submitted.
+pub fn stay(event: leptos::ev::SubmitEvent) {
+    event.prevent_default();
+}

@@ -39,7 +39,7 @@ fn margin(style: &Style) -> f64 {
 /// # Errors
 ///
 /// Only those of the backend; no chart is an error. One that can't be drawn gets a sentence in its place.
-pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError<B>> {
+pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError> {
     let paper = Paper::new(backend, style, Lettering::CANVAS);
     let layout = draw_on(&paper, chart, style)?;
     paper.present()?;
@@ -57,17 +57,17 @@ pub fn draw_highlights<B: DrawingBackend>(
     layout: &Layout,
     picks: &[Pick],
     backend: B,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let paper = Paper::new(backend, style, Lettering::CANVAS);
     picks.iter().try_for_each(|&pick| highlight(&paper, chart, style, layout, pick))?;
     paper.present()
 }
 
-pub(super) fn draw_on<B: DrawingBackend>(
-    paper: &Paper<B>,
+pub(super) fn draw_on(
+    paper: &Paper<'_>,
     chart: &Chart,
     style: &Style,
-) -> Result<Layout, DrawError<B>> {
+) -> Result<Layout, DrawError> {
     let inks = inks(style.theme);
     let (width, height) = style.size();
     let visible: Vec<(usize, &Series)> =
@@ -104,13 +104,13 @@ pub(super) fn draw_on<B: DrawingBackend>(
 }
 
 /// Title and legend; gives the height at which they end.
-fn captions<B: DrawingBackend>(
-    paper: &Paper<B>,
+fn captions(
+    paper: &Paper<'_>,
     chart: &Chart,
     visible: &[(usize, &Series)],
     sheet: &Rect,
     inks: &Inks,
-) -> Result<f64, DrawError<B>> {
+) -> Result<f64, DrawError> {
     let letters = Letters::new(TITLE, &inks.ink).bold();
     let mut top = sheet.top;
     if !chart.title.is_empty() {
@@ -155,13 +155,13 @@ impl Frame {
     }
 
     /// Gridlines, axes, labels and titles.
-    fn draw<B: DrawingBackend>(
+    fn draw(
         &self,
-        paper: &Paper<B>,
+        paper: &Paper<'_>,
         chart: &Chart,
         sheet: &Rect,
         inks: &Inks,
-    ) -> Result<(), DrawError<B>> {
+    ) -> Result<(), DrawError> {
         let Rect { left, top, right, bottom } = self.plot;
         let vertical = |x: f64, colour| paper.hairline((x, top), (x, bottom), colour);
         let horizontal = |y: f64, colour| paper.hairline((left, y), (right, y), colour);
@@ -229,13 +229,13 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
     drawn
 }
 
-fn highlight<B: DrawingBackend>(
-    paper: &Paper<B>,
+fn highlight(
+    paper: &Paper<'_>,
     chart: &Chart,
     style: &Style,
     layout: &Layout,
     pick: Pick,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let (Some(place), Some(series)) = (layout.place(pick), chart.series.get(pick.series)) else { return Ok(()) };
     let inks = inks(style.theme);
     let (x, y) = (place.x, place.y);

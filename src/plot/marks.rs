@@ -1,7 +1,6 @@
 //! One series as marks on the paper.
 
 use plotters::style::{Color, RGBAColor, RGBColor};
-use plotters_backend::DrawingBackend;
 
 use super::{
     Colour, Mark, Point, Series,
@@ -62,14 +61,14 @@ fn dot_size(count: usize) -> (f64, f64) {
 }
 
 /// A dot, set apart from what lies under it by a rim of paper.
-pub(super) fn dot<B: DrawingBackend>(
-    paper: &Paper<B>,
+pub(super) fn dot(
+    paper: &Paper<'_>,
     centre: (f64, f64),
     shape: Shape,
     radius: f64,
     colour: RGBAColor,
     rim: Option<RGBColor>,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let layers = rim.map(|rim| (radius + 1.1, rim.to_rgba())).into_iter().chain([(radius, colour)]);
     for (radius, colour) in layers {
         if shape == Shape::Circle {
@@ -82,12 +81,12 @@ pub(super) fn dot<B: DrawingBackend>(
     Ok(())
 }
 
-fn whisker<B: DrawingBackend>(
-    paper: &Paper<B>,
+fn whisker(
+    paper: &Paper<'_>,
     (x, low, high): (f64, f64, f64),
     cap: f64,
     colour: RGBColor,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     paper.line(&[(x, low), (x, high)], &colour, 1.25, &[])?;
     for end in [low, high] {
         paper.line(&[(x - cap, end), (x + cap, end)], &colour, 1.25, &[])?;
@@ -95,12 +94,12 @@ fn whisker<B: DrawingBackend>(
     Ok(())
 }
 
-fn band<B: DrawingBackend>(
-    paper: &Paper<B>,
+fn band(
+    paper: &Paper<'_>,
     run: &[(f64, f64, f64)],
     colour: RGBColor,
     cover: f64,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let lower: Vec<_> = run.iter().map(|&(x, low, _)| (x, low)).collect();
     let upper: Vec<_> = run.iter().map(|&(x, _, high)| (x, high)).collect();
     if let [single] = run {
@@ -115,12 +114,12 @@ fn band<B: DrawingBackend>(
 }
 
 /// Draws one series.
-pub(super) fn series<B: DrawingBackend>(
-    paper: &Paper<B>,
+pub(super) fn series(
+    paper: &Paper<'_>,
     series: &Series,
     scales: &Scales,
     inks: &Inks,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let colour = inks.colour(series.colour);
     if series.mark == Mark::Band {
         for run in runs(series.points.iter().map(|point| scales.interval(point))) {
@@ -161,12 +160,12 @@ pub(super) fn series<B: DrawingBackend>(
 pub(super) const KEY_WIDTH: f64 = 26.0;
 
 /// A series' sign in the legend, `KEY_WIDTH` wide, from a place at half its height.
-pub(super) fn key<B: DrawingBackend>(
-    paper: &Paper<B>,
+pub(super) fn key(
+    paper: &Paper<'_>,
     series: &Series,
     (left, middle): (f64, f64),
     inks: &Inks,
-) -> Result<(), DrawError<B>> {
+) -> Result<(), DrawError> {
     let colour = inks.colour(series.colour);
     let (right, centre) = (left + KEY_WIDTH, left + KEY_WIDTH / 2.0);
     match series.mark {

@@ -16,8 +16,53 @@ use super::{
     measure::{Lettering, Measured, text_width},
 };
 
-/// What can fail in a drawing: only the backend.
-pub type DrawError<B> = DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>;
+/// What can fail in a drawing: only the backend, in its words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DrawError(String);
+
+/// What is drawn on, whatever its backend: everything above is compiled once for all of them.
+trait Area {
+    fn fill(&self, colour: RGBAColor) -> Result<(), DrawError>;
+    fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError>;
+    fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError>;
+    fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError>;
+    fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError>;
+    fn present(&self) -> Result<(), DrawError>;
+}
+
+/// A place in backend units.
+type Unit = (i32, i32);
+
+fn said<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
+    DrawError(error.to_string())
+}
+
+impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
+    fn fill(&self, colour: RGBAColor) -> Result<(), DrawError> {
+        self.fill(&colour).map_err(said)
+    }
+
+    fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError> {
+        self.draw(path).map_err(said)
+    }
+
+    fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError> {
+        self.draw(polygon).map_err(said)
+    }
+
+    fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
+        self.draw(circle).map_err(said)
+    }
+
+    fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
+        self.draw_text(text, style, place).map_err(said)
+    }
+
+    fn present(&self) -> Result<(), DrawError> {
+        self.present().map_err(said)
+    }
+}
 
 /// The interface font of the reader's system.
 pub(super) const FONTS: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
@@ -52,17 +97,17 @@ impl Letters {
 }
 
 /// A sheet to draw on; all lengths and places are CSS pixels.
-pub(super) struct Paper<B: DrawingBackend> {
-    area: DrawingArea<Measured<B>, Shift>,
+pub(super) struct Paper<'a> {
+    area: Box<dyn Area + 'a>,
     units: f64,
     /// Backend units per device pixel.
     device: f64,
 }
 
-impl<B: DrawingBackend> Paper<B> {
-    pub fn new(backend: B, style: &Style, lettering: Lettering) -> Self {
+impl<'a> Paper<'a> {
+    pub fn new<B: DrawingBackend + 'a>(backend: B, style: &Style, lettering: Lettering) -> Self {
         let area = Measured::new(backend, style.size_in_units(), lettering).into_drawing_area();
-        Self { area, units: style.units_per_pixel(), device: f64::from(style.fineness.clamp(1, 16)) }
+        Self { area: Box::new(area), units: style.units_per_pixel(), device: f64::from(style.fineness.clamp(1, 16)) }
     }
 
     fn point(&self, (x, y): (f64, f64)) -> (i32, i32) {
@@ -79,19 +124,19 @@ impl<B: DrawingBackend> Paper<B> {
     }
 
     /// Covers the whole sheet.
-    pub fn fill(&self, colour: &impl Color) -> Result<(), DrawError<B>> {
-        self.area.fill(colour)
+    pub fn fill(&self, colour: &impl Color) -> Result<(), DrawError> {
+        self.area.fill(colour.to_rgba())
     }
 
     /// A crisp horizontal or vertical line about one CSS pixel wide, moved to whole device pixels.
-    pub fn hairline(&self, from: (f64, f64), to: (f64, f64), colour: &impl Color) -> Result<(), DrawError<B>> {
+    pub fn hairline(&self, from: (f64, f64), to: (f64, f64), colour: &impl Color) -> Result<(), DrawError> {
         let pixels = (self.units / self.device + 0.25).floor().max(1.0);
         let centre = if pixels % 2.0 == 1.0 { 0.5 } else { 0.0 };
         let snap = |length: f64| ((length * self.units / self.device).floor() + centre) * self.device;
         let snapped = |(x, y): (f64, f64)| (snap(x).round() as i32, snap(y).round() as i32);
         let width = (pixels * self.device).round() as u32;
         let style = ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width: width };
-        self.area.draw(&PathElement::new(vec![snapped(from), snapped(to)], style))
+        self.area.path(&PathElement::new(vec![snapped(from), snapped(to)], style))
     }
 
     /// A line through points; with a pattern of dash, gap, dash, gap … lengths it is broken.
@@ -101,43 +146,43 @@ impl<B: DrawingBackend> Paper<B> {
         colour: &impl Color,
         width: f64,
         pattern: &[f64],
-    ) -> Result<(), DrawError<B>> {
+    ) -> Result<(), DrawError> {
         let style = self.stroke(colour, width);
         for dash in dashed(points, pattern) {
             if dash.len() > 1 {
-                self.area.draw(&PathElement::new(self.points(&dash), style))?;
+                self.area.path(&PathElement::new(self.points(&dash), style))?;
             }
         }
         Ok(())
     }
 
     /// A filled polygon.
-    pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError<B>> {
-        self.area.draw(&Polygon::new(self.points(corners), colour.to_rgba()))
+    pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError> {
+        self.area.polygon(&Polygon::new(self.points(corners), colour.to_rgba()))
     }
 
     /// A filled disc.
-    pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError<B>> {
+    pub fn disc(&self, centre: (f64, f64), radius: f64, colour: &impl Color) -> Result<(), DrawError> {
         let radius = (radius * self.units).round() as i32;
-        self.area.draw(&Circle::new(self.point(centre), radius, colour.to_rgba().filled()))
+        self.area.circle(&Circle::new(self.point(centre), radius, colour.to_rgba().filled()))
     }
 
     /// A circle.
-    pub fn ring(&self, centre: (f64, f64), radius: f64, colour: &impl Color, width: f64) -> Result<(), DrawError<B>> {
+    pub fn ring(&self, centre: (f64, f64), radius: f64, colour: &impl Color, width: f64) -> Result<(), DrawError> {
         let radius = (radius * self.units).round() as i32;
-        self.area.draw(&Circle::new(self.point(centre), radius, self.stroke(colour, width)))
+        self.area.circle(&Circle::new(self.point(centre), radius, self.stroke(colour, width)))
     }
 
     /// One line of text.
-    pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError<B>> {
+    pub fn text(&self, text: &str, place: (f64, f64), letters: Letters) -> Result<(), DrawError> {
         let weight = if letters.bold { FontStyle::Bold } else { FontStyle::Normal };
         let font = (FontFamily::Name(FONTS), letters.size * self.units, weight);
         let style = TextStyle::from(font).color(&letters.colour).pos(Pos::new(letters.anchor, VPos::Center));
-        self.area.draw_text(text, &style, self.point(place))
+        self.area.text(text, &style, self.point(place))
     }
 
     /// Hands the drawing to the backend.
-    pub fn present(&self) -> Result<(), DrawError<B>> {
+    pub fn present(&self) -> Result<(), DrawError> {
         self.area.present()
     }
 }

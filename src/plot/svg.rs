@@ -32,7 +32,7 @@ fn escaped(text: &str) -> String {
 fn document(
     style: &Style,
     head: &str,
-    draw: impl FnOnce(&Paper<SVGBackend<'_>>) -> Result<(), DrawError<SVGBackend<'static>>>,
+    draw: impl FnOnce(&Paper<'_>) -> Result<(), DrawError>,
 ) -> String {
     let (width, height) = style.size();
     let (columns, rows) = style.size_in_units();

@@ -87,7 +87,7 @@ impl Listing {
             serde_json::Value::Object(pairs.collect())
         };
         let rows: Vec<serde_json::Value> = self.rows.iter().map(object).collect();
-        format!("{:#}\n", serde_json::Value::Array(rows))
+        super::json::indented(&rows) + "\n"
     }
 
     /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a

@@ -7,6 +7,7 @@
 mod decoder;
 mod dialect;
 mod lines;
+pub mod json;
 mod listing;
 mod number;
 mod preview;

@@ -168,8 +168,7 @@ impl From<&Recommendation> for Record {
 #[must_use]
 pub fn json(recommendations: &[Recommendation]) -> String {
     let records: Vec<Record> = recommendations.iter().map(Record::from).collect();
-    // Strings and numbers can always be written.
-    serde_json::to_string_pretty(&records).unwrap_or_default() + "\n"
+    crate::text::json::indented(&records) + "\n"
 }
 
 /// The recommendations as a table, with the columns of the JSON and the interval in two of them.

@@ -151,7 +151,7 @@ impl ModelFile {
     /// The file's text.
     #[must_use]
     pub fn to_text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        crate::text::json::compact(self)
     }
 
     /// Reads a file's text.

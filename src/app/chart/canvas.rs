@@ -39,7 +39,7 @@ impl Sheet {
 pub(super) fn paint<T>(
     canvas: &HtmlCanvasElement,
     style: &Style,
-    draw: impl FnOnce(CanvasBackend) -> Result<T, DrawError<CanvasBackend>>,
+    draw: impl FnOnce(CanvasBackend) -> Result<T, DrawError>,
 ) -> Option<T> {
     let (columns, rows) = style.size_in_units();
     let (columns, rows) = (columns.div_ceil(style.fineness), rows.div_ceil(style.fineness));

@@ -107,8 +107,8 @@ impl<'a> Contest<'a> {
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Tied::default() };
         let behind = |side: &Side| best.ln_busbw - side.ln_busbw;
         let is_near = |side: &&Side| behind(side) <= FAR * side.deviation.max(best.deviation);
-        let mut highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
-        let chance = quantile(&mut highest, self.level).max(0.0);
+        let highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
+        let chance = quantile(&highest, self.level).max(0.0);
         let is_tied = |side: &Side| {
             is_near(&side) && sides.iter().all(|other| other.ln_busbw - side.ln_busbw <= chance * side.apart(other))
         };
@@ -122,17 +122,17 @@ impl<'a> Contest<'a> {
     #[must_use]
     pub fn chance<'b>(&self, contenders: impl Iterator<Item = &'b Side>, choice: &Side, default: &Side) -> Chance {
         let tail = (1.0 + self.level) / 2.0;
-        let mut in_favour = self.highest(contenders, default);
-        let mut against = self.highest(std::iter::once(default), choice);
-        Chance { in_favour: quantile(&mut in_favour, tail).max(0.0), against: quantile(&mut against, tail).max(0.0) }
+        let in_favour = self.highest(contenders, default);
+        let against = self.highest(std::iter::once(default), choice);
+        Chance { in_favour: quantile(&in_favour, tail).max(0.0), against: quantile(&against, tail).max(0.0) }
     }
 
     /// By how much a side must lead another one like it to be told apart from it.
     #[must_use]
     pub fn lead(&self, side: &Side) -> f64 {
         let other = Side { column: 0, ..*side };
-        let mut highest = self.highest(std::iter::once(side), &other);
-        quantile(&mut highest, self.level).max(0.0) * side.apart(&other)
+        let highest = self.highest(std::iter::once(side), &other);
+        quantile(&highest, self.level).max(0.0) * side.apart(&other)
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField},
+        fields::{ChoiceField, NumberField, stay},
         live::{Show, live},
         theme::ActiveTheme,
     },
@@ -115,7 +115,7 @@ fn Judgement() -> impl IntoView {
         std::iter::once((None, "as the files say".to_owned())).chain(all).collect::<Vec<_>>()
     };
     view! {
-        <form class="own" on:submit=|event| event.prevent_default()>
+        <form class="own" on:submit=stay>
             <DocumentField label="Campaign" choice=file />
             <Show when=move || conf.chosen.get().is_some()>
                 <DocumentField label="Its tuner file" choice=conf />
@@ -207,7 +207,7 @@ fn NextCampaign() -> impl IntoView {
                 <h2 id="campaign-heading">"The next campaign"</h2>
                 <span class="small">"No plugin, the plugin with the tuner file, the plugin with an empty one."</span>
             </div>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <NumberField
                     label="Launches of each arm"
                     value=move || repeats.get()

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::{
         chart::ChartView,
-        fields::{ChoiceField, NumberField},
+        fields::{ChoiceField, NumberField, stay},
         live::{Show, live},
         theme::ActiveTheme,
     },
@@ -118,7 +118,7 @@ pub fn CoveragePanel() -> impl IntoView {
             <Show when=move || is_typed.get()>
                 <TypedCalls typed />
             </Show>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <DocumentField label="Tuner file" choice=conf none="none" />
                 <ReaderFields />
                 <ChoiceField

@@ -10,7 +10,7 @@ use super::{
     text_file::TextFile,
 };
 use crate::{
-    app::fields::NumberField,
+    app::fields::{NumberField, stay},
     app::live::{Show, live},
     tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
@@ -52,7 +52,7 @@ pub fn Hotspots() -> impl IntoView {
                 <h2 id="hotspots-heading">"Hotspots"</h2>
                 <span class="small">"Sizes that run slower than a smaller one. An alarm, not a search."</span>
             </div>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <NumberField
                     label="Drop of more than, %"
                     value=move || rule.get().threshold_pct

@@ -9,7 +9,7 @@ use super::{
     tuner_files::Failed,
 };
 use crate::{
-    app::fields::NumberField,
+    app::fields::{NumberField, stay},
     app::live::{Show, live},
     tuning::{parameters::SetAside, record},
     units::percent,
@@ -52,7 +52,7 @@ fn Asked() -> impl IntoView {
                 <h2 id="confidence-heading">"How sure"</h2>
                 <span class="small">"What does not beat the default over its whole interval is not recommended."</span>
             </div>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <NumberField
                     label="Confidence, %"
                     value=move || parameters.with(|p| (p.confidence.level * 1000.0).round() / 10.0)

@@ -9,7 +9,7 @@ use super::{
     tuner_files::Failed,
 };
 use crate::{
-    app::fields::{ChoiceField, NumberField},
+    app::fields::{ChoiceField, NumberField, stay},
     app::live::{Show, live},
     tuning::{
         launch::Launcher,
@@ -85,7 +85,7 @@ pub fn PlanPanel() -> impl IntoView {
                 when=move || bench.has_data()
                 fallback=|| view! { <p class="small">"Drop a sweep first: the plan says what to add to it."</p> }
             >
-                <form class="own" on:submit=|event| event.prevent_default()>
+                <form class="own" on:submit=stay>
                     <NumberField
                         label="At most so many launches"
                         value=move || runs.get()

@@ -23,7 +23,7 @@ pub fn TablesPanel() -> impl IntoView {
                 <h2 id="tables-heading">"Tables"</h2>
                 <span class="small">"To look at: nothing can be learnt from these."</span>
             </div>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=crate::app::fields::stay>
                 <DocumentField label="File" choice=table />
             </form>
             <ListingView heading="Content" listing name="table" />

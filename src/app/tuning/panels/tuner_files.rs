@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::{
         chart::ChartView,
-        fields::ChoiceField,
+        fields::{ChoiceField, stay},
         live::{Show, live},
         theme::ActiveTheme,
     },
@@ -145,7 +145,7 @@ fn Export() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="export-heading">
             <h2 id="export-heading">"Write a tuner file"</h2>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <ReaderFields />
                 <Show when=move || bench.reader.get() == Reader::Rccl>
                     <label class="field">
@@ -228,7 +228,7 @@ fn Check() -> impl IntoView {
     view! {
         <section class="panel" aria-labelledby="check-heading">
             <h2 id="check-heading">"What this tuner file does"</h2>
-            <form class="own" on:submit=|event| event.prevent_default()>
+            <form class="own" on:submit=stay>
                 <DocumentField label="Tuner file" choice=conf />
                 <ReaderFields />
                 <label class="check">

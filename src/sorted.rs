@@ -84,7 +84,6 @@ impl<K, V> SortedMap<K, V> {
     }
 
     /// Keys and values, ascending.
-    #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.0.iter().map(|(key, value)| (key, value))
     }

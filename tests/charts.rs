@@ -1,7 +1,5 @@
 //! The drawing of charts: what each kind looks like, and that no data can break it.
 
-use std::collections::BTreeSet;
-
 use collectune::{
     math::{exp2, sin},
     plot::{
@@ -189,7 +187,7 @@ fn the_page_and_a_file_have_one_layout() {
 #[test]
 fn hidden_series_are_neither_drawn_nor_pointed_at() {
     let chart = busbw_against_size();
-    let hidden: BTreeSet<String> = ["default".to_owned()].into();
+    let hidden = ["default".to_owned()].into_iter().collect();
     let style = Style { hidden, ..Style::default() };
     assert!(layout(&chart, &style).series.iter().all(|series| series.index != 1));
     assert!(svg(&chart, &Style::default()).contains(">\ndefault\n<"));

@@ -34,6 +34,7 @@ trait Area {
 /// A place in backend units.
 type Unit = (i32, i32);
 
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands it over")]
 fn said<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
     DrawError(error.to_string())
 }

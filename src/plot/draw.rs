@@ -63,11 +63,7 @@ pub fn draw_highlights<B: DrawingBackend>(
     paper.present()
 }
 
-pub(super) fn draw_on(
-    paper: &Paper<'_>,
-    chart: &Chart,
-    style: &Style,
-) -> Result<Layout, DrawError> {
+pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result<Layout, DrawError> {
     let inks = inks(style.theme);
     let (width, height) = style.size();
     let visible: Vec<(usize, &Series)> =
@@ -155,13 +151,7 @@ impl Frame {
     }
 
     /// Gridlines, axes, labels and titles.
-    fn draw(
-        &self,
-        paper: &Paper<'_>,
-        chart: &Chart,
-        sheet: &Rect,
-        inks: &Inks,
-    ) -> Result<(), DrawError> {
+    fn draw(&self, paper: &Paper<'_>, chart: &Chart, sheet: &Rect, inks: &Inks) -> Result<(), DrawError> {
         let Rect { left, top, right, bottom } = self.plot;
         let vertical = |x: f64, colour| paper.hairline((x, top), (x, bottom), colour);
         let horizontal = |y: f64, colour| paper.hairline((left, y), (right, y), colour);
@@ -229,13 +219,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
     drawn
 }
 
-fn highlight(
-    paper: &Paper<'_>,
-    chart: &Chart,
-    style: &Style,
-    layout: &Layout,
-    pick: Pick,
-) -> Result<(), DrawError> {
+fn highlight(paper: &Paper<'_>, chart: &Chart, style: &Style, layout: &Layout, pick: Pick) -> Result<(), DrawError> {
     let (Some(place), Some(series)) = (layout.place(pick), chart.series.get(pick.series)) else { return Ok(()) };
     let inks = inks(style.theme);
     let (x, y) = (place.x, place.y);

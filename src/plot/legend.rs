@@ -1,6 +1,5 @@
 //! The legend above the plot, for pictures that stand alone.
 
-
 use super::{
     Series,
     marks::{self, KEY_WIDTH},
@@ -57,12 +56,7 @@ impl<'a> Legend<'a> {
     }
 
     /// Draws it from an upper left corner.
-    pub fn draw(
-        &self,
-        paper: &Paper<'_>,
-        (left, top): (f64, f64),
-        inks: &Inks,
-    ) -> Result<(), DrawError> {
+    pub fn draw(&self, paper: &Paper<'_>, (left, top): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
         let middle = |row: usize| top + (row as f64 + 0.5) * ROW;
         for entry in &self.entries {
             let place = (left + entry.left, middle(entry.row));

@@ -81,12 +81,7 @@ pub(super) fn dot(
     Ok(())
 }
 
-fn whisker(
-    paper: &Paper<'_>,
-    (x, low, high): (f64, f64, f64),
-    cap: f64,
-    colour: RGBColor,
-) -> Result<(), DrawError> {
+fn whisker(paper: &Paper<'_>, (x, low, high): (f64, f64, f64), cap: f64, colour: RGBColor) -> Result<(), DrawError> {
     paper.line(&[(x, low), (x, high)], &colour, 1.25, &[])?;
     for end in [low, high] {
         paper.line(&[(x - cap, end), (x + cap, end)], &colour, 1.25, &[])?;
@@ -94,12 +89,7 @@ fn whisker(
     Ok(())
 }
 
-fn band(
-    paper: &Paper<'_>,
-    run: &[(f64, f64, f64)],
-    colour: RGBColor,
-    cover: f64,
-) -> Result<(), DrawError> {
+fn band(paper: &Paper<'_>, run: &[(f64, f64, f64)], colour: RGBColor, cover: f64) -> Result<(), DrawError> {
     let lower: Vec<_> = run.iter().map(|&(x, low, _)| (x, low)).collect();
     let upper: Vec<_> = run.iter().map(|&(x, _, high)| (x, high)).collect();
     if let [single] = run {
@@ -114,12 +104,7 @@ fn band(
 }
 
 /// Draws one series.
-pub(super) fn series(
-    paper: &Paper<'_>,
-    series: &Series,
-    scales: &Scales,
-    inks: &Inks,
-) -> Result<(), DrawError> {
+pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let colour = inks.colour(series.colour);
     if series.mark == Mark::Band {
         for run in runs(series.points.iter().map(|point| scales.interval(point))) {

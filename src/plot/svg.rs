@@ -29,11 +29,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Draws on an SVG sheet of the style's size and puts a root element of CSS pixels around it.
-fn document(
-    style: &Style,
-    head: &str,
-    draw: impl FnOnce(&Paper<'_>) -> Result<(), DrawError>,
-) -> String {
+fn document(style: &Style, head: &str, draw: impl FnOnce(&Paper<'_>) -> Result<(), DrawError>) -> String {
     let (width, height) = style.size();
     let (columns, rows) = style.size_in_units();
     let mut drawing = String::new();

@@ -6,8 +6,8 @@
 
 mod decoder;
 mod dialect;
-mod lines;
 pub mod json;
+mod lines;
 mod listing;
 mod number;
 mod preview;

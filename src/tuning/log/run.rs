@@ -16,6 +16,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     order::Gather,
+    sorted::{SortedMap, SortedSet},
     text::Problem,
     tuning::{
         job::Decision,
@@ -228,7 +229,7 @@ impl Run {
 
     /// What the library said that it runs, for each row.
     fn executed(&self, collective: Collective, ranks: u32, rows: &[&Measured]) -> Vec<Option<Configuration>> {
-        let mut by_size: BTreeMap<u64, (u64, Configuration)> = BTreeMap::new();
+        let mut by_size: SortedMap<u64, (u64, Configuration)> = SortedMap::new();
         for (decision, times) in self.decided.iter().filter(|(decision, _)| decision.collective == collective) {
             let said = by_size.entry(decision.size_bytes).or_insert((0, decision.configuration));
             if *times > said.0 {
@@ -262,7 +263,7 @@ impl Run {
         let mut kind = Kind::Asked;
         if !set && !named {
             let ran = || rows.iter().zip(executed).filter_map(|(row, executed)| executed.or(row.planned));
-            let pairs: BTreeSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).gather();
+            let pairs: SortedSet<_> = ran().map(|ran| (ran.algorithm, ran.protocol)).gather();
             if self.is_whole_environment && !given {
                 kind = Kind::Default;
                 told.whole_environment_rows += rows.len() as u64;

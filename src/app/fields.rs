@@ -140,6 +140,7 @@ where
 }
 
 /// For forms whose fields work as they change: nothing is submitted.
+#[expect(clippy::needless_pass_by_value, reason = "handlers are given their event")]
 pub fn stay(event: leptos::ev::SubmitEvent) {
     event.prevent_default();
 }

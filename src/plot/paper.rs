@@ -34,34 +34,33 @@ trait Area {
 /// A place in backend units.
 type Unit = (i32, i32);
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err hands it over")]
-fn said<E: std::error::Error + Send + Sync>(error: DrawingAreaErrorKind<E>) -> DrawError {
+fn said<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
     DrawError(error.to_string())
 }
 
 impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
     fn fill(&self, colour: RGBAColor) -> Result<(), DrawError> {
-        self.fill(&colour).map_err(said)
+        self.fill(&colour).map_err(|error| said(&error))
     }
 
     fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError> {
-        self.draw(path).map_err(said)
+        self.draw(path).map_err(|error| said(&error))
     }
 
     fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError> {
-        self.draw(polygon).map_err(said)
+        self.draw(polygon).map_err(|error| said(&error))
     }
 
     fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
-        self.draw(circle).map_err(said)
+        self.draw(circle).map_err(|error| said(&error))
     }
 
     fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
-        self.draw_text(text, style, place).map_err(said)
+        self.draw_text(text, style, place).map_err(|error| said(&error))
     }
 
     fn present(&self) -> Result<(), DrawError> {
-        self.present().map_err(said)
+        self.present().map_err(|error| said(&error))
     }
 }
 

@@ -7,6 +7,9 @@ use crate::Result;
 /// The page's budget in bytes, for all of its workbenches together.
 pub const BUDGET_BYTES: usize = 600_000;
 
+/// What the page may weigh while it is over its budget: it must not get heavier on the way back.
+pub const CEILING_BYTES: usize = 622_000;
+
 /// What one file weighs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileWeight {
@@ -42,10 +45,10 @@ pub fn weigh(dist: &Path) -> io::Result<Vec<FileWeight>> {
     Ok(weights)
 }
 
-/// Prints the weights and holds their sum against [`BUDGET_BYTES`].
+/// Prints the weights, how far their sum is over [`BUDGET_BYTES`], and holds it against [`CEILING_BYTES`].
 ///
 /// # Errors
-/// When the page is over its budget, or nothing is there to be weighed.
+/// When the page is over its ceiling, or nothing is there to be weighed.
 pub fn check(weights: &[FileWeight]) -> Result<()> {
     if weights.is_empty() {
         return Err("there is no page to weigh; build it first".to_owned());
@@ -56,10 +59,16 @@ pub fn check(weights: &[FileWeight]) -> Result<()> {
     }
     let (plain, brotli) = weights.iter().fold((0, 0), |(p, b), w| (p + w.plain_bytes, b + w.brotli_bytes));
     println!("{plain:>12} {brotli:>12}  in all; the budget is {BUDGET_BYTES}");
-    if brotli <= BUDGET_BYTES {
+    if brotli > BUDGET_BYTES {
+        println!(
+            "The page is {} bytes over its budget; the ceiling meanwhile is {CEILING_BYTES}.",
+            brotli - BUDGET_BYTES
+        );
+    }
+    if brotli <= CEILING_BYTES {
         Ok(())
     } else {
-        Err(format!("the page weighs {brotli} bytes, {} over its budget", brotli - BUDGET_BYTES))
+        Err(format!("the page weighs {brotli} bytes, {} over its ceiling", brotli - CEILING_BYTES))
     }
 }
 
@@ -74,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn over_the_budget_is_an_error() {
+    fn over_the_ceiling_is_an_error() {
         let file = |brotli_bytes| FileWeight { name: "x.wasm".into(), plain_bytes: 1, brotli_bytes };
-        assert_eq!(check(&[file(BUDGET_BYTES - 1), file(1)]), Ok(()));
-        assert!(check(&[file(BUDGET_BYTES), file(1)]).unwrap_err().contains("1 over"));
+        assert_eq!(check(&[file(CEILING_BYTES - 1), file(1)]), Ok(()));
+        assert!(check(&[file(CEILING_BYTES), file(1)]).unwrap_err().contains("1 over"));
         assert!(check(&[]).is_err());
     }
 

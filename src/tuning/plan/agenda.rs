@@ -3,7 +3,7 @@
 //! First the default, without which no gain can be told; then what jobs send and nobody measured; then ties that more
 //! runs would decide; then launches that are expected to change an answer; then the sizes between two rules.
 
-use crate::sorted::SortedMap;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,7 @@ use crate::{
     math::ln,
     order::{Gather, Order},
     progress::Progress,
+    sorted::SortedMap,
     tuning::{
         decision::MoreRuns,
         job::JobLog,
@@ -162,7 +163,7 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
 pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
     /// More are no plan.
     const MOST: usize = 8;
-    let mut calls: SortedMap<Workload, u64> = SortedMap::new();
+    let mut calls: BTreeMap<Workload, u64> = BTreeMap::new();
     let groups = sweep.groups();
     for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
         let of_call = groups

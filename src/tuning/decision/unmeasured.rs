@@ -2,8 +2,8 @@
 
 use super::{Basis, Decision, Gain, KeepReason};
 use crate::{
-    math::{exp, ln, log2},
-    tuning::{aggregate::Point, parameters::Confidence},
+    math::{exp, ln},
+    tuning::{aggregate::Point, baselines::Curve, parameters::Confidence},
 };
 
 /// A bandwidth that is expected.
@@ -45,10 +45,7 @@ pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultThere
         return Some(DefaultThere::Measured(high.busbw_gbps));
     }
     let low = &defaults[above.checked_sub(1)?];
-    let [x0, x1] = [low, high].map(|point| log2(point.workload.size_bytes as f64));
-    let [y0, y1] = [low, high].map(|point| ln(point.busbw_gbps));
-    let busbw = exp(y0 + (y1 - y0) * (log2(size_bytes as f64) - x0) / (x1 - x0));
-    Some(DefaultThere::Between(busbw)).filter(|_| busbw.is_finite())
+    Curve::new([low, high]).at(size_bytes as f64).map(DefaultThere::Between)
 }
 
 /// Deploys a choice over a measured default where its gain lies above the smallest one as a whole interval. Where the

@@ -77,28 +77,30 @@ pub fn is_header(headers: &[String]) -> bool {
     ["numCycle", "size", "type", "inplace", "time", "busbw"].iter().all(|name| has(name))
 }
 
+/// What [`reported`] takes of a record, in its order.
+const COLUMNS: [&str; 13] = [
+    "collective",
+    "name",
+    "nodes",
+    "ranks",
+    "gpus",
+    "size",
+    "type",
+    "redop",
+    "inplace",
+    "time",
+    "algbw",
+    "busbw",
+    "#wrong",
+];
+
 /// Reads the records after the header of `-Z csv`; `None` where the header is another.
 pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option<Log> {
     if !is_header(headers) {
         return None;
     }
     let at = |name: &str| headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name));
-    let places = [
-        "collective",
-        "name",
-        "nodes",
-        "ranks",
-        "gpus",
-        "size",
-        "type",
-        "redop",
-        "inplace",
-        "time",
-        "algbw",
-        "busbw",
-        "#wrong",
-    ]
-    .map(at);
+    let places = COLUMNS.map(at);
     let mut reports = Reports::default();
     while let Some(record) = records.next() {
         let line = record.line();
@@ -112,21 +114,7 @@ pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option
         match reported(cell) {
             Ok(reported) => reports.add(line, &reported),
             Err((index, expected)) => {
-                let name = [
-                    "collective",
-                    "collective",
-                    "nodes",
-                    "ranks",
-                    "gpus",
-                    "size",
-                    "type",
-                    "redop",
-                    "inplace",
-                    "time",
-                    "algbw",
-                    "busbw",
-                    "#wrong",
-                ][index];
+                let name = COLUMNS[index];
                 let text = cell(index).unwrap_or_default();
                 reports.log.problems.push(Problem::new(line, name, text, format!("{expected}; the row was left out")));
             }
@@ -136,8 +124,7 @@ pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option
     Some(reports.log)
 }
 
-/// Reads a record by its cells: collective, name, nodes, ranks, gpus, size, type, redop, in place, time, algbw, busbw,
-/// wrong. The error is the cell and what is wrong with it.
+/// Reads a record by its cells, those of [`COLUMNS`]. The error is the cell and what is wrong with it.
 pub(super) fn reported<'a>(cell: impl Fn(usize) -> Option<&'a str>) -> Result<Reported, (usize, &'static str)> {
     let text = |index: usize| cell(index).unwrap_or_default();
     let count = |index: usize| whole(text(index)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);

@@ -24,6 +24,12 @@ impl Curve {
         curve
     }
 
+    /// The curve through places of log2 size and ln busbw, by size.
+    #[must_use]
+    pub fn through(places: Vec<(f64, f64)>) -> Self {
+        Self(places)
+    }
+
     fn push(&mut self, x: f64, busbw_gbps: f64) {
         self.0.push((log2(x), ln(busbw_gbps)));
     }
@@ -31,12 +37,17 @@ impl Curve {
     /// busbw in GB/s at a size (or whatever the curve is over); `None` of an empty curve.
     #[must_use]
     pub fn at(&self, x: f64) -> Option<f64> {
+        self.height(log2(x)).map(exp).filter(|busbw| busbw.is_finite())
+    }
+
+    /// ln busbw at a log2 size; `None` of an empty curve.
+    #[must_use]
+    pub fn height(&self, x: f64) -> Option<f64> {
         let Self(curve) = self;
-        let x = log2(x);
         let above = curve.partition_point(|(known, _)| *known < x).clamp(1, curve.len().max(2) - 1);
-        let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| exp(*y)) };
+        let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| *y) };
         let (x0, y0) = curve[above - 1];
-        Some(exp(y0 + (y1 - y0) * (x - x0) / (x1 - x0))).filter(|busbw| busbw.is_finite())
+        Some(y0 + (y1 - y0) * (x - x0) / (x1 - x0))
     }
 }
 

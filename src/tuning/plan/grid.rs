@@ -7,6 +7,7 @@ use crate::{
     math::{ln, log2},
     order::{Gather, Order},
     tuning::{
+        baselines::Curve,
         support::{Outcome, Support},
         sweep::Sweep,
     },
@@ -143,13 +144,9 @@ impl Grid {
         if known.is_empty() || known.len() * 2 < cells.len() {
             return None;
         }
-        let at = |size: &u64| {
-            let x = log2((*size).max(1) as f64);
-            let above = known.partition_point(|(known, _)| *known < x).clamp(1, known.len().max(2) - 1);
-            let (Some((x0, y0)), Some((x1, y1))) = (known.get(above - 1), known.get(above)) else { return known[0].1 };
-            y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-        };
-        Some(self.sizes.iter().zip(cells).map(|(size, cell)| cell.unwrap_or_else(|| at(size))).collect())
+        let curve = Curve::through(known);
+        let height = |(size, cell): (&u64, &Option<f64>)| cell.or_else(|| curve.height(log2((*size).max(1) as f64)));
+        self.sizes.iter().zip(cells).map(height).collect()
     }
 
     /// The highest measured ln busbw of each size; −∞ where nothing was measured.

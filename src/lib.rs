@@ -14,7 +14,7 @@
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
-//! | 3 | [`tuning`] | the tuning workbench |
+//! | 3 | [`tuning`], [`overlap`] | the workbenches: tuning, and how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress |
@@ -44,6 +44,7 @@ pub mod app;
 pub mod cli;
 pub mod collective;
 pub mod intake;
+pub mod overlap;
 pub mod plot;
 pub mod sorted;
 pub mod text;

@@ -10,6 +10,7 @@ mod conf;
 mod coverage;
 mod files;
 mod learnt;
+mod overlap;
 mod plan;
 mod predict;
 mod report;
@@ -43,6 +44,7 @@ enum Command {
     Coverage(coverage::Coverage),
     Plan(plan::Plan),
     Ab(ab::Ab),
+    Overlap(overlap::Overlap),
 }
 
 /// The exit code of a check that found something: neither an error nor a success.
@@ -59,6 +61,7 @@ pub fn run() -> ExitCode {
         Command::Coverage(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
         Ok(code) => code,

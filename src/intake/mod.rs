@@ -2,6 +2,7 @@
 
 mod documents;
 mod inflate;
+mod kernels;
 mod logs;
 mod open;
 mod pool;

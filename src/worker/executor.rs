@@ -9,6 +9,7 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
+    overlap::{self, files::NamedPart},
     progress::Progress,
     text::Listing,
     tuning::{
@@ -52,6 +53,9 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
+    /// What the overlap workbench says.
+    #[error(transparent)]
+    Overlap(#[from] overlap::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -67,6 +71,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
+    overlap: overlap::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -116,6 +121,7 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -162,7 +168,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, kernels, notes: mut pooled, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let mut runs = Runs::new(rows, target);
         let mut notes = std::mem::take(&mut runs.notes);
@@ -170,13 +176,16 @@ impl Executor {
         let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
         let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
-        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        let mut document_files = documents.files();
+        document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
+        let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
+        let overlap = overlap::study::Study::new(overlap);
+        *self = Self { study: Study::of_runs(runs, target), overlap, documents, names, sweeps, saved_hashes };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        let documents = self.documents.files();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents })
+        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents: document_files })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -274,6 +283,7 @@ impl Documents {
         DocumentFiles {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
+            kernels: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
         }
@@ -318,6 +328,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
+    /// What is of kernels, each under its file's number.
+    pub kernels: Vec<(u32, NamedPart)>,
     /// What must be known before the rows of all files are pooled.
     pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
@@ -363,6 +375,9 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
             }
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            Content::Kernels(part) => {
+                opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+            }
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}
         }

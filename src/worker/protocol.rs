@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
+    overlap,
     progress::Step,
     text::Listing,
     tuning::{
@@ -139,6 +140,8 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
+    /// About kernels beside collectives. Answers [`Response::Overlap`].
+    Overlap(Box<overlap::request::Question>),
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
@@ -155,6 +158,8 @@ pub struct DocumentFiles {
     pub jobs: Vec<u32>,
     /// Comparisons with the default.
     pub comparisons: Vec<u32>,
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
 }
@@ -206,6 +211,8 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
+    /// Of [`Request::Overlap`].
+    Overlap(Box<overlap::request::Answer>),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

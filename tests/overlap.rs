@@ -7,10 +7,11 @@ use std::path::PathBuf;
 
 use collectune::{
     intake::{self, Content, FileReport, Outcome},
+    learn::{Table, boosting::Boosting},
     overlap::{
         features::Settings,
         files::{NamedPart, Part, bring_together},
-        models::Kind,
+        models::{Kind, PUBLISHED},
         predict,
         request::{Answer, Question, Results, Studied},
         result::Score,
@@ -140,6 +141,27 @@ fn no_slowdown_scores_as_in_the_reference() {
     let told = studied.checks.join("\n");
     assert!(told.contains("SM is 108 in every row") && told.contains("L2 hit rate is above 100 %"), "{told}");
     assert!(told.contains("overlap by less than 5 %") && told.contains("-36.66"), "{told}");
+}
+
+/// XGBoost's own predictions of a table of our making: benches/against_xgboost/compare.py.
+#[test]
+fn the_published_preset_agrees_with_xgboost() {
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        trained_on: usize,
+        features: Vec<Vec<f64>>,
+        target: Vec<f64>,
+        predicted: Vec<f64>,
+    }
+    let text = include_str!("../benches/against_xgboost/reference.json");
+    let Reference { trained_on, features, target, predicted } = serde_json::from_str(text).unwrap();
+    let mut all = Table::new(&["a", "b", "c", "d"]);
+    features.iter().for_each(|row| all.push(row));
+    let training = all.take(&(0..trained_on).collect::<Vec<usize>>());
+    let boosting = Boosting::fit(&training, &target[..trained_on], PUBLISHED, &mut Silent).unwrap();
+    let said = boosting.predict(&all).unwrap();
+    let largest = said.iter().zip(&predicted).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max);
+    assert!(largest < 1e-4, "{largest}");
 }
 
 /// The accuracy that is promised, with the spec's folds.
@@ -405,6 +427,84 @@ fn traces_and_profiles_become_kernels() {
     let json = r#"[{"Kernel Name":"gemm","ground_truth":900,"duration":1000,"overlap_ratio":0.5,"Memory throughput":66.2,"fp32":0.75}]"#;
     let loaded = bring_together(vec![part("k.json", json.as_bytes())]);
     assert_eq!(loaded.datasets[0].columns, ["Memory throughput", "fp32"]);
+}
+
+#[test]
+fn the_worker_does_the_same() {
+    use collectune::{
+        tuning::aggregate::Target,
+        worker::{
+            executor::{Executor, Source},
+            protocol::{FileToLoad, Request, Response},
+        },
+    };
+    let text = merged(60).into_bytes();
+    let mut executor = Executor::default();
+    let ask = |executor: &mut Executor, question| match executor.execute(
+        Request::Overlap(Box::new(question)),
+        Vec::new(),
+        &mut Silent,
+    ) {
+        Ok(Response::Overlap(answer)) => *answer,
+        other => panic!("{other:?}"),
+    };
+    let nothing = executor.execute(Request::Overlap(Box::new(Question::Importances)), Vec::new(), &mut Silent);
+    assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
+    let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];
+    let source = Source { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
+    let load = Request::Load { files, target: Target::Time };
+    let Response::Loaded(loaded) = executor.execute(load, vec![source], &mut Silent).unwrap() else { panic!() };
+    assert_eq!(loaded.documents.kernels, [7]);
+    let Answer::Studied(studied) = ask(&mut executor, Question::Study(Settings::default())) else { panic!() };
+    assert!(studied.results.models[2].mean.is_some() && studied.results.models[4].mean.is_none());
+    let all: Vec<u32> = (0..studied.jobs.len() as u32).collect();
+    let folds = all.chunks(40).map(|jobs| {
+        // Any worker can do them, from the run alone.
+        let question = Question::Folds { run: studied.run.clone(), jobs: jobs.to_vec() };
+        let Answer::Folds(folds) = ask(&mut Executor::default(), question) else { panic!() };
+        folds
+    });
+    let folds: Vec<Vec<u8>> = folds.collect();
+    let Answer::Judged(partly) = ask(&mut executor, Question::Judge { folds: folds[..1].to_vec(), shown: None }) else {
+        panic!()
+    };
+    assert!(partly.models[4].mean.is_some() && partly.models[4].repeats.len() < 5);
+    let Answer::Judged(results) = ask(&mut executor, Question::Judge { folds, shown: Some(Kind::Forest) }) else {
+        panic!()
+    };
+    assert!(results.models.iter().all(|model| model.repeats.len() == 5 && model.unseen_names.is_some()));
+    assert_eq!(results.shown, Some(Kind::Forest));
+}
+
+#[test]
+fn the_terminal_says_it_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("merged.csv"), merged(60)).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (merged, said, trees) = (path("merged.csv"), path("said.csv"), path("trees.json"));
+    let (code, json, told) =
+        run(&["overlap", &merged, "--json", "--model", "trees-lad", "--predictions", &said, "--xgboost", &trees]);
+    assert_eq!(code, Some(0), "{told}");
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names: Vec<&str> =
+        report["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
+    assert_eq!(names, Kind::ALL.map(Kind::name));
+    for key in ["mape_pct", "within_5_pct", "within_10_pct", "within_15_pct", "r2"] {
+        let model = &report["models"][4];
+        assert!(model[key].is_number() && model["spread"][key].is_number() && model["unseen_names"][key].is_number());
+    }
+    assert!(report["verdict"].as_str().unwrap().ends_with('.'));
+    assert!(std::fs::read_to_string(&said).unwrap().starts_with("line,kernel,"));
+    let (code, table, _) = run(&["overlap", &merged, &trees]);
+    assert!(code == Some(0) && table.contains("No slowdown at all") && table.contains("standardised"), "{table}");
+    let (code, _, told) = run(&["overlap", &merged, "--run", "2"]);
+    assert!(code == Some(1) && told.contains("there is no run 2; there is 1"), "{told}");
+    let (code, _, told) = run(&["overlap", &trees]);
+    assert!(code == Some(1) && told.contains("there is no kernel to study"), "{told}");
 }
 
 #[test]

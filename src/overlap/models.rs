@@ -34,7 +34,7 @@ pub enum Kind {
     TreesLad,
     /// A random forest on ln(duration / alone).
     Forest,
-    /// A multi-layer perceptron on the slowdown.
+    /// A multi-layer perceptron on the slowdown, from all rows.
     Perceptron,
 }
 
@@ -179,7 +179,7 @@ pub struct Columns<'a> {
 }
 
 impl Model {
-    /// Fits to kernels; of those that overlap nothing the published preset learns alone.
+    /// Fits to kernels; from those that overlap nothing only the models of the slowdown learn.
     ///
     /// # Errors
     /// There are too few kernels.
@@ -205,9 +205,9 @@ impl Model {
                 Self::LogRatio(Box::new(Forest::fit(&table, &log_ratios(&overlapped), parameters, progress)?))
             }
             Kind::Perceptron => {
-                let table = features::published(columns.names, columns.chosen, &overlapped);
-                let parameters = perceptron::Parameters { epochs: 150, patience: 15, learning_rate: 3e-3, seed };
-                let fitted = Perceptron::fit(&table, &slowdowns(&overlapped), parameters, progress)?;
+                let table = features::published(columns.names, columns.chosen, kernels);
+                let parameters = perceptron::Parameters { epochs: 150, patience: 15, learning_rate: 1e-3, seed };
+                let fitted = Perceptron::fit(&table, &slowdowns(kernels), parameters, progress)?;
                 Self::Slowdown(Box::new(fitted))
             }
         })

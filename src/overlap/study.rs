@@ -28,9 +28,9 @@ pub enum StudyError {
     )]
     NothingLoaded,
     /// A run that is not there.
-    #[error("there is no run {number}; there are {count}")]
+    #[error("there is no run {number}; there {} {count}", if *count == 1 { "is" } else { "are" })]
     NoRun {
-        /// Its number, from 0.
+        /// Its number, from 1.
         number: u32,
         /// How many there are.
         count: usize,
@@ -91,7 +91,11 @@ impl Study {
         let number = self.settings.dataset;
         let count = self.loaded.datasets.len();
         let dataset = self.loaded.datasets.get(number as usize);
-        dataset.ok_or(if count == 0 { StudyError::NothingLoaded } else { StudyError::NoRun { number, count } })
+        dataset.ok_or(if count == 0 {
+            StudyError::NothingLoaded
+        } else {
+            StudyError::NoRun { number: number.saturating_add(1), count }
+        })
     }
 
     /// Answers a question.

@@ -10,6 +10,7 @@ use crate::{
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     progress::Progress,
+    report,
     text::Listing,
     tuning::{
         aggregate::{Point, Target},
@@ -29,6 +30,7 @@ use crate::{
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
+        wording::{count, grouped},
     },
 };
 
@@ -74,6 +76,24 @@ pub struct Executor {
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
+    /// What became of each file.
+    files: Vec<FileReport>,
+    /// What must be known about the whole.
+    notes: Vec<String>,
+}
+
+/// A file as a report names it.
+fn loaded_file(file: &FileReport) -> report::LoadedFile {
+    let (format, holds, left_out) = match &file.outcome {
+        Outcome::Loaded { format, rows, default_rows, problems, .. } => {
+            let holds = format!("{}, {} of the default", count(*rows, "row"), grouped(*default_rows));
+            (format.clone(), holds, problems.count)
+        }
+        Outcome::Known { format, holds, problems, .. } => (format.clone(), holds.clone(), problems.count),
+        Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
+        Outcome::Refused(_) => ("not read".into(), String::new(), 0),
+    };
+    report::LoadedFile { name: Some(file.name.clone()), format, holds, left_out }
 }
 
 impl Executor {
@@ -116,6 +136,7 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -138,6 +159,17 @@ impl Executor {
         let mut question = question.clone();
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
+    }
+
+    /// What was found, in the form that travels.
+    ///
+    /// # Errors
+    /// Nothing was measured, or the model can't be asked.
+    pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
+        let files = self.files.iter().map(loaded_file).collect();
+        let material = report::tuning::Material { study: &self.study, files, names: &self.sweeps, notes };
+        Ok(report::tuning::report(material, contents)?)
     }
 
     /// What was loaded besides sweeps.
@@ -170,9 +202,18 @@ impl Executor {
         let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
         let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
-        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes };
+        *self = Self {
+            study: Study::of_runs(runs, target),
+            documents,
+            names,
+            sweeps,
+            saved_hashes,
+            files: files.clone(),
+            notes: Vec::new(),
+        };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
+        self.notes.clone_from(&notes);
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         let documents = self.documents.files();

@@ -15,6 +15,7 @@ use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
     progress::Step,
+    report,
     text::Listing,
     tuning::{
         aggregate::Target,
@@ -139,6 +140,8 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
+    /// What was found, in the form that travels. Answers [`Response::Report`].
+    Report(report::Contents),
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
@@ -206,6 +209,8 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
+    /// Of [`Request::Report`].
+    Report(Box<report::Report>),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

@@ -15,6 +15,7 @@
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
+pub mod change;
 pub mod charts;
 pub mod columns;
 pub mod comparison;
@@ -44,6 +45,7 @@ pub mod runs;
 pub mod search;
 pub mod simulate;
 pub mod sizes;
+pub mod snapshot;
 pub mod stalls;
 pub mod study;
 pub mod support;

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::sorted::SortedMap;
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
@@ -14,6 +14,7 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::{Point, Target},
+        change,
         comparison::{
             self,
             script::Arm,
@@ -27,6 +28,7 @@ use crate::{
         plan,
         read::Row,
         runs::Runs,
+        snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -60,6 +62,9 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// A side of a comparison of two states has nothing that can be compared.
+    #[error("nothing was measured {0}; {1}")]
+    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -137,6 +142,12 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(change::change(&before, &after, &question)))
+            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -170,6 +181,32 @@ impl Executor {
         let files = self.files.iter().map(loaded_file).collect();
         let material = report::tuning::Material { study: &self.study, files, names: &self.sweeps, notes };
         Ok(report::tuning::report(material, contents)?)
+    }
+
+    /// One of two measured states; `files` are what its files are read from, and maybe more.
+    fn side(
+        &self,
+        when: &'static str,
+        side: Side,
+        files: &mut impl Iterator<Item = Source>,
+        progress: &mut dyn Progress,
+    ) -> Result<Snapshot, ExecuteError> {
+        match side {
+            Side::Loaded => self.snapshot(Extent::Whole),
+            Side::Snapshot(snapshot) => Ok(*snapshot),
+            Side::Files(names) => {
+                let sources = files.take(names.len()).collect();
+                snapshot_of(when, read_files(&names, sources, progress), progress)
+            }
+        }
+    }
+
+    /// What a comparison with another state needs of what is loaded.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
+        Ok(Snapshot::new(&self.study, extent)?)
     }
 
     /// What was loaded besides sweeps.
@@ -293,6 +330,23 @@ impl Executor {
         let answer = answer.to_vec();
         Ok(Validated { evaluation, answer, notes: self.study.notes() })
     }
+}
+
+/// What a comparison of two states needs of files; `when` names the state.
+///
+/// # Errors
+/// They hold no measurements.
+pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+    let refused = opened.files.iter().find_map(|file| match &file.outcome {
+        Outcome::Refused(why) => Some(why.clone()),
+        _ => None,
+    });
+    if opened.rows.is_empty() {
+        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+    }
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::default(), progress)?;
+    executor.snapshot(Extent::Whole)
 }
 
 /// Loaded files of the trade that are no sweep, each under its file's number.

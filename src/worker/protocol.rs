@@ -19,10 +19,11 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::Target,
-        comparison, conf, coverage, hotspots,
+        change, comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        snapshot::Snapshot,
     },
 };
 
@@ -142,11 +143,32 @@ pub enum Request {
     Plan(plan::Question),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
+    /// What changed between two measured states. Answers [`Response::Changed`].
+    Change {
+        /// The state before.
+        before: Side,
+        /// The state after.
+        after: Side,
+        /// What is asked.
+        question: change::Question,
+    },
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
         file: u32,
     },
+}
+
+/// One of two measured states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Side {
+    /// What is loaded, and what was answered last.
+    Loaded,
+    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
+    /// state before first.
+    Files(Vec<FileToLoad>),
+    /// What an opened report carries.
+    Snapshot(Box<Snapshot>),
 }
 
 /// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
@@ -211,6 +233,8 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Report`].
     Report(Box<report::Report>),
+    /// Of [`Request::Change`].
+    Changed(Box<change::Answer>),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

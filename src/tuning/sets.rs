@@ -85,6 +85,9 @@ type Values = [Option<String>; Aspect::ALL.len()];
 /// For each aspect, whether it differs.
 type Differs = [bool; Aspect::ALL.len()];
 
+/// A value of an aspect, and how many rows have it.
+type Value<'a> = (&'a Option<String>, u64);
+
 type Group = (Collective, Scale);
 
 /// Rows of one origin and file.
@@ -220,8 +223,8 @@ impl Apart {
     }
 
     /// The values of an aspect where it differs, with their rows, in the order in which they were met.
-    fn values(&self, aspect: usize) -> Vec<(&Option<String>, u64)> {
-        let mut values: Vec<(&Option<String>, u64)> = Vec::new();
+    fn values(&self, aspect: usize) -> Vec<Value<'_>> {
+        let mut values: Vec<Value<'_>> = Vec::new();
         for class in self.classes.iter().filter(|class| self.differs(class)[aspect]) {
             match values.iter_mut().find(|(value, _)| **value == class.values[aspect]) {
                 Some((_, rows)) => *rows += class.rows,
@@ -234,7 +237,7 @@ impl Apart {
     /// The sets, the one with the most rows first: what the rows of each group that differs are, and in aspects in which
     /// that group does not differ its own value, or else the most frequent one.
     fn sets(&self) -> Vec<(Values, Set)> {
-        let aspects: Vec<(usize, Vec<(&Option<String>, u64)>)> =
+        let aspects: Vec<(usize, Vec<Value<'_>>)> =
             self.aspects().map(|aspect| (aspect, self.values(aspect))).collect();
         let mut found: Vec<Values> = Vec::new();
         for class in self.classes.iter().filter(|class| self.differs.contains_key(&class.group)) {

@@ -148,7 +148,7 @@ impl From<Outcome> for Opened {
 
 impl From<(Outcome, Content)> for Opened {
     fn from((outcome, content): (Outcome, Content)) -> Self {
-        Self { outcome, content, origins: Origins::new(), log: None }
+        Self { outcome, content, origins: Origins::default(), log: None }
     }
 }
 
@@ -307,12 +307,6 @@ pub(super) fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.may_be_cut {
         notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
-    }
-    for ((collective, scale), origin) in &reading.origins {
-        if origin.types.len() > 1 {
-            let types: Vec<&str> = origin.types.iter().map(String::as_str).collect();
-            notes.push(format!("{collective} on {scale}: {} are pooled; measure them apart", types.join(", ")));
-        }
     }
     notes
 }

@@ -206,6 +206,7 @@ impl ModelFile {
                 marks: point.marks,
                 asked: point.asked,
                 evidence: point.evidence,
+                origin: 0,
             }
         })
     }

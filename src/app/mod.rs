@@ -22,7 +22,7 @@ mod table;
 mod theme;
 mod tuning;
 
-use crate::app::live::{Show, live};
+use crate::app::live::{Show, follow, live};
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -105,7 +105,7 @@ fn location_fragment() -> String {
 /// Writes what is shown into the URL, and follows the URL: a link pasted into the bar, back and forward.
 fn follow_location(bench: Bench, example: Example) {
     let is_first = StoredValue::new(true);
-    Effect::new(move || {
+    follow(move || {
         let panel = bench.panel.get();
         let fragment = bench.address.get().fragment() + &panel.suffix();
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
@@ -167,7 +167,7 @@ fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
             "idle"
         }
     });
-    Effect::new(move || {
+    follow(move || {
         if let Some(root) = document().document_element() {
             let root: web_sys::HtmlElement = root.unchecked_into();
             let _ = root.set_attribute("data-state", state.get());

@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{
     FileReport, Mapping, Outcome, documents,
@@ -235,10 +236,14 @@ pub(super) fn fatal(error: &io::Error) -> Option<String> {
     }
 }
 
+/// The value of `format` in a model file, as JSON.
+const MODEL_TAG: &str = "\"collectune-model\"";
+
 fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     #[derive(Deserialize)]
-    struct Tag {
-        format: Option<serde_json::Value>,
+    struct Tag<'a> {
+        #[serde(borrow)]
+        format: Option<&'a RawValue>,
     }
     let mut json = String::new();
     let length = text.take(MAX_MODEL_BYTES + 1).read_to_string(&mut json);
@@ -246,7 +251,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     if length as u64 > MAX_MODEL_BYTES {
         return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
     }
-    if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format == "collectune-model") {
+    if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format.get() == MODEL_TAG) {
         let outcome = Outcome::Loaded {
             format: "saved model".to_owned(),
             rows: 0,

@@ -7,7 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
@@ -20,7 +20,7 @@ pub fn OwnWorkloads() -> impl IntoView {
     let error = RwSignal::new(None::<String>);
     let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
     // Answers of other data would be wrong ones.
-    Effect::new(move || {
+    follow(move || {
         bench.groups.track();
         rows.set(Arc::default());
     });

@@ -16,7 +16,7 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField, stay},
-        live::{Show, live},
+        live::{Show, follow, live},
         theme::ActiveTheme,
     },
     collective::{Collective, Scale},
@@ -62,7 +62,7 @@ pub fn CoveragePanel() -> impl IntoView {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
     // What matters and was never measured goes to the plan.
-    Effect::new(move || {
+    follow(move || {
         if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
             bench.uncovered.set(uncovered);
         }

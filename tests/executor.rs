@@ -9,6 +9,7 @@ use collectune::{
     intake::Outcome,
     plot::{Style, svg},
     progress::Silent,
+    report::Contents,
     tuning::{
         aggregate::Target,
         conf::{self, export::Options},
@@ -663,4 +664,30 @@ fn a_tuner_file_says_what_it_was_measured_with() {
     assert!(!text.contains("old_all_reduce"), "{text}");
     page.load(&files[..2]);
     assert!(!export(&mut page).contains("measured with"));
+}
+
+#[test]
+fn a_report_says_what_was_found_and_leaves_out_what_is_not_wanted() {
+    let mut page = Page::default();
+    assert!(page.ask(Request::Report(Contents::whole())).is_err(), "nothing was loaded");
+    let csv = Simulation::example().to_csv();
+    page.load(&[("sweep.csv", csv.as_bytes())]);
+    let parameters = Parameters { trees: 20, ..Parameters::default() };
+    let trained = page.train(&parameters).unwrap();
+    page.validate(&trained, &parameters).unwrap();
+    let mut report = |contents: Contents| match page.ask(Request::Report(contents)).unwrap() {
+        Response::Report(report) => *report,
+        other => panic!("{other:?}"),
+    };
+    let whole = report(Contents::whole());
+    assert_eq!(whole.files[0].name.as_deref(), Some("sweep.csv"));
+    assert_eq!(whole.parameters[1].value, parameters.seed.to_string());
+    let rows: usize = whole.sections.iter().flat_map(|section| &section.tables).map(|t| t.listing.rows.len()).sum();
+    assert!(rows >= trained.answer.len(), "a row for each workload");
+    assert!(whole.sections.iter().any(|section| !section.charts.is_empty()));
+    assert!(whole.sections.iter().any(|section| !section.files.is_empty()));
+    let bare = report(Contents { file_names: false, charts: false, deployables: false, ..Contents::whole() });
+    assert_eq!(bare.files[0].name, None);
+    assert!(!format!("{bare:?}").contains("sweep.csv"), "a name that stays behind stands nowhere");
+    assert!(bare.sections.iter().all(|section| section.charts.is_empty() && section.files.is_empty()));
 }

@@ -145,7 +145,7 @@ impl Coverage {
         if self.json {
             return terminal::write(&Report::of(&answer, executor.set()).to_json());
         }
-        let next: Vec<String> = answer.measure_next.iter().map(place).collect();
+        let next: Vec<String> = answer.measure_next.iter().map(|(workload, _)| place(workload)).collect();
         let next = if next.is_empty() { String::new() } else { format!("\nMeasure next: {}.\n", next.join("; ")) };
         terminal::write(&format!("{}\n{}\n{next}", Table::of(&answer.listing).lines(), answer.sentence))
     }
@@ -235,7 +235,7 @@ impl<'a> Report<'a> {
             set,
             total: &answer.total,
             lines: answer.lines.iter().map(Call::from).collect(),
-            measure_next: answer.measure_next.iter().map(Place::from).collect(),
+            measure_next: answer.measure_next.iter().map(|(workload, _)| Place::from(workload)).collect(),
             notes: &answer.notes,
         }
     }

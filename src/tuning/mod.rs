@@ -16,6 +16,7 @@
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
+pub mod change;
 pub mod charts;
 pub mod columns;
 pub mod comparison;
@@ -46,6 +47,7 @@ pub mod search;
 pub mod sets;
 pub mod simulate;
 pub mod sizes;
+pub mod snapshot;
 pub mod stalls;
 pub mod study;
 pub mod support;

@@ -4,15 +4,17 @@ use std::io::Read;
 
 use crate::sorted::{SortedMap, SortedSet};
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     progress::Progress,
+    report,
     text::Listing,
     tuning::{
         aggregate::{Point, Target},
+        change,
         comparison::{
             self,
             script::Arm,
@@ -28,9 +30,11 @@ use crate::{
         read::Row,
         runs::Runs,
         sets::{self, Choice, Set, Sets},
+        snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
+        wording::{count, grouped},
     },
 };
 
@@ -60,6 +64,9 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// A side of a comparison of two states has nothing that can be compared.
+    #[error("nothing was measured {0}; {1}")]
+    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -78,6 +85,24 @@ pub struct Executor {
     saved_hashes: Vec<String>,
     /// Which of several sets of measurements is studied.
     set: Option<String>,
+    /// What became of each file.
+    files: Vec<FileReport>,
+    /// What must be known about the whole.
+    notes: Vec<String>,
+}
+
+/// A file as a report names it.
+fn loaded_file(file: &FileReport) -> report::LoadedFile {
+    let (format, holds, left_out) = match &file.outcome {
+        Outcome::Loaded { format, rows, default_rows, problems, .. } => {
+            let holds = format!("{}, {} of the default", count(*rows, "row"), grouped(*default_rows));
+            (format.clone(), holds, problems.count)
+        }
+        Outcome::Known { format, holds, problems, .. } => (format.clone(), holds.clone(), problems.count),
+        Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
+        Outcome::Refused(_) => ("not read".into(), String::new(), 0),
+    };
+    report::LoadedFile { name: Some(file.name.clone()), format, holds, left_out }
 }
 
 impl Executor {
@@ -120,6 +145,13 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(change::change(&before, &after, &question)))
+            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -143,6 +175,48 @@ impl Executor {
         question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
+    }
+
+    /// What was found, in the form that travels.
+    ///
+    /// # Errors
+    /// Nothing was measured, or the model can't be asked.
+    pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
+        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
+        let told = self.notes.iter().cloned().chain(self.study.notes());
+        let told = told.filter(|note| contents.file_names || !names_a_file(note));
+        let notes = measured_with.into_iter().chain(told).collect();
+        let files = self.files.iter().map(loaded_file).collect();
+        let material =
+            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
+        Ok(report::tuning::report(material, contents)?)
+    }
+
+    /// One of two measured states; `files` are what its files are read from, and maybe more.
+    fn side(
+        &self,
+        when: &'static str,
+        side: Side,
+        files: &mut impl Iterator<Item = Source>,
+        progress: &mut dyn Progress,
+    ) -> Result<Snapshot, ExecuteError> {
+        match side {
+            Side::Loaded => self.snapshot(Extent::Whole),
+            Side::Snapshot(snapshot) => Ok(*snapshot),
+            Side::Files(names) => {
+                let sources = files.take(names.len()).collect();
+                snapshot_of(when, read_files(&names, sources, progress), progress)
+            }
+        }
+    }
+
+    /// What a comparison with another state needs of what is loaded.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
+        Ok(Snapshot::new(&self.study, extent)?)
     }
 
     /// What was loaded besides sweeps.
@@ -186,9 +260,19 @@ impl Executor {
         };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let set = sets.label().map(str::to_owned);
-        *self = Self { study: Study::of_runs(runs, target), documents, names, sweeps, saved_hashes, set };
+        *self = Self {
+            study: Study::of_runs(runs, target),
+            documents,
+            names,
+            sweeps,
+            saved_hashes,
+            set,
+            files: files.clone(),
+            notes: Vec::new(),
+        };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
+        self.notes.clone_from(&notes);
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         let documents = self.documents.files();
@@ -269,6 +353,23 @@ impl Executor {
         let answer = answer.to_vec();
         Ok(Validated { evaluation, answer, notes: self.study.notes() })
     }
+}
+
+/// What a comparison of two states needs of files; `when` names the state.
+///
+/// # Errors
+/// They hold no measurements.
+pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+    let refused = opened.files.iter().find_map(|file| match &file.outcome {
+        Outcome::Refused(why) => Some(why.clone()),
+        _ => None,
+    });
+    if opened.rows.is_empty() {
+        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+    }
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::default(), progress)?;
+    executor.snapshot(Extent::Whole)
 }
 
 /// Loaded files of the trade that are no sweep, each under its file's number.

@@ -15,14 +15,16 @@ use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
     progress::Step,
+    report,
     text::Listing,
     tuning::{
         aggregate::Target,
-        comparison, conf, coverage, hotspots,
+        change, comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
         sets::{Choice, Sets},
+        snapshot::Snapshot,
     },
 };
 
@@ -142,11 +144,34 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
+    /// What was found, in the form that travels. Answers [`Response::Report`].
+    Report(report::Contents),
+    /// What changed between two measured states. Answers [`Response::Changed`].
+    Change {
+        /// The state before.
+        before: Side,
+        /// The state after.
+        after: Side,
+        /// What is asked.
+        question: change::Question,
+    },
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
         file: u32,
     },
+}
+
+/// One of two measured states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Side {
+    /// What is loaded, and what was answered last.
+    Loaded,
+    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
+    /// state before first.
+    Files(Vec<FileToLoad>),
+    /// What an opened report carries.
+    Snapshot(Box<Snapshot>),
 }
 
 /// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
@@ -209,6 +234,10 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
+    /// Of [`Request::Report`].
+    Report(Box<report::Report>),
+    /// Of [`Request::Change`].
+    Changed(Box<change::Answer>),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     Question,
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Why something is worth measuring; the more urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// No default was measured at some size: no gain can be told.
@@ -50,7 +50,7 @@ pub enum Reason {
 }
 
 /// One thing to launch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
     /// The collective.
     pub collective: Collective,

@@ -72,7 +72,8 @@ impl Question {
 /// A plan, as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What to launch, the most urgent first.
+    /// What to launch, the most urgent first. The page is told by the listing.
+    #[serde(skip)]
     pub items: Vec<agenda::Item>,
     /// Why it ends where it ends, and what must be known.
     pub notes: Vec<String>,

@@ -200,15 +200,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
+        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
+        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
+        let told = self.notes.iter().cloned().chain(self.study.notes());
+        let told = told.filter(|note| contents.file_names || !names_a_file(note));
+        let notes = measured_with.into_iter().chain(told).collect();
         let files = self.files.iter().map(loaded_file).collect();
-        let material = report::tuning::Material {
-            study: &self.study,
-            files,
-            names: &self.sweeps,
-            notes,
-            set: self.set.as_deref(),
-        };
+        let material =
+            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
         Ok(report::tuning::report(material, contents)?)
     }
 

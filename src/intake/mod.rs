@@ -1,6 +1,7 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
 mod documents;
+mod gzip;
 mod inflate;
 mod logs;
 mod open;

@@ -14,6 +14,7 @@
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
+//! | 4 | [`report`] | what a workbench found, in one form that travels |
 //! | 3 | [`tuning`] | the tuning workbench |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
@@ -45,6 +46,7 @@ pub mod cli;
 pub mod collective;
 pub mod intake;
 pub mod plot;
+pub mod report;
 pub mod sorted;
 pub mod text;
 pub mod tuning;

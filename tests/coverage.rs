@@ -201,6 +201,7 @@ fn executor() -> Executor {
         marks: Marks::default(),
         asked: Default::default(),
         evidence: Default::default(),
+        origin: 0,
     };
     let mut opened = Opened::default();
     opened.rows = vec![

@@ -26,7 +26,10 @@ use crate::app::live::{Show, follow, live};
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::address::{Address, Panel};
+use crate::tuning::{
+    address::{Address, Panel},
+    sets::Choice,
+};
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use status::{Notices, Status};
@@ -108,7 +111,8 @@ fn follow_location(bench: Bench, example: Example) {
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
         let is_bare = bench.address.get() == Address::default() && panel == Panel::default();
-        let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
+        let place = Address { set: Choice::Largest, ..bench.address.get() };
+        let title = if is_bare { "Collectune".to_owned() } else { format!("{place} – Collectune") };
         document().set_title(&title);
         let here = location_fragment();
         if here == fragment || (is_bare && here.is_empty()) {

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     progress::Progress,
+    report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
     tuning::{
         columns::{Column, Columns},
@@ -47,6 +48,8 @@ pub enum Content {
     Comparison(String),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
+    /// A report.
+    Report(Box<Report>),
     /// Nothing that can be used.
     Nothing,
 }
@@ -149,7 +152,7 @@ impl From<Outcome> for Opened {
 
 impl From<(Outcome, Content)> for Opened {
     fn from((outcome, content): (Outcome, Content)) -> Self {
-        Self { outcome, content, origins: Origins::new(), log: None }
+        Self { outcome, content, origins: Origins::default(), log: None }
     }
 }
 
@@ -181,6 +184,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     }
     let text = Decoder::new(source);
     let columns = match recognised {
+        Recognised::Report => return documents::report(text).map(Into::into),
         Recognised::Json => return read_json(text, file),
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
@@ -312,12 +316,6 @@ pub(super) fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.may_be_cut {
         notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
-    }
-    for ((collective, scale), origin) in &reading.origins {
-        if origin.types.len() > 1 {
-            let types: Vec<&str> = origin.types.iter().map(String::as_str).collect();
-            notes.push(format!("{collective} on {scale}: {} are pooled; measure them apart", types.join(", ")));
-        }
     }
     notes
 }

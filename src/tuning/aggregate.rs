@@ -132,6 +132,7 @@ mod tests {
             marks: Marks::default(),
             asked: Default::default(),
             evidence: Default::default(),
+            origin: 0,
         }
     }
 

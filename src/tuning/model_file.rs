@@ -213,6 +213,7 @@ impl ModelFile {
                 marks: point.marks,
                 asked: point.asked,
                 evidence: point.evidence,
+                origin: 0,
             }
         })
     }

@@ -24,6 +24,22 @@ pub enum Preset {
     ExtraTrees,
 }
 
+impl Preset {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: &[Self] = &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "Mean of two surfaces (default)",
+            Self::Seed => "Gradient boosting",
+            Self::Forest => "Random forest",
+            Self::ExtraTrees => "Extra trees",
+        }
+    }
+}
+
 /// What to learn and where to search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {

@@ -57,7 +57,9 @@ pub fn OwnWorkloads() -> impl IntoView {
             </ul>
         }
     };
-    let write = UnsyncCallback::new(move |format: Format| rows.with_untracked(|rows| format.write(rows)));
+    let write = UnsyncCallback::new(move |format: Format| {
+        rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
+    });
     view! {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">

@@ -17,13 +17,6 @@ use crate::{
     },
 };
 
-const PRESETS: [(Preset, &str); 4] = [
-    (Preset::Default, "Mean of two surfaces (default)"),
-    (Preset::Seed, "Gradient boosting"),
-    (Preset::Forest, "Random forest"),
-    (Preset::ExtraTrees, "Extra trees"),
-];
-
 const TARGETS: [(Target, &str); 2] = [(Target::Time, "from the time"), (Target::Printed, "as printed")];
 
 /// The model's parameters and the button that trains it.
@@ -54,7 +47,7 @@ pub fn ParametersForm() -> impl IntoView {
             <form class="fields" on:submit=submit>
                 <ChoiceField
                     label="Preset"
-                    choices=|| PRESETS.map(|(preset, name)| (preset, name.to_owned())).to_vec()
+                    choices=|| Preset::ALL.iter().map(|preset| (*preset, preset.name().to_owned())).collect()
                     value=move || Some(preset.get())
                     on_value=move |preset| parameters.update(|p| p.preset = preset)
                 />

@@ -74,7 +74,7 @@ fn App() -> impl IntoView {
     keep_the_pulse(bench);
     tell_the_state(bench, collecting, example);
 
-    let has_files = Memo::new(move |_| bench.files.with(|files| !files.is_empty()));
+    let has_files = move || bench.files.with(|files| !files.is_empty());
     view! {
         <header class="masthead">
             <a class="wordmark" href="#">"Collectune"</a>
@@ -82,7 +82,7 @@ fn App() -> impl IntoView {
                 <a class="tab" href="#v=1&w=tuning" aria-current="page">"Tuning"</a>
             </nav>
             <div class="masthead-tools">
-                <Show when=move || has_files.get()>
+                <Show when=has_files>
                     <OpenButton on_files />
                 </Show>
                 <ThemeChoice />
@@ -90,7 +90,7 @@ fn App() -> impl IntoView {
         </header>
         <Status />
         <Notices />
-        <Show when=move || has_files.get() fallback=|| view! { <Welcome /> }>
+        <Show when=has_files fallback=|| view! { <Welcome /> }>
             <Tuning />
         </Show>
         <DropZone on_files collecting />

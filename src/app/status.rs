@@ -10,10 +10,10 @@ use super::tuning::{Bench, Held, Notice, Remedy, Stage};
 pub fn Status() -> impl IntoView {
     let bench: Bench = expect_context();
     let task = move || bench.current_task();
-    let working = Memo::new(move |_| task().is_some());
+    let working = move || task().is_some();
     view! {
         <section class="status" aria-label="Work under way">
-            <Show when=move || working.get() fallback=|| view! { <AtRest /> }>
+            <Show when=working fallback=|| view! { <AtRest /> }>
                 <Working />
             </Show>
         </section>

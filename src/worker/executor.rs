@@ -64,9 +64,6 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
-    /// A side of a comparison of two states has nothing that can be compared.
-    #[error("nothing was measured {0}; {1}")]
-    NoSide(&'static str, String),
     /// No such report is loaded.
     #[error("this report is not loaded any more: drop it again")]
     NoReport,
@@ -76,6 +73,9 @@ pub enum ExecuteError {
     /// A link holds no report.
     #[error(transparent)]
     Link(#[from] report::link::LinkError),
+    /// A side of a comparison of two states has nothing that can be compared.
+    #[error("nothing was measured {0}; {1}")]
+    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -155,12 +155,6 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
-            Request::Change { before, after, question } => {
-                let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
-                Response::Changed(Box::new(change::change(&before, &after, &question)))
-            }
             Request::WriteReport { contents, form } => {
                 Response::Written(report::write(&self.report(&contents)?, form)?)
             }
@@ -170,6 +164,12 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
             Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(change::change(&before, &after, &question)))
+            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }

@@ -103,6 +103,8 @@ pub struct Bench {
     pub target: RwSignal<Target>,
     /// What to learn with.
     pub parameters: RwSignal<Parameters>,
+    /// What was learnt with last.
+    pub learnt_with: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
     /// Which side of it.
@@ -211,6 +213,7 @@ impl Bench {
             files,
             target: RwSignal::default(),
             parameters: RwSignal::default(),
+            learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
             reader: RwSignal::default(),

@@ -209,7 +209,8 @@ impl Bench {
         }
     }
 
-    pub(super) fn main(self) -> Client {
+    /// The worker that holds the document.
+    pub fn main(self) -> Client {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
@@ -318,6 +319,7 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
+        self.learnt_with.set(parameters.clone());
         let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
             self.work(run, "Training", request, &[]).await?
@@ -385,6 +387,7 @@ impl Bench {
         self.announcement.set(format!("{} read.", count(accepted, "row")));
         self.forget();
         if let Some(parameters) = parameters {
+            self.learnt_with.set(parameters.clone());
             self.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));

@@ -4,22 +4,19 @@ mod comparison;
 mod coverage;
 mod documents;
 mod hotspots;
-mod listing;
 mod noise;
 mod plan;
 mod tables;
-mod text_file;
 mod tuner_files;
 
 pub use hotspots::Hotspots;
-pub use text_file::Notes;
 
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::Bench;
 use crate::{
-    app::live::live,
+    app::{listing, live::live, text_file},
     collective::Workload,
     tuning::address::{Address, Panel},
 };

@@ -60,6 +60,15 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// No such report is loaded.
+    #[error("this report is not loaded any more: drop it again")]
+    NoReport,
+    /// A report holds more than can be read again.
+    #[error("The report {0}: leave charts or measurements out of it")]
+    Unwritten(#[from] report::wire::WireError),
+    /// A link holds no report.
+    #[error(transparent)]
+    Link(#[from] report::link::LinkError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -137,6 +146,15 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::WriteReport { contents, form } => {
+                Response::Written(report::write(&self.report(&contents)?, form)?)
+            }
+            Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
+            Request::OpenReport { file } => {
+                let found = self.documents.reports.iter().find(|(number, _)| *number == file);
+                Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
+            }
+            Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -306,6 +324,8 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// Tables to look at.
     pub listings: Vec<(u32, Listing)>,
+    /// Reports.
+    pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
 impl Documents {
@@ -317,6 +337,7 @@ impl Documents {
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
+            reports: self.reports.iter().map(|(file, _)| *file).collect(),
         }
     }
 
@@ -404,6 +425,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
             }
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}
         }

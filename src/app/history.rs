@@ -6,12 +6,13 @@ use leptos::{ev, prelude::*};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::{example::Example, report::Reader, tuning::Bench};
+use super::{example::Example, live, report::Reader, tuning::Bench};
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
     conf,
     parameters::Parameters,
+    sets::Choice,
     support::Library,
 };
 
@@ -77,7 +78,7 @@ struct Entry {
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
 pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
-    Effect::new(move || {
+    live::follow(move || {
         let (address, panel) = (bench.address.get(), bench.panel.get());
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
@@ -95,7 +96,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
             None if is_bare => "Collectune".to_owned(),
-            None => format!("{address} – Collectune"),
+            None => format!("{} – Collectune", Address { set: Choice::Largest, ..address }),
         });
         let before = entry.try_update_value(|entry| entry.replace(now.clone())).flatten();
         let here = fragment();

@@ -30,7 +30,7 @@ mod text_file;
 mod theme;
 mod tuning;
 
-use crate::app::live::{Show, live};
+use crate::app::live::{Show, follow, live};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
@@ -159,7 +159,7 @@ fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
             "idle"
         }
     });
-    Effect::new(move || {
+    follow(move || {
         if let Some(root) = document().document_element() {
             let root: web_sys::HtmlElement = root.unchecked_into();
             let _ = root.set_attribute("data-state", state.get());

@@ -27,6 +27,8 @@ pub struct Material<'a> {
     pub names: &'a [String],
     /// What must be known about the whole.
     pub notes: Vec<String>,
+    /// Which of several sets of measurements was studied.
+    pub set: Option<&'a str>,
 }
 
 /// Makes the report.
@@ -34,7 +36,7 @@ pub struct Material<'a> {
 /// # Errors
 /// Nothing was measured, or the model can't be asked.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, names, notes } = material;
+    let Material { study, mut files, names, notes, set } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
@@ -56,12 +58,14 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     sections.extend(study.evaluation().map(trust));
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, level: study.confidence().level };
+        let level = study.confidence().level;
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, level, set };
         sections.push(deployables(&basis));
     }
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }
+    let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();
     Ok(Report {
         workbench: Workbench::Tuning,
         title: title(study.groups()),
@@ -69,7 +73,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
         made_on: contents.made_on.clone(),
         files,
-        parameters: parameters(study),
+        parameters: measured_with.chain(parameters(study)).collect(),
         sections,
     })
 }

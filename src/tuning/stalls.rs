@@ -327,6 +327,7 @@ mod tests {
             marks: Marks::default(),
             asked: Asked::default(),
             evidence: Evidence::default(),
+            origin: 0,
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
@@ -14,6 +14,7 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::{Point, Target},
+        change,
         comparison::{
             self,
             script::Arm,
@@ -23,10 +24,13 @@ use crate::{
         coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
+        origin::Origins,
         parameters::Parameters,
         plan,
         read::Row,
         runs::Runs,
+        sets::{self, Choice, Set, Sets},
+        snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -69,6 +73,9 @@ pub enum ExecuteError {
     /// A link holds no report.
     #[error(transparent)]
     Link(#[from] report::link::LinkError),
+    /// A side of a comparison of two states has nothing that can be compared.
+    #[error("nothing was measured {0}; {1}")]
+    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -85,6 +92,8 @@ pub struct Executor {
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
+    /// Which of several sets of measurements is studied.
+    set: Option<String>,
     /// What became of each file.
     files: Vec<FileReport>,
     /// What must be known about the whole.
@@ -118,9 +127,9 @@ impl Executor {
     ) -> Result<Response, ExecuteError> {
         Ok(match request {
             Request::Ping => Response::Pong,
-            Request::Load { files: names, target } => {
+            Request::Load { files: names, target, set } => {
                 *self = Self::default();
-                let opened = read_files(&names, files, progress);
+                let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
             Request::Train { parameters } => Response::Trained(self.train(parameters, progress)?),
@@ -155,6 +164,12 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
             Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(change::change(&before, &after, &question)))
+            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -175,6 +190,7 @@ impl Executor {
         };
         let sweep = self.study.sweep();
         let mut question = question.clone();
+        question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
     }
@@ -186,14 +202,52 @@ impl Executor {
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
         let files = self.files.iter().map(loaded_file).collect();
-        let material = report::tuning::Material { study: &self.study, files, names: &self.sweeps, notes };
+        let material = report::tuning::Material {
+            study: &self.study,
+            files,
+            names: &self.sweeps,
+            notes,
+            set: self.set.as_deref(),
+        };
         Ok(report::tuning::report(material, contents)?)
+    }
+
+    /// One of two measured states; `files` are what its files are read from, and maybe more.
+    fn side(
+        &self,
+        when: &'static str,
+        side: Side,
+        files: &mut impl Iterator<Item = Source>,
+        progress: &mut dyn Progress,
+    ) -> Result<Snapshot, ExecuteError> {
+        match side {
+            Side::Loaded => self.snapshot(Extent::Whole),
+            Side::Snapshot(snapshot) => Ok(*snapshot),
+            Side::Files(names) => {
+                let sources = files.take(names.len()).collect();
+                snapshot_of(when, read_files(&names, sources, progress), progress)
+            }
+        }
+    }
+
+    /// What a comparison with another state needs of what is loaded.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
+        Ok(Snapshot::new(&self.study, extent)?)
     }
 
     /// What was loaded besides sweeps.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
+    }
+
+    /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
+    #[must_use]
+    pub fn set(&self) -> Option<&str> {
+        self.set.as_deref()
     }
 
     /// What was loaded and learnt.
@@ -212,20 +266,26 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
+        let Opened { rows, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
+        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
-        let mut notes = std::mem::take(&mut runs.notes);
-        notes.append(&mut pooled);
-        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
-        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
+        notes.append(&mut runs.notes);
+        notes.append(&mut read);
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).gather();
+        let is_sweep = |file: &&FileReport| {
+            matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
+        };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
             documents,
             names,
             sweeps,
             saved_hashes,
+            set,
             files: files.clone(),
             notes: Vec::new(),
         };
@@ -235,7 +295,7 @@ impl Executor {
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         let documents = self.documents.files();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents })
+        Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -255,6 +315,7 @@ impl Executor {
             sweep: self.study.sweep(),
             recommendations,
             names: &self.sweeps,
+            set: self.set(),
             level: self.study.confidence().level,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
@@ -311,6 +372,23 @@ impl Executor {
         let answer = answer.to_vec();
         Ok(Validated { evaluation, answer, notes: self.study.notes() })
     }
+}
+
+/// What a comparison of two states needs of files; `when` names the state.
+///
+/// # Errors
+/// They hold no measurements.
+pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+    let refused = opened.files.iter().find_map(|file| match &file.outcome {
+        Outcome::Refused(why) => Some(why.clone()),
+        _ => None,
+    });
+    if opened.rows.is_empty() {
+        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+    }
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::default(), progress)?;
+    executor.snapshot(Extent::Whole)
 }
 
 /// Loaded files of the trade that are no sweep, each under its file's number.
@@ -372,7 +450,7 @@ impl Documents {
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
-    /// Accepted rows of all files.
+    /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
     /// What became of each file.
     pub files: Vec<FileReport>,
@@ -380,17 +458,31 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
-    /// What must be known before the rows of all files are pooled.
+    /// The sets that they were chosen from.
+    pub sets: Sets,
+    /// What must be known about the files together.
     pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
 
-/// Reads files, each as what it is; `names` and `files` go together.
+/// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
+/// set is kept.
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+    read_set(names, files, &mut |_| Choice::Largest, progress)
+}
+
+/// Reads files as [`read_files`] does. `choose` is asked which set to keep, where there are several.
+#[must_use]
+pub fn read_set(
+    names: &[FileToLoad],
+    files: Vec<Source>,
+    choose: &mut dyn FnMut(&[Set]) -> Choice,
+    progress: &mut dyn Progress,
+) -> Opened {
     let mut opened = Opened::default();
-    let mut origins = Vec::new();
+    let mut origins = Origins::default();
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
     let mappings: Vec<Option<Mapping>> =
@@ -406,10 +498,16 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
         let mut report = file.report;
-        origins.push(file.origins);
+        let numbers = origins.take(&file.origins);
         match file.content {
-            Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
-            Content::Rows(rows) => opened.rows.extend(rows),
+            Content::Rows(mut rows) => {
+                renumber(&mut rows, &numbers, &mut report);
+                if opened.rows.is_empty() {
+                    opened.rows = rows;
+                } else {
+                    opened.rows.extend(rows);
+                }
+            }
             Content::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
@@ -417,7 +515,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
                     opened.parameters = Some(model.parameters);
                 }
             }
-            Content::Log { rows, job } => {
+            Content::Log { mut rows, job } => {
+                renumber(&mut rows, &numbers, &mut report);
                 opened.rows.extend(rows);
                 if !job.is_empty() {
                     opened.documents.jobs.push((name.id, job));
@@ -433,8 +532,36 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
     opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
-    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
+    let name = |file: u16| {
+        let named = opened.files.iter().find(|report| number(report.id) == file);
+        named.map(|report| report.name.clone()).unwrap_or_default()
+    };
+    opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
+}
+
+/// As it stands in [`Row::file`].
+fn number(id: u32) -> u16 {
+    u16::try_from(id).unwrap_or(u16::MAX)
+}
+
+/// Gives the rows of a file the numbers that their origins have among those of all files.
+fn renumber(rows: &mut Vec<Row>, numbers: &[Option<u16>], report: &mut FileReport) {
+    let before = rows.len();
+    rows.retain_mut(|row| match numbers.get(usize::from(row.origin)).copied().flatten() {
+        Some(number) => {
+            row.origin = number;
+            true
+        }
+        None => false,
+    });
+    let lost = before - rows.len();
+    if let Outcome::Loaded { notes, .. } = &mut report.outcome
+        && lost > 0
+    {
+        notes.push(format!("{lost} rows are left out: more ways of measuring than can be told apart"));
+    }
 }
 
 fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {

@@ -19,10 +19,12 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::Target,
-        comparison, conf, coverage, hotspots,
+        change, comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        sets::{Choice, Sets},
+        snapshot::Snapshot,
     },
 };
 
@@ -85,6 +87,8 @@ pub enum Request {
         files: Vec<FileToLoad>,
         /// Which number of a row is the measurement.
         target: Target,
+        /// Which set of measurements to study, where there are several.
+        set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
     /// from the last training, the model is kept. Answers [`Response::Trained`].
@@ -163,11 +167,32 @@ pub enum Request {
     },
     /// The report in a link or in its fragment. Answers [`Response::Report`].
     OpenLink(String),
+    /// What changed between two measured states. Answers [`Response::Changed`].
+    Change {
+        /// The state before.
+        before: Side,
+        /// The state after.
+        after: Side,
+        /// What is asked.
+        question: change::Question,
+    },
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
         file: u32,
     },
+}
+
+/// One of two measured states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Side {
+    /// What is loaded, and what was answered last.
+    Loaded,
+    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
+    /// state before first.
+    Files(Vec<FileToLoad>),
+    /// What an opened report carries.
+    Snapshot(Box<Snapshot>),
 }
 
 /// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
@@ -236,6 +261,8 @@ pub enum Response {
     Report(Box<report::Report>),
     /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
+    /// Of [`Request::Change`].
+    Changed(Box<change::Answer>),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }
@@ -247,6 +274,8 @@ pub struct Loaded {
     pub files: Vec<FileReport>,
     /// What was measured; empty when nothing could be read.
     pub groups: Vec<Group>,
+    /// The sets of measurements that are kept apart, and which of them all this is about.
+    pub sets: Sets,
     /// The measured winners: the first answer, before any model.
     pub winners: Vec<Recommendation>,
     /// A model file was among the files: its parameters, to train with.

@@ -6,7 +6,7 @@ use web_sys::{DomParser, SupportedType};
 
 use super::state::State;
 use crate::{
-    app::printing::Printing,
+    app::{live::follow, printing::Printing},
     plot::{Style, Theme, svg},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn Paper(state: State) -> impl IntoView {
     let sheet = NodeRef::<html::Div>::new();
     let Printing(is_printing) = expect_context();
-    Effect::new(move |_| {
+    follow(move || {
         let (Some(sheet), is_printing) = (sheet.get(), is_printing.get()) else { return };
         sheet.set_text_content(None);
         let Some(chart) = state.chart.get_untracked().filter(|_| is_printing) else { return };
@@ -27,7 +27,8 @@ pub(super) fn Paper(state: State) -> impl IntoView {
             ..Style::default()
         };
         // An SVG document runs nothing, and its text is escaped where it is written.
-        let document = DomParser::new().and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
+        let document = DomParser::new()
+            .and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
         if let Some(drawing) = document.ok().and_then(|document| document.document_element()) {
             let _ = sheet.append_child(drawing.unchecked_ref());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
-    app::{client::Weight, failure::Failure, tuning::Bench},
+    app::{client::Weight, failure::Failure, live::follow, tuning::Bench},
     intake::Outcome,
     report::{Report, link},
     worker::protocol::{Request, Response},
@@ -106,19 +106,20 @@ impl Reader {
 
     /// Opens a report that comes as a file, where no sweep comes with it.
     pub fn follow_files(self, bench: Bench) {
-        Effect::new(move |known: Option<Vec<u32>>| {
-            let known = known.unwrap_or_default();
+        let known = StoredValue::new(Vec::<u32>::new());
+        follow(move || {
+            let known_before = known.get_value();
             let (files, all) = bench.reports.with(|files| {
-                let new = files.iter().filter(|file| !known.contains(&file.id));
+                let new = files.iter().filter(|file| !known_before.contains(&file.id));
                 let has_sweep = new.clone().any(|file| matches!(file.outcome, Outcome::Loaded { .. }));
                 let new: Vec<_> = new.filter(|_| !has_sweep).map(|file| (file.id, file.name.clone())).collect();
                 (new, files.iter().map(|file| file.id).collect())
             });
             let is_report = |file: u32| bench.documents.with_untracked(|all| all.reports.contains(&file));
+            known.set_value(all);
             if let Some((file, name)) = files.into_iter().find(|(file, _)| is_report(*file)) {
                 self.open_file(bench, file, name);
             }
-            all
         });
     }
 

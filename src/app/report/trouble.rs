@@ -33,10 +33,9 @@ pub(super) fn Unreadable(opened: Arc<Opened>) -> impl IntoView {
                 "Ask for the link again, or for the report as an HTML file, and drop it here.".to_owned(),
             ],
         ),
-        Source::File(..) => (
-            "This report is not open",
-            vec!["Drop the file anywhere on this page, or open it here.".to_owned()],
-        ),
+        Source::File(..) => {
+            ("This report is not open", vec!["Drop the file anywhere on this page, or open it here.".to_owned()])
+        }
     };
     view! {
         <main class="welcome">

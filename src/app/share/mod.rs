@@ -7,7 +7,7 @@ use leptos::{html, prelude::*};
 
 use super::{
     clipboard,
-    live::{Show, live},
+    live::{Show, follow, live},
     parts::describe,
     report::Reader,
     tuning::Bench,
@@ -45,7 +45,7 @@ impl Share {
 pub fn ShareDialog() -> impl IntoView {
     let Share(is_open) = expect_context();
     let dialog = NodeRef::<html::Dialog>::new();
-    Effect::new(move || {
+    follow(move || {
         let Some(dialog) = dialog.get() else { return };
         match (is_open.get(), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),

@@ -37,12 +37,14 @@ pub struct Reader {
     shown: RwSignal<Option<Arc<Opened>>>,
     /// The last report that came from a file, for the way back to it.
     last_file: StoredValue<Option<Arc<Opened>>>,
+    /// The last report that came from a link, to compare with.
+    last_link: StoredValue<Option<Arc<Opened>>>,
 }
 
 impl Reader {
     /// Nothing is read.
     pub fn new() -> Self {
-        Self { shown: RwSignal::new(None), last_file: StoredValue::new(None) }
+        Self { shown: RwSignal::new(None), last_file: StoredValue::new(None), last_link: StoredValue::new(None) }
     }
 
     /// What is read instead of the workbench.
@@ -73,6 +75,15 @@ impl Reader {
     /// Whether a report is there to be read.
     pub fn has_report(self) -> bool {
         self.shown.with(|shown| shown.as_ref().is_some_and(|opened| matches!(opened.report, Some(Ok(_)))))
+    }
+
+    /// The last report that came from a link, where it can be compared with.
+    pub fn linked(self) -> Option<Report> {
+        self.shown.track();
+        self.last_link.with_value(|last| match &last.as_ref()?.report {
+            Some(Ok(report)) if report.snapshot.is_some() => Some(report.clone()),
+            _ => None,
+        })
     }
 
     /// What is read is about this.
@@ -150,9 +161,8 @@ impl Reader {
             if is_awaited {
                 let is_file = matches!(source, Source::File(..));
                 let opened = Some(Arc::new(Opened { source, report: Some(report) }));
-                if is_file {
-                    self.last_file.set_value(opened.clone());
-                }
+                let last = if is_file { self.last_file } else { self.last_link };
+                last.set_value(opened.clone());
                 self.shown.set(opened);
             }
         });

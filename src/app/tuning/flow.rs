@@ -25,7 +25,7 @@ use crate::{
         stalls::Stall,
         wording::count,
     },
-    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
+    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 
 /// Why a run ended early.
@@ -219,6 +219,16 @@ impl Bench {
         } else if !self.files.with_untracked(Vec::is_empty) {
             self.notify_failure(failure, Remedy::ReadAgain);
         }
+    }
+
+    /// The handles of the files that a question is about, in its order.
+    pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
+        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let asked = [before, after].into_iter().filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+        let handle = |asked: &FileToLoad| {
+            self.files.with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+        };
+        asked.flatten().filter_map(handle).collect()
     }
 
     /// The worker that holds the document.

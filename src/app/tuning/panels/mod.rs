@@ -1,5 +1,6 @@
 //! The sides of the workbench: a strip of tabs, and one panel at a time. A panel asks the worker only while it is shown.
 
+mod change;
 mod comparison;
 mod coverage;
 mod documents;
@@ -88,6 +89,7 @@ pub fn Side() -> impl IntoView {
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
         Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
+        Panel::Change => view! { <change::ChangePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
     }
 }

@@ -25,10 +25,10 @@ pub struct Material<'a> {
     pub files: Vec<LoadedFile>,
     /// Names of the files with measurements.
     pub names: &'a [String],
+    /// Which of several sets of measurements it is.
+    pub set: Option<&'a str>,
     /// What must be known about the whole.
     pub notes: Vec<String>,
-    /// Which of several sets of measurements was studied.
-    pub set: Option<&'a str>,
 }
 
 /// Makes the report.
@@ -36,7 +36,7 @@ pub struct Material<'a> {
 /// # Errors
 /// Nothing was measured, or the model can't be asked.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, names, notes, set } = material;
+    let Material { study, mut files, names, set, notes } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
@@ -59,7 +59,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, level, set };
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
         sections.push(deployables(&basis));
     }
     if !notes.is_empty() {

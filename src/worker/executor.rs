@@ -64,6 +64,9 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// A side of a comparison of two states has nothing that can be compared.
+    #[error("nothing was measured {0}; {1}")]
+    NoSide(&'static str, String),
     /// No such report is loaded.
     #[error("this report is not loaded any more: drop it again")]
     NoReport,
@@ -73,9 +76,6 @@ pub enum ExecuteError {
     /// A link holds no report.
     #[error(transparent)]
     Link(#[from] report::link::LinkError),
-    /// A side of a comparison of two states has nothing that can be compared.
-    #[error("nothing was measured {0}; {1}")]
-    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -155,6 +155,12 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(change::change(&before, &after, &question)))
+            }
             Request::WriteReport { contents, form } => {
                 Response::Written(report::write(&self.report(&contents)?, form)?)
             }
@@ -164,12 +170,6 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
             Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
-            Request::Change { before, after, question } => {
-                let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
-                Response::Changed(Box::new(change::change(&before, &after, &question)))
-            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -200,15 +200,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
+        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
+        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
+        let told = self.notes.iter().cloned().chain(self.study.notes());
+        let told = told.filter(|note| contents.file_names || !names_a_file(note));
+        let notes = measured_with.into_iter().chain(told).collect();
         let files = self.files.iter().map(loaded_file).collect();
-        let material = report::tuning::Material {
-            study: &self.study,
-            files,
-            names: &self.sweeps,
-            notes,
-            set: self.set.as_deref(),
-        };
+        let material =
+            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
         Ok(report::tuning::report(material, contents)?)
     }
 

@@ -146,7 +146,7 @@ impl Executor {
                 let mut files = files.into_iter();
                 let before = self.side("before", before, &mut files, progress)?;
                 let after = self.side("after", after, &mut files, progress)?;
-                Response::Changed(Box::new(change::change(&before, &after, &question)))
+                Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
@@ -181,6 +181,21 @@ impl Executor {
         let files = self.files.iter().map(loaded_file).collect();
         let material = report::tuning::Material { study: &self.study, files, names: &self.sweeps, notes };
         Ok(report::tuning::report(material, contents)?)
+    }
+
+    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    fn change(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        question: &change::Question,
+    ) -> Result<change::Answer, ExecuteError> {
+        let Some(change::Deployment { file, reader, library }) = question.conf else {
+            return Ok(change::change(before, after, None, question));
+        };
+        let rules = question::rules(&self.documents.confs, file, reader)?;
+        let conf = change::Conf { rules: &rules, reader, library };
+        Ok(change::change(before, after, Some(&conf), question))
     }
 
     /// One of two measured states; `files` are what its files are read from, and maybe more.

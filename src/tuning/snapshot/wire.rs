@@ -24,8 +24,8 @@ pub struct SnapshotError {
 }
 
 /// A whole sweep has fewer; more is no sweep.
-const MOST_GROUPS: usize = 1000;
-const MOST_PLACES: usize = 200_000;
+const MOST_GROUPS: usize = 100;
+const MOST_PLACES: usize = 100_000;
 const MOST_WORDS: usize = 16;
 const LONGEST_WORD: usize = 80;
 

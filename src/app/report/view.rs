@@ -25,7 +25,8 @@ const LISTED_FROM: usize = 3;
 /// A report that was opened.
 #[component]
 pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
-    let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections })) = &opened.report
+    let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections, .. })) =
+        &opened.report
     else {
         return ().into_any();
     };

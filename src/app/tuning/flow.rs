@@ -224,9 +224,12 @@ impl Bench {
     /// The handles of the files that a question is about, in its order.
     pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
         let Request::Change { before, after, .. } = request else { return Vec::new() };
-        let asked = [before, after].into_iter().filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+        let asked = [before, after]
+            .into_iter()
+            .filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
         let handle = |asked: &FileToLoad| {
-            self.files.with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+            self.files
+                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
         };
         asked.flatten().filter_map(handle).collect()
     }

@@ -64,6 +64,9 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// One of two states has nothing that can be compared.
+    #[error("there is no state {0}: {1}")]
+    NoSide(&'static str, String),
     /// No such report is loaded.
     #[error("this report is not loaded any more: drop it again")]
     NoReport,
@@ -73,9 +76,6 @@ pub enum ExecuteError {
     /// A link holds no report.
     #[error(transparent)]
     Link(#[from] report::link::LinkError),
-    /// A side of a comparison of two states has nothing that can be compared.
-    #[error("nothing was measured {0}; {1}")]
-    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -155,6 +155,12 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, &mut files, progress)?;
+                let after = self.side("after", after, &mut files, progress)?;
+                Response::Changed(Box::new(self.change(&before, &after, &question)?))
+            }
             Request::WriteReport { contents, form } => {
                 Response::Written(report::write(&self.report(&contents)?, form)?)
             }
@@ -164,12 +170,6 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
             Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
-            Request::Change { before, after, question } => {
-                let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
-                Response::Changed(Box::new(change::change(&before, &after, &question)))
-            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -209,6 +209,21 @@ impl Executor {
         let material =
             report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
         Ok(report::tuning::report(material, contents)?)
+    }
+
+    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    fn change(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        question: &change::Question,
+    ) -> Result<change::Answer, ExecuteError> {
+        let Some(change::Deployment { file, reader, library }) = question.conf else {
+            return Ok(change::change(before, after, None, question));
+        };
+        let rules = question::rules(&self.documents.confs, file, reader)?;
+        let conf = change::Conf { rules: &rules, reader, library };
+        Ok(change::change(before, after, Some(&conf), question))
     }
 
     /// One of two measured states; `files` are what its files are read from, and maybe more.
@@ -378,12 +393,22 @@ impl Executor {
 /// # Errors
 /// They hold no measurements.
 pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
-    let refused = opened.files.iter().find_map(|file| match &file.outcome {
-        Outcome::Refused(why) => Some(why.clone()),
-        _ => None,
-    });
+    let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
+    if let [(_, report)] = &opened.documents.reports[..] {
+        return match (&report.snapshot, opened.rows.is_empty()) {
+            (Some(snapshot), true) => Ok(snapshot.clone()),
+            (_, false) => missing("a report and a sweep are two states; give one of them"),
+            (None, true) => {
+                missing("this report carries no measurements; they were left out, or it is of something else")
+            }
+        };
+    }
     if opened.rows.is_empty() {
-        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+        let refused = opened.files.iter().find_map(|file| match &file.outcome {
+            Outcome::Refused(why) => Some(why.as_str()),
+            _ => None,
+        });
+        return missing(refused.unwrap_or("a sweep, or one report, is needed"));
     }
     let mut executor = Executor::default();
     executor.take_in(opened, Target::default(), progress)?;

@@ -104,6 +104,8 @@ pub struct Bench {
     pub target: RwSignal<Target>,
     /// What to learn with.
     pub parameters: RwSignal<Parameters>,
+    /// What was learnt with last.
+    pub learnt_with: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
     /// Which side of it.
@@ -215,6 +217,7 @@ impl Bench {
             files,
             target: RwSignal::default(),
             parameters: RwSignal::default(),
+            learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
             reader: RwSignal::default(),
@@ -294,6 +297,11 @@ impl Bench {
     /// Whether the example is all that is open.
     pub fn shows_example(self) -> bool {
         self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
+    }
+
+    /// Whether any file is open.
+    pub fn has_files(self) -> bool {
+        self.files.with(|files| !files.is_empty())
     }
 
     /// Whether anything can be learnt from.

@@ -25,7 +25,7 @@ use crate::{
         stalls::Stall,
         wording::count,
     },
-    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
+    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 
 /// Why a run ended early.
@@ -221,7 +221,21 @@ impl Bench {
         }
     }
 
-    pub(super) fn main(self) -> Client {
+    /// The handles of the files that a question is about, in its order.
+    pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
+        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let asked = [before, after]
+            .into_iter()
+            .filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+        let handle = |asked: &FileToLoad| {
+            self.files
+                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+        };
+        asked.flatten().filter_map(handle).collect()
+    }
+
+    /// The worker that holds the document.
+    pub fn main(self) -> Client {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
@@ -334,6 +348,7 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
+        self.learnt_with.set(parameters.clone());
         let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
             self.work(run, "Training", request, &[]).await?
@@ -401,6 +416,7 @@ impl Bench {
         self.announcement.set(format!("{} read.", count(accepted, "row")));
         self.forget();
         if let Some(parameters) = parameters {
+            self.learnt_with.set(parameters.clone());
             self.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));

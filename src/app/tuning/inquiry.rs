@@ -62,7 +62,8 @@ impl Inquiry {
         }
         line.set_value(Line::Busy);
         bench.glances.update(|glances| *glances += 1);
-        let answer = bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ()));
+        let beside = bench.beside(&request);
+        let answer = bench.main().ask(Weight::Glance, request, &beside, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {

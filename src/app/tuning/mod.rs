@@ -4,7 +4,6 @@ mod answer;
 mod bench;
 mod charts;
 mod controls;
-mod export;
 mod flow;
 mod form;
 mod inquiry;
@@ -23,6 +22,7 @@ use leptos::prelude::*;
 use super::{
     drop::{OnFiles, OpenButton},
     example::Example,
+    export,
     files::Files,
     pace,
 };

@@ -26,7 +26,10 @@ pub use self::{
     upgrade::VERSION,
 };
 use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
-use crate::text::json;
+use crate::{
+    text::json,
+    tuning::snapshot::{Snapshot, SnapshotError},
+};
 
 /// The field that tells a report from other JSON, and its version.
 pub const MARK: &str = "collectune_report";
@@ -105,6 +108,7 @@ pub fn write(report: &Report) -> String {
         ("files", list(&report.files, file)),
         ("parameters", list(&report.parameters, fact)),
         ("sections", list(&report.sections, section)),
+        ("snapshot", report.snapshot.as_ref().map_or(Value::Null, Snapshot::to_value)),
     ]);
     if let Value::Object(fields) = &mut value {
         fields.insert(MARK.to_owned(), VERSION.into());
@@ -184,7 +188,13 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
         files: at.field("files").list(read_file)?,
         parameters: at.field("parameters").list(read_fact)?,
         sections: at.field("sections").list(read_section)?,
+        snapshot: at.field("snapshot").optional(read_snapshot)?,
     })
+}
+
+fn read_snapshot(at: Cursor<'_>) -> Result<Snapshot, WireError> {
+    Snapshot::from_value(at.value())
+        .map_err(|SnapshotError { place, expected }| WireError::Value { place: format!("snapshot.{place}"), expected })
 }
 
 fn read_file(at: Cursor<'_>) -> Result<LoadedFile, WireError> {

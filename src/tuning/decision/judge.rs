@@ -120,7 +120,9 @@ impl Judge<'_> {
         })
     }
 
-    fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
+    /// What the runs of a configuration, or of the default, and those of the neighbouring sizes tell of their noise.
+    #[must_use]
+    pub fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
         let at = |workload: &Workload| {
             let found = self.runs.of(workload, kind, configuration);
             found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()

@@ -1,22 +1,24 @@
-//! A listing as a panel shows it: heading, filter, export, table.
+//! A listing as the page shows it: heading, filter, export, table.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::super::export::ListingExport;
-use crate::{app::live::Show, app::table::DataTable, text::Listing};
+use super::{export::ListingExport, live::Show, table::DataTable};
+use crate::text::Listing;
 
 /// A table with everything around it.
 #[component]
 pub fn ListingView(
     /// Its heading.
-    heading: &'static str,
+    #[prop(into)]
+    heading: String,
     /// The table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
     /// The name of its export, without the extension.
-    name: &'static str,
+    #[prop(into)]
+    name: String,
     /// A row's class, by index.
     #[prop(optional)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
@@ -29,7 +31,7 @@ pub fn ListingView(
     view! {
         <div class="listing">
             <div class="panel-head">
-                <h3>{heading}</h3>
+                <h3>{heading.clone()}</h3>
                 <Show when=is_long>
                     <label class="filter">
                         <span class="visually-hidden">"Filter rows"</span>

@@ -1,5 +1,8 @@
 //! The page: what is the same for every workbench. [`tuning`] is the workbench that exists.
 //!
+//! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
+//! mistakes.
+//!
 //! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
 //! [`table`] show, [`status`] says what is going on and what went wrong.
 
@@ -7,13 +10,17 @@ pub mod backstage;
 pub mod chart;
 mod client;
 mod clipboard;
+mod commands;
+mod diagnostics;
 mod drop;
 mod example;
 mod failure;
 mod fields;
 mod files;
+mod kept;
 mod last_words;
 mod live;
+mod offline;
 mod pace;
 mod parts;
 mod pool;
@@ -29,6 +36,7 @@ use wasm_bindgen::JsCast;
 use crate::tuning::address::{Address, Panel};
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
+use kept::Kept;
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
 use tuning::{Bench, Tuning, Welcome};
@@ -58,15 +66,20 @@ fn App() -> impl IntoView {
         bench.notify(format!("{error}."), true, None);
     }
     let collecting = RwSignal::new(false);
+    let kept = Kept::follow(bench);
+    provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
             bench.notify("Only the first 500 files were opened.".into(), true, None);
         }
+        kept.remember(&files);
         bench.open(files, false);
     });
     provide_context(on_files);
     let example = Example::fetch(bench);
     provide_context(example);
+    commands::listen();
+    offline::announce_newer(bench);
     follow_location(bench, example);
     keep_the_pulse(bench);
     tell_the_state(bench, collecting, example);
@@ -83,6 +96,8 @@ fn App() -> impl IntoView {
                     <OpenButton on_files />
                 </Show>
                 <ThemeChoice />
+                <button type="button" class="quiet" data-open="commands" title="Commands and keys (?)" aria-label="Commands and keys">"?"</button>
+                <button type="button" class="quiet" data-open="about">"About"</button>
             </div>
         </header>
         <Status />

@@ -3,7 +3,10 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
-use super::tuning::{Bench, Held, Notice, Remedy, Stage};
+use super::{
+    offline,
+    tuning::{Bench, Held, Notice, Remedy, Stage},
+};
 
 /// One line of constant height: the work under way with its cancel button, or what the answer stands on.
 #[component]
@@ -60,7 +63,7 @@ fn AtRest() -> impl IntoView {
     view! {
         <span class="status-words">{words}</span>
         <Show when=untrained>
-            <button type="button" on:click=move |_| bench.train()>"Train"</button>
+            <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
         </Show>
     }
 }
@@ -89,7 +92,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
         let (label, act): (_, fn(Bench)) = match remedy {
             Remedy::ReadAgain => ("Read again", Bench::load),
             Remedy::Train => ("Train", Bench::train),
-            Remedy::Reload => ("Reload the page", |_| drop(window().location().reload())),
+            Remedy::Reload => ("Reload the page", |_| offline::reload()),
         };
         let act = move |_| {
             dismiss();

@@ -6,7 +6,7 @@ use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
-    app::{client::Client, failure::Failure, pool::Pool},
+    app::{client::Client, diagnostics, failure::Failure, pool::Pool},
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
@@ -333,6 +333,7 @@ impl Bench {
 
     /// Tells the user of a failure, with what can be done.
     pub fn notify_failure(self, failure: &Failure, remedy: Remedy) {
+        diagnostics::note_error(&failure.to_string());
         let remedy = if failure.is_curable() { remedy } else { Remedy::Reload };
         self.notify(failure.to_string(), true, Some(remedy));
     }

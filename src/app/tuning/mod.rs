@@ -24,6 +24,7 @@ use super::{
     example::Example,
     export,
     files::Files,
+    kept::KeptFiles,
     pace,
 };
 use crate::{
@@ -70,7 +71,7 @@ pub fn Welcome() -> impl IntoView {
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
                     <Show when=move || example.is_there()>
-                        <button type="button" on:click=move |_| example.open(bench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(bench)>
                             "Open the example"
                         </button>
                     </Show>
@@ -80,6 +81,7 @@ pub fn Welcome() -> impl IntoView {
                      models that this page saves. The example is simulated, not measured."
                 </p>
             </div>
+            <KeptFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>
     }

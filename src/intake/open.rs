@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     progress::Progress,
+    report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
     tuning::{
         columns::{Column, Columns},
@@ -46,6 +47,8 @@ pub enum Content {
     Comparison(String),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
+    /// A report.
+    Report(Box<Report>),
     /// Nothing that can be used.
     Nothing,
 }
@@ -180,6 +183,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     }
     let text = Decoder::new(source);
     let columns = match recognised {
+        Recognised::Report => return documents::report(text).map(Into::into),
         Recognised::Json => return read_json(text, file),
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),

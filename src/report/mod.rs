@@ -5,11 +5,22 @@
 //! self-contained HTML file, Markdown, the terminal) shows sections, and knows no workbench. [`tuning`] fills one from
 //! the tuning workbench; others get a module beside it.
 
+pub mod html;
+pub mod link;
+pub mod markdown;
+pub mod open;
 pub mod tuning;
+pub mod wire;
+mod write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{plot::Chart, text::Listing};
+pub use self::write::{Form, Written, file_stem, write};
+use crate::{
+    plot::Chart,
+    text::{Column, Entry, Listing},
+    tuning::snapshot::Snapshot,
+};
 
 /// What made a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +86,8 @@ pub struct Report {
     pub parameters: Vec<Fact>,
     /// What was found, in the order in which it is read.
     pub sections: Vec<Section>,
+    /// What a comparison with a later state needs of a sweep.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// A file that a report stands on. Never a path.
@@ -88,6 +101,25 @@ pub struct LoadedFile {
     pub holds: String,
     /// Lines that were left out.
     pub left_out: u64,
+}
+
+/// The loaded files as a table.
+fn loaded(files: &[LoadedFile]) -> Listing {
+    const COLUMNS: [Column; 4] = [
+        Column::words("File", "its name, where it may travel"),
+        Column::words("Format", "what it is"),
+        Column::words("Holds", "what is in it"),
+        Column::numbers("Left out", "lines that can't be used"),
+    ];
+    let row = |file: &LoadedFile| {
+        vec![
+            Entry::text(file.name.as_deref().unwrap_or("(not named)")),
+            Entry::text(&*file.format),
+            Entry::text(&*file.holds),
+            Entry::number(Some(file.left_out as f64), |lines| format!("{lines}")),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: files.iter().map(row).collect() }
 }
 
 /// Something with a name and a value, in words.

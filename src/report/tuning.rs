@@ -11,6 +11,7 @@ use crate::{
         decision::Decision,
         listing,
         result::{Evaluation, FoldScores, Group, Recommendation},
+        snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
         wording,
     },
@@ -62,7 +63,9 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }
+    let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
     Ok(Report {
+        snapshot: Some(Snapshot::new(study, extent)?),
         workbench: Workbench::Tuning,
         title: title(study.groups()),
         summary: summary(answer),

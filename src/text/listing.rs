@@ -65,6 +65,19 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// The listing without the columns that are empty all the way down.
+    #[must_use]
+    pub fn told(&self) -> Self {
+        let is_told =
+            |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
+        let told: Vec<usize> = (0..self.columns.len()).filter(|column| is_told(*column)).collect();
+        let row = |row: &Vec<Entry>| told.iter().filter_map(|column| row.get(*column).cloned()).collect();
+        Self {
+            columns: told.iter().map(|column| self.columns[*column].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// The listing as a table to be written, its cells as they are shown.
     #[must_use]
     pub fn to_table(&self) -> Table {

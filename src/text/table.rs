@@ -135,8 +135,9 @@ fn guarded(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\0']) { format!("'{text}").into() } else { text.into() }
 }
 
-/// Escapes what Markdown or HTML would read as markup. An underscore within a word is none.
-fn escaped(text: &str) -> String {
+/// Text for Markdown in which nothing is markup, of Markdown or of HTML. An underscore within a word is none.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut chars = text.chars().peekable();

@@ -235,8 +235,14 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
         || recommendation.tied.iter().take(MOST_TIED).any(|tied| tied == configuration)
 }
 
-/// The used runs of a place; `None` of none.
+/// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better one,
+/// but is no change.
 fn measurement(place: &Place, first: usize, runs: &[Run], screened: &Screened, extent: Extent) -> Option<Measurement> {
+    if let [lone] = runs
+        && screened.is_stalled(lone)
+    {
+        return None;
+    }
     let used = || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
     let singles = used().all(|run| run.repeats == 1);
     let count = used().count();

@@ -62,9 +62,18 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
-    /// A side of a comparison of two states has nothing that can be compared.
-    #[error("nothing was measured {0}; {1}")]
+    /// One of two states has nothing that can be compared.
+    #[error("there is no state {0}: {1}")]
     NoSide(&'static str, String),
+    /// No such report is loaded.
+    #[error("this report is not loaded any more: drop it again")]
+    NoReport,
+    /// A report holds more than can be read again.
+    #[error("The report {0}: leave charts or measurements out of it")]
+    Unwritten(#[from] report::wire::WireError),
+    /// A link holds no report.
+    #[error(transparent)]
+    Link(#[from] report::link::LinkError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -148,6 +157,15 @@ impl Executor {
                 let after = self.side("after", after, &mut files, progress)?;
                 Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
+            Request::WriteReport { contents, form } => {
+                Response::Written(report::write(&self.report(&contents)?, form)?)
+            }
+            Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
+            Request::OpenReport { file } => {
+                let found = self.documents.reports.iter().find(|(number, _)| *number == file);
+                Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
+            }
+            Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -352,12 +370,22 @@ impl Executor {
 /// # Errors
 /// They hold no measurements.
 pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
-    let refused = opened.files.iter().find_map(|file| match &file.outcome {
-        Outcome::Refused(why) => Some(why.clone()),
-        _ => None,
-    });
+    let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
+    if let [(_, report)] = &opened.documents.reports[..] {
+        return match (&report.snapshot, opened.rows.is_empty()) {
+            (Some(snapshot), true) => Ok(snapshot.clone()),
+            (_, false) => missing("a report and a sweep are two states; give one of them"),
+            (None, true) => {
+                missing("this report carries no measurements; they were left out, or it is of something else")
+            }
+        };
+    }
     if opened.rows.is_empty() {
-        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+        let refused = opened.files.iter().find_map(|file| match &file.outcome {
+            Outcome::Refused(why) => Some(why.as_str()),
+            _ => None,
+        });
+        return missing(refused.unwrap_or("a sweep, or one report, is needed"));
     }
     let mut executor = Executor::default();
     executor.take_in(opened, Target::default(), progress)?;
@@ -375,6 +403,8 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// Tables to look at.
     pub listings: Vec<(u32, Listing)>,
+    /// Reports.
+    pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
 impl Documents {
@@ -386,6 +416,7 @@ impl Documents {
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
+            reports: self.reports.iter().map(|(file, _)| *file).collect(),
         }
     }
 
@@ -473,6 +504,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
             }
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}
         }

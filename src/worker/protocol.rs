@@ -152,6 +152,27 @@ pub enum Request {
         /// What is asked.
         question: change::Question,
     },
+    /// The same as a file or as a link. Answers [`Response::Written`].
+    WriteReport {
+        /// What goes into it.
+        contents: report::Contents,
+        /// As what it leaves.
+        form: report::Form,
+    },
+    /// A report that was opened, as a file or as a link again. Answers [`Response::Written`].
+    WriteOpened {
+        /// It.
+        report: Box<report::Report>,
+        /// As what it leaves.
+        form: report::Form,
+    },
+    /// A loaded report. Answers [`Response::Report`].
+    OpenReport {
+        /// The file's number.
+        file: u32,
+    },
+    /// The report in a link or in its fragment. Answers [`Response::Report`].
+    OpenLink(String),
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
@@ -182,6 +203,8 @@ pub struct DocumentFiles {
     pub comparisons: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
+    /// Reports.
+    pub reports: Vec<u32>,
 }
 
 /// One file of [`Request::Load`].
@@ -231,10 +254,12 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
-    /// Of [`Request::Report`].
+    /// Of [`Request::Report`], [`Request::OpenReport`] and [`Request::OpenLink`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].
     Changed(Box<change::Answer>),
+    /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
+    Written(report::Written),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

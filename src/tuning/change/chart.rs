@@ -65,5 +65,9 @@ fn summary(of: &[Difference]) -> String {
         Some(format!("{count} {}, furthest by {} at {size}", verdict.word(), percent(*change_pct)))
     };
     let all: Vec<String> = [Verdict::Slower, Verdict::Faster].into_iter().filter_map(said).collect();
-    if all.is_empty() { "Nothing changed beyond noise.".to_owned() } else { format!("Of {} comparisons {}.", of.len(), all.join("; ")) }
+    if all.is_empty() {
+        "Nothing changed beyond noise.".to_owned()
+    } else {
+        format!("Of {} comparisons {}.", of.len(), all.join("; "))
+    }
 }

@@ -28,8 +28,7 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
     if !changed.is_empty() {
         written += &format!("\n### Changed\n\n{}", listing::by_size(&changed).to_table().to_markdown());
     }
-    let fails: Vec<Standing> =
-        findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
+    let fails: Vec<Standing> = findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
     if !fails.is_empty() {
         written += &format!("\n### No longer to be deployed\n\n{}", listing::standing(&fails).to_table().to_markdown());
     }

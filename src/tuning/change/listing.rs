@@ -56,10 +56,9 @@ pub fn by_size(differences: &[Difference]) -> Listing {
     ];
     let row = |difference: &Difference| {
         let [collective, scale] = at(difference.workload.collective, difference.workload.scale);
-        let interval = difference.interval_pct.map(|(low, high)| Entry {
-            text: format!("{} to {}", percent(low), percent(high)),
-            number: Some(low),
-        });
+        let interval = difference
+            .interval_pct
+            .map(|(low, high)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) });
         vec![
             collective,
             scale,

@@ -214,7 +214,9 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
                 let measured = of.iter().filter_map(|what| Some((*what, state.point(workload, *what)?.busbw_gbps)));
                 measured.max_by(|a, b| a.1.total_cmp(&b.1))
             };
-            let (Some(estimate), Some(before), Some(after)) = (estimate, highest(&old), highest(&new)) else { continue };
+            let (Some(estimate), Some(before), Some(after)) = (estimate, highest(&old), highest(&new)) else {
+                continue;
+            };
             let ran = |what: What| if let What::Asked(configuration) = what { Some(configuration) } else { None };
             let difference = Difference {
                 workload: *workload,

@@ -10,12 +10,7 @@ use super::{
 use crate::{
     collective::{Configuration, Workload},
     math::exp,
-    tuning::{
-        aggregate::Point,
-        decision::Decision,
-        parameters::Confidence,
-        snapshot::Deployed,
-    },
+    tuning::{aggregate::Point, decision::Decision, parameters::Confidence, snapshot::Deployed},
 };
 
 /// What was deployed at a workload, and how it stands.
@@ -126,7 +121,8 @@ fn among_others(
     if judged.noise.is_none() {
         return Stands::CantTell;
     }
-    let beaten = |by: &Point| Stands::Beaten { by: by.configuration, pct: (by.busbw_gbps / own.busbw_gbps - 1.0) * 100.0 };
+    let beaten =
+        |by: &Point| Stands::Beaten { by: by.configuration, pct: (by.busbw_gbps / own.busbw_gbps - 1.0) * 100.0 };
     let best = points.iter().max_by(|a, b| a.busbw_gbps.total_cmp(&b.busbw_gbps));
     let is_highest = best.is_none_or(|best| best.busbw_gbps <= own.busbw_gbps);
     match what {

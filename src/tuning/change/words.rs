@@ -132,7 +132,8 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
             continue;
         };
         if old.measured_with != new.measured_with {
-            let words = |words: &[String]| if words.is_empty() { "nothing stated".to_owned() } else { words.join(", ") };
+            let words =
+                |words: &[String]| if words.is_empty() { "nothing stated".to_owned() } else { words.join(", ") };
             notes.push(format!(
                 "{} on {} was measured with {} before and {} after",
                 old.collective,

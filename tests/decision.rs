@@ -130,6 +130,7 @@ impl Simulated {
                         marks: Marks::default(),
                         asked: Asked::default(),
                         evidence: Evidence::Executed,
+                        origin: 0,
                     });
                 }
             }

@@ -47,7 +47,7 @@ fn load(files: &[(&str, String)]) -> Executor {
         size_bytes: text.len() as u64,
         content: Box::new(std::io::Cursor::new(text.clone().into_bytes())),
     });
-    let request = Request::Load { files: names.collect(), target: Default::default() };
+    let request = Request::Load { files: names.collect(), target: Default::default(), set: Default::default() };
     executor.execute(request, sources.collect(), &mut Silent).unwrap();
     executor
 }

@@ -22,11 +22,14 @@ mod table;
 mod theme;
 mod tuning;
 
-use crate::app::live::{Show, live};
+use crate::app::live::{Show, follow, live};
 use leptos::{ev, mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::address::{Address, Panel};
+use crate::tuning::{
+    address::{Address, Panel},
+    sets::Choice,
+};
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use status::{Notices, Status};
@@ -102,13 +105,14 @@ fn location_fragment() -> String {
 /// Writes what is shown into the URL, and follows the URL: a link pasted into the bar, back and forward.
 fn follow_location(bench: Bench, example: Example) {
     let is_first = StoredValue::new(true);
-    Effect::new(move || {
+    follow(move || {
         let panel = bench.panel.get();
         let fragment = bench.address.get().fragment() + &panel.suffix();
         let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
         let is_bare = bench.address.get() == Address::default() && panel == Panel::default();
-        let title = if is_bare { "Collectune".to_owned() } else { format!("{} – Collectune", bench.address.get()) };
+        let place = Address { set: Choice::Largest, ..bench.address.get() };
+        let title = if is_bare { "Collectune".to_owned() } else { format!("{place} – Collectune") };
         document().set_title(&title);
         let here = location_fragment();
         if here == fragment || (is_bare && here.is_empty()) {
@@ -163,7 +167,7 @@ fn tell_the_state(bench: Bench, collecting: RwSignal<bool>, example: Example) {
             "idle"
         }
     });
-    Effect::new(move || {
+    follow(move || {
         if let Some(root) = document().document_element() {
             let root: web_sys::HtmlElement = root.unchecked_into();
             let _ = root.set_attribute("data-state", state.get());

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
-use crate::plot::Theme;
+use crate::{app::live::follow, plot::Theme};
 
 /// What the user chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl ActiveTheme {
             (Choice::Dark, _) | (Choice::System, true) => Theme::Dark,
             _ => Theme::Light,
         });
-        Effect::new(move || {
+        follow(move || {
             let root = document().document_element();
             let name = CHOICES.iter().find(|(c, ..)| *c == choice.get()).map(|(_, name, _)| *name);
             if let (Some(root), Some(name)) = (root, name) {

@@ -85,6 +85,9 @@ enum CliError {
     /// What the workbench says.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    /// No set of measurements, or more than one, is meant.
+    #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
+    NoSet { wanted: String, held: String },
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },

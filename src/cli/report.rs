@@ -31,6 +31,8 @@ pub(super) struct Report<'a> {
     preset: Preset,
     seed: u64,
     target: Target,
+    /// Which of several sets of measurements this is about; null where there is one.
+    set: Option<&'a str>,
     parameters: &'a Parameters,
     /// Accepted data lines before aggregation, those of the default included.
     rows: u64,
@@ -133,6 +135,7 @@ impl<'a> Report<'a> {
             preset: known.parameters.preset,
             seed: known.parameters.seed,
             target: known.target,
+            set: known.learnt.executor.set(),
             parameters: &known.parameters,
             rows: sum(|file| file.rows),
             default_rows: sum(|file| file.default_rows),

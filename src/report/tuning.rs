@@ -26,6 +26,8 @@ pub struct Material<'a> {
     pub files: Vec<LoadedFile>,
     /// Names of the files with measurements.
     pub names: &'a [String],
+    /// Which of several sets of measurements it is.
+    pub set: Option<&'a str>,
     /// What must be known about the whole.
     pub notes: Vec<String>,
 }
@@ -35,7 +37,7 @@ pub struct Material<'a> {
 /// # Errors
 /// Nothing was measured, or the model can't be asked.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, names, notes } = material;
+    let Material { study, mut files, names, set, notes } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
@@ -57,13 +59,15 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     sections.extend(study.evaluation().map(trust));
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, level: study.confidence().level };
+        let level = study.confidence().level;
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
         sections.push(deployables(&basis));
     }
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }
     let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
+    let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();
     Ok(Report {
         snapshot: Some(Snapshot::new(study, extent)?),
         workbench: Workbench::Tuning,
@@ -72,7 +76,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
         made_on: contents.made_on.clone(),
         files,
-        parameters: parameters(study),
+        parameters: measured_with.chain(parameters(study)).collect(),
         sections,
     })
 }

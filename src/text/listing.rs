@@ -93,11 +93,12 @@ impl Listing {
     pub fn to_json(&self) -> String {
         let object = |row: &Vec<Entry>| {
             let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
-            let pairs = cells.map(|(column, entry)| {
+            let mut object = serde_json::Map::new();
+            for (column, entry) in cells {
                 let value = entry.number.map_or_else(|| entry.text.as_str().into(), serde_json::Value::from);
-                (column.name.to_string(), value)
-            });
-            serde_json::Value::Object(pairs.collect())
+                object.insert(column.name.to_string(), value);
+            }
+            serde_json::Value::Object(object)
         };
         let rows: Vec<serde_json::Value> = self.rows.iter().map(object).collect();
         super::json::indented(&rows) + "\n"

@@ -6,6 +6,7 @@ use super::stalls::Half;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
+    text::json::exact,
 };
 
 /// Which model.
@@ -53,6 +54,7 @@ pub struct Parameters {
     /// Depth of a boosted tree.
     pub depth: u16,
     /// Learning rate of boosting.
+    #[serde(deserialize_with = "exact")]
     pub learning_rate: f64,
     /// Boosting stops after this many stages without a better held-out error; 0 runs all stages.
     pub early_stopping: u32,
@@ -87,8 +89,10 @@ impl Default for Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
     /// Intervals of gains hold the gain with this probability, in 0..1.
+    #[serde(deserialize_with = "exact")]
     pub level: f64,
     /// The smallest gain worth a rule, in per cent: the interval must lie above it as a whole.
+    #[serde(deserialize_with = "exact")]
     pub minimum_gain_pct: f64,
 }
 

@@ -334,6 +334,7 @@ mod tests {
             marks: Marks::default(),
             asked: Asked::default(),
             evidence: Evidence::default(),
+            origin: 0,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 
 use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
@@ -24,11 +24,13 @@ use crate::{
         coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
+        origin::Origins,
         parameters::Parameters,
         plan,
         read::Row,
         runs::Runs,
-        snapshot::{Extent, Snapshot},
+        sets::{self, Choice, Set, Sets},
+        snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -90,6 +92,10 @@ pub struct Executor {
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
+    /// Which of several sets of measurements is studied.
+    set: Option<String>,
+    /// With what each collective and scale was measured.
+    measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     files: Vec<FileReport>,
     /// What must be known about the whole.
@@ -123,9 +129,9 @@ impl Executor {
     ) -> Result<Response, ExecuteError> {
         Ok(match request {
             Request::Ping => Response::Pong,
-            Request::Load { files: names, target } => {
+            Request::Load { files: names, target, set } => {
                 *self = Self::default();
-                let opened = read_files(&names, files, progress);
+                let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
             Request::Train { parameters } => Response::Trained(self.train(parameters, progress)?),
@@ -153,8 +159,8 @@ impl Executor {
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
+                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
+                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
                 Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => {
@@ -186,6 +192,7 @@ impl Executor {
         };
         let sweep = self.study.sweep();
         let mut question = question.clone();
+        question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
     }
@@ -195,10 +202,17 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
+        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
+        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
+        let told = self.notes.iter().cloned().chain(self.study.notes());
+        let told = told.filter(|note| contents.file_names || !names_a_file(note));
+        let notes = measured_with.into_iter().chain(told).collect();
         let files = self.files.iter().map(loaded_file).collect();
-        let material = report::tuning::Material { study: &self.study, files, names: &self.sweeps, notes };
-        Ok(report::tuning::report(material, contents)?)
+        let material =
+            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
+        let mut report = report::tuning::report(material, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
+        Ok(report)
     }
 
     /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
@@ -221,6 +235,7 @@ impl Executor {
         &self,
         when: &'static str,
         side: Side,
+        set: Choice,
         files: &mut impl Iterator<Item = Source>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
@@ -229,7 +244,7 @@ impl Executor {
             Side::Snapshot(snapshot) => Ok(*snapshot),
             Side::Files(names) => {
                 let sources = files.take(names.len()).collect();
-                snapshot_of(when, read_files(&names, sources, progress), progress)
+                snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
         }
     }
@@ -239,13 +254,21 @@ impl Executor {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
-        Ok(Snapshot::new(&self.study, extent)?)
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.measured_with);
+        Ok(snapshot)
     }
 
     /// What was loaded besides sweeps.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
+    }
+
+    /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
+    #[must_use]
+    pub fn set(&self) -> Option<&str> {
+        self.set.as_deref()
     }
 
     /// What was loaded and learnt.
@@ -264,20 +287,27 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, notes: mut pooled, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
+        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
-        let mut notes = std::mem::take(&mut runs.notes);
-        notes.append(&mut pooled);
-        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
-        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
+        notes.append(&mut runs.notes);
+        notes.append(&mut read);
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).gather();
+        let is_sweep = |file: &&FileReport| {
+            matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
+        };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
             documents,
             names,
             sweeps,
             saved_hashes,
+            set,
+            measured_with,
             files: files.clone(),
             notes: Vec::new(),
         };
@@ -287,7 +317,7 @@ impl Executor {
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         let documents = self.documents.files();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents })
+        Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -307,6 +337,7 @@ impl Executor {
             sweep: self.study.sweep(),
             recommendations,
             names: &self.sweeps,
+            set: self.set(),
             level: self.study.confidence().level,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
@@ -451,25 +482,41 @@ impl Documents {
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
-    /// Accepted rows of all files.
+    /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
+    /// With what these were measured.
+    pub measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
-    /// What must be known before the rows of all files are pooled.
+    /// The sets that they were chosen from.
+    pub sets: Sets,
+    /// What must be known about the files together.
     pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
 
-/// Reads files, each as what it is; `names` and `files` go together.
+/// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
+/// set is kept.
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+    read_set(names, files, &mut |_| Choice::Largest, progress)
+}
+
+/// Reads files as [`read_files`] does. `choose` is asked which set to keep, where there are several.
+#[must_use]
+pub fn read_set(
+    names: &[FileToLoad],
+    files: Vec<Source>,
+    choose: &mut dyn FnMut(&[Set]) -> Choice,
+    progress: &mut dyn Progress,
+) -> Opened {
     let mut opened = Opened::default();
-    let mut origins = Vec::new();
+    let mut origins = Origins::default();
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
     let mappings: Vec<Option<Mapping>> =
@@ -485,10 +532,16 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
         let mut report = file.report;
-        origins.push(file.origins);
+        let numbers = origins.take(&file.origins);
         match file.content {
-            Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
-            Content::Rows(rows) => opened.rows.extend(rows),
+            Content::Rows(mut rows) => {
+                renumber(&mut rows, &numbers, &mut report);
+                if opened.rows.is_empty() {
+                    opened.rows = rows;
+                } else {
+                    opened.rows.extend(rows);
+                }
+            }
             Content::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
@@ -496,7 +549,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
                     opened.parameters = Some(model.parameters);
                 }
             }
-            Content::Log { rows, job } => {
+            Content::Log { mut rows, job } => {
+                renumber(&mut rows, &numbers, &mut report);
                 opened.rows.extend(rows);
                 if !job.is_empty() {
                     opened.documents.jobs.push((name.id, job));
@@ -512,8 +566,37 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
     opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
-    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
+    let name = |file: u16| {
+        let named = opened.files.iter().find(|report| number(report.id) == file);
+        named.map(|report| report.name.clone()).unwrap_or_default()
+    };
+    opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
+    opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
+}
+
+/// As it stands in [`Row::file`].
+fn number(id: u32) -> u16 {
+    u16::try_from(id).unwrap_or(u16::MAX)
+}
+
+/// Gives the rows of a file the numbers that their origins have among those of all files.
+fn renumber(rows: &mut Vec<Row>, numbers: &[Option<u16>], report: &mut FileReport) {
+    let before = rows.len();
+    rows.retain_mut(|row| match numbers.get(usize::from(row.origin)).copied().flatten() {
+        Some(number) => {
+            row.origin = number;
+            true
+        }
+        None => false,
+    });
+    let lost = before - rows.len();
+    if let Outcome::Loaded { notes, .. } = &mut report.outcome
+        && lost > 0
+    {
+        notes.push(format!("{lost} rows are left out: more ways of measuring than can be told apart"));
+    }
 }
 
 fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {

@@ -23,6 +23,7 @@ use crate::{
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        sets::{Choice, Sets},
         snapshot::Snapshot,
     },
 };
@@ -86,6 +87,8 @@ pub enum Request {
         files: Vec<FileToLoad>,
         /// Which number of a row is the measurement.
         target: Target,
+        /// Which set of measurements to study, where there are several.
+        set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
     /// from the last training, the model is kept. Answers [`Response::Trained`].
@@ -271,6 +274,8 @@ pub struct Loaded {
     pub files: Vec<FileReport>,
     /// What was measured; empty when nothing could be read.
     pub groups: Vec<Group>,
+    /// The sets of measurements that are kept apart, and which of them all this is about.
+    pub sets: Sets,
     /// The measured winners: the first answer, before any model.
     pub winners: Vec<Recommendation>,
     /// A model file was among the files: its parameters, to train with.

@@ -21,6 +21,7 @@ use crate::{
         address::{Address, Panel},
         parameters::SetAside,
         result::Recommendation,
+        sets::Choice,
         stalls::Stall,
         wording::count,
     },
@@ -140,6 +141,17 @@ impl Bench {
             }
         });
         self.train();
+    }
+
+    /// Reads again, where the address names another set of measurements than the loaded one.
+    pub fn follow_set(self) {
+        let wanted = self.address.with(|address| address.set);
+        let is_other = self.sets.with_untracked(|sets| {
+            wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
+        });
+        if is_other {
+            self.load();
+        }
     }
 
     /// What a new run may mend need not be said any longer.
@@ -300,7 +312,11 @@ impl Bench {
             // They start while the first worker reads, and are ready when it has trained.
             self.pool().warm_up();
         }
-        let request = Request::Load { files, target: self.target.get_untracked() };
+        let request = Request::Load {
+            files,
+            target: self.target.get_untracked(),
+            set: self.address.with_untracked(|address| address.set),
+        };
         let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
             return Err(Failure::Garbled.into());
         };
@@ -378,7 +394,7 @@ impl Bench {
     }
 
     fn show_loaded(self, loaded: Loaded) {
-        let Loaded { files, groups, winners, parameters, notes, documents } = loaded;
+        let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
         let panel = self.panel_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
@@ -394,6 +410,7 @@ impl Bench {
         }
         self.notes.set([notes, Vec::new(), Vec::new()]);
         self.answer.set(Arc::new(winners));
+        self.sets.set(Arc::new(sets));
         self.groups.set(Arc::new(groups));
         self.settle(shown_before);
     }
@@ -420,15 +437,16 @@ impl Bench {
     /// where the address came as a link, it stays, and the page names what to drop.
     fn settle(self, shown_before: Option<Workload>) {
         let (groups, answer) = (self.groups.get_untracked(), self.answer.get_untracked());
+        let sets = self.sets.get_untracked();
         let address = self.address.get_untracked();
         let example = self.shows_example();
         let anything = Address { example, ..Address::default() };
-        let workload = address.resolve(&groups, &answer).or_else(|missing| match shown_before {
-            Some(_) => anything.resolve(&groups, &answer),
+        let workload = address.resolve(&groups, &sets, &answer).or_else(|missing| match shown_before {
+            Some(_) => anything.resolve(&groups, &sets, &answer),
             None => Err(missing),
         });
         if let Ok(workload) = workload {
-            self.address.set(Address::of(&workload, example));
+            self.address.set(Address::of(&workload, sets.chosen, example));
         }
     }
 
@@ -437,6 +455,7 @@ impl Bench {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());
         self.uncovered.set(Vec::new());
+        self.sets.set(Arc::default());
         self.groups.set(Arc::default());
         self.answer.set(Arc::default());
         self.stage.set(Stage::Measured);

@@ -7,7 +7,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::{Bench, Held};
 use crate::{
-    app::{client::Weight, failure::Failure},
+    app::{client::Weight, failure::Failure, live::follow},
     plot::Chart,
     text::Listing,
     worker::protocol::{Request, Response},
@@ -38,7 +38,7 @@ impl Inquiry {
     pub fn new(bench: Bench, question: Signal<Option<Request>>) -> Self {
         let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None) };
         let line = StoredValue::new(Line::Free);
-        Effect::new(move || {
+        follow(move || {
             // Whatever may change the answer.
             bench.held.track();
             bench.stage.track();

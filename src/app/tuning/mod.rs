@@ -27,7 +27,7 @@ use super::{
     pace,
 };
 use crate::{
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     tuning::address::Panel,
     worker::protocol::DocumentFiles,
 };
@@ -93,10 +93,11 @@ pub fn Tuning() -> impl IntoView {
     let has_documents = Memo::new(move |_| bench.documents.with(|all| **all != DocumentFiles::default()));
     let is_answer = move || bench.panel.get() == Panel::Answer;
     let shows_workload = Memo::new(move |_| bench.workload().is_some());
-    Effect::new(move || {
+    follow(move || {
         bench.shown.track();
         bench.refresh_view();
     });
+    Effect::new(move || bench.follow_set());
     view! {
         <div class="bench">
             <main class="bench-main">

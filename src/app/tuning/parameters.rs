@@ -8,7 +8,7 @@ use crate::{
         clipboard,
         failure::Failure,
         fields::{ChoiceField, NumberField},
-        live::Show,
+        live::{Show, follow},
         parts::describe,
     },
     tuning::{
@@ -26,7 +26,7 @@ pub fn ParametersForm() -> impl IntoView {
     let parameters = bench.parameters;
     let preset = Memo::new(move |_| parameters.with(|p| p.preset));
     let limits = RwSignal::new(SearchLimits::default());
-    Effect::new(move || limits.set(parameters.with(|p| p.search.clone())));
+    follow(move || limits.set(parameters.with(|p| p.search.clone())));
     Effect::watch(
         move || limits.get(),
         move |limits, _, _| {

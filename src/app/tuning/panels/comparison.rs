@@ -96,7 +96,7 @@ fn Judgement() -> impl IntoView {
     let row_class = UnsyncCallback::new(move |row: usize| {
         found
             .now(|response| {
-                Some(match compared(response)?.rules.get(row)?.verdict {
+                Some(match compared(response)?.verdicts.get(row)? {
                     Verdict::Keep => "keep",
                     Verdict::Drop(_) => "changes",
                     Verdict::NotJudged(_) => "dead",

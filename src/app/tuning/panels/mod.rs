@@ -21,12 +21,15 @@ use super::Bench;
 use crate::{
     app::live::live,
     collective::Workload,
-    tuning::address::{Address, Panel},
+    tuning::{
+        address::{Address, Panel},
+        sets::Choice,
+    },
 };
 
 /// A workload in words: `all_reduce, 16 MiB, 2 nodes, 16 ranks`.
 fn place(workload: &Workload) -> String {
-    Address::of(workload, false).to_string()
+    Address::of(workload, Choice::Largest, false).to_string()
 }
 
 /// The strip of tabs.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::fields::{NumberField, stay},
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     tuning::{parameters::SetAside, record},
     units::percent,
     worker::protocol::{Request, Response},
@@ -87,7 +87,7 @@ fn Record() -> impl IntoView {
     let place = move || bench.workload().map(|workload| place_of(&workload));
     let open = RwSignal::new(None::<usize>);
     // Another workload has other configurations.
-    Effect::new(move || {
+    follow(move || {
         bench.shown.track();
         open.set(None);
     });

@@ -59,11 +59,11 @@ pub fn PlanPanel() -> impl IntoView {
         if let Response::Plan(answer) = response { Some(answer) } else { None }
     }
     let listing = found.listing(|response| Some(&plan(response)?.listing));
-    let any = found.is(|response| plan(response).is_some_and(|answer| !answer.items.is_empty()));
+    let any = found.is(|response| plan(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=plan(response)?.notes.clone() /> }));
     let scripts = move || {
         let (script, arguments) = found.get(|response| {
-            let answer = plan(response).filter(|answer| !answer.items.is_empty())?;
+            let answer = plan(response).filter(|answer| !answer.listing.rows.is_empty())?;
             Some((answer.script.clone(), answer.sweep_arguments.clone()))
         })?;
         Some(view! {

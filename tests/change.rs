@@ -103,7 +103,7 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
     for (before, after) in [(3, 3), (5, 3), (3, 2)] {
         for extent in [Extent::Whole, Extent::Thinned] {
             let campaigns = 60;
-            let (mut alarms, mut wrong, mut compared, mut unheld) = (0, 0, 0, 0);
+            let (mut alarms, mut wrong, mut compared, mut unheld, mut visible) = (0, 0, 0, 0, 0.0);
             for seed in 0..campaigns {
                 let old = snapshot(campaign(2 * u64::from(seed) + 1, before), extent);
                 let new = snapshot(campaign(2 * u64::from(seed) + 2, after), Extent::Whole);
@@ -111,11 +111,13 @@ fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
                 alarms += u32::from(changed(&findings) > 0);
                 wrong += changed(&findings);
                 compared += findings.differences.len();
+                visible += findings.differences.iter().filter_map(|difference| difference.visible_pct).sum::<f64>();
                 unheld += u32::from(findings.standings.iter().any(|standing| standing.stands.fails()));
             }
             println!(
                 "simulated, {before} and {after} runs, {extent:?}: {alarms} of {campaigns} campaigns with any alarm, \
-                 {wrong} of {compared} comparisons; in {unheld} something deployed fails"
+                 {wrong} of {compared} comparisons; in {unheld} something deployed fails; visible are {:.1} % on average",
+                visible / compared as f64
             );
             assert!(at_most(alarms, campaigns, 0.1), "{alarms}");
         }

@@ -79,7 +79,6 @@ impl Family {
     }
 
     /// The interval of a difference, once all are added.
-    #[must_use]
     pub fn intervals(&self) -> impl Fn(Estimate) -> Interval + use<> {
         let width = quantile(&self.largest, self.level);
         move |Estimate { ln_ratio, error }| Interval { ln_ratio, half_width: error.map(|error| width * error) }

@@ -30,7 +30,7 @@ use crate::{
         read::Row,
         runs::Runs,
         sets::{self, Choice, Set, Sets},
-        snapshot::{Extent, Snapshot},
+        snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -94,6 +94,8 @@ pub struct Executor {
     saved_hashes: Vec<String>,
     /// Which of several sets of measurements is studied.
     set: Option<String>,
+    /// With what each collective and scale was measured.
+    measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     files: Vec<FileReport>,
     /// What must be known about the whole.
@@ -157,8 +159,8 @@ impl Executor {
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
+                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
+                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
                 Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => {
@@ -208,7 +210,9 @@ impl Executor {
         let files = self.files.iter().map(loaded_file).collect();
         let material =
             report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
-        Ok(report::tuning::report(material, contents)?)
+        let mut report = report::tuning::report(material, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
+        Ok(report)
     }
 
     /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
@@ -231,6 +235,7 @@ impl Executor {
         &self,
         when: &'static str,
         side: Side,
+        set: Choice,
         files: &mut impl Iterator<Item = Source>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
@@ -239,7 +244,7 @@ impl Executor {
             Side::Snapshot(snapshot) => Ok(*snapshot),
             Side::Files(names) => {
                 let sources = files.take(names.len()).collect();
-                snapshot_of(when, read_files(&names, sources, progress), progress)
+                snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
         }
     }
@@ -249,7 +254,9 @@ impl Executor {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
-        Ok(Snapshot::new(&self.study, extent)?)
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.measured_with);
+        Ok(snapshot)
     }
 
     /// What was loaded besides sweeps.
@@ -280,7 +287,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -300,6 +307,7 @@ impl Executor {
             sweeps,
             saved_hashes,
             set,
+            measured_with,
             files: files.clone(),
             notes: Vec::new(),
         };
@@ -476,6 +484,8 @@ impl Documents {
 pub struct Opened {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
+    /// With what these were measured.
+    pub measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
@@ -561,6 +571,7 @@ pub fn read_set(
         named.map(|report| report.name.clone()).unwrap_or_default()
     };
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
 }

@@ -36,14 +36,20 @@ pub fn summary(findings: &Findings) -> Vec<String> {
     if said.is_empty() {
         said.push(format!("Nothing changed beyond noise, in {all}."));
     }
-    let untold = of(Verdict::CantTell);
-    if !untold.is_empty() {
-        let visible = untold.iter().filter_map(|difference| difference.visible_pct).reduce(f64::max);
-        let most = visible.map_or_else(
-            || "nothing tells the noise".to_owned(),
-            |visible| format!("the runs would show a change of {} % at worst", significant(visible)),
-        );
-        said.push(format!("At {} of them it can't be told: {most}.", untold.len()));
+    let (seen, unseen): (Vec<&Difference>, Vec<&Difference>) =
+        of(Verdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
+    if let Some(visible) = seen.iter().filter_map(|difference| difference.visible_pct).reduce(f64::max) {
+        said.push(format!(
+            "At {} it can't be told: at worst these runs show a change from {} %.",
+            seen.len(),
+            significant(visible)
+        ));
+    }
+    if !unseen.is_empty() {
+        said.push(format!(
+            "At {} nothing tells a change from noise: one run alone may have stalled, so measure at least twice.",
+            unseen.len()
+        ));
     }
     said.extend(held(&findings.standings));
     said

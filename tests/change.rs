@@ -478,7 +478,7 @@ fn load(name: &str, text: &str) -> (FileToLoad, Source) {
 fn the_page_compares_files_with_what_is_loaded_and_with_reports() {
     let mut worker = Executor::default();
     let (file, source) = load("before.csv", &csv(1, 5, 1.0));
-    let request = Request::Load { files: vec![file], target: Target::Time };
+    let request = Request::Load { files: vec![file], target: Target::Time, set: Default::default() };
     worker.execute(request, vec![source], &mut Silent).unwrap();
     let report = worker.report(&collectune::report::Contents::whole()).unwrap();
     let of_report = report.snapshot.clone().unwrap();

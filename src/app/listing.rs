@@ -27,12 +27,12 @@ pub fn ListingView(
     on_open: Option<UnsyncCallback<usize>>,
 ) -> impl IntoView {
     let filter = RwSignal::new(String::new());
-    let is_long = Memo::new(move |_| listing.with(|listing| listing.rows.len() > 8));
+    let is_long = move || listing.with(|listing| listing.rows.len() > 8);
     view! {
         <div class="listing">
             <div class="panel-head">
                 <h3>{heading.clone()}</h3>
-                <Show when=move || is_long.get()>
+                <Show when=is_long>
                     <label class="filter">
                         <span class="visually-hidden">"Filter rows"</span>
                         <input type="search" placeholder="Filter" bind:value=filter />

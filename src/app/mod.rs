@@ -1,5 +1,8 @@
 //! The page: what is the same for every workbench. [`tuning`] is the workbench that exists.
 //!
+//! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
+//! mistakes.
+//!
 //! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
 //! [`table`] show, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
 //! [`share`] lets results leave, [`report`] shows what others found.
@@ -8,6 +11,8 @@ pub mod backstage;
 pub mod chart;
 mod client;
 mod clipboard;
+mod commands;
+mod diagnostics;
 mod drop;
 mod example;
 mod export;
@@ -15,9 +20,11 @@ mod failure;
 mod fields;
 mod files;
 mod history;
+mod kept;
 mod last_words;
 mod listing;
 mod live;
+mod offline;
 mod pace;
 mod parts;
 mod pool;
@@ -40,6 +47,7 @@ use crate::{
 };
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
+use kept::Kept;
 use printing::Printing;
 use report::{Reader, ReportPage};
 use share::{Share, ShareDialog};
@@ -79,24 +87,29 @@ fn App() -> impl IntoView {
         bench.notify(format!("{error}."), true, None);
     }
     let collecting = RwSignal::new(false);
+    let kept = Kept::follow(bench);
+    provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
             bench.notify("Only the first 500 files were opened.".into(), true, None);
         }
         reader.leave();
+        kept.remember(&files);
         bench.open(files, false);
     });
     provide_context(on_files);
     let example = Example::fetch(bench);
     provide_context(example);
+    commands::listen();
+    offline::announce_newer(bench);
     history::follow(bench, reader, example);
     let share = Share::new();
     provide_context(share);
     keep_the_pulse(bench);
     tell_the_state(bench, collecting, example);
 
-    let has_files = Memo::new(move |_| bench.files.with(|files| !files.is_empty()));
-    let is_reading = Memo::new(move |_| reader.is_open());
+    let has_files = move || bench.has_files();
+    let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
             <a class="wordmark" href="#">"Collectune"</a>
@@ -104,18 +117,20 @@ fn App() -> impl IntoView {
                 <a class="tab" href="#v=1&w=tuning" aria-current=move || (!reader.is_open()).then_some("page")>"Tuning"</a>
             </nav>
             <div class="masthead-tools">
-                <Show when=move || has_files.get()>
+                <Show when=has_files>
                     <OpenButton on_files />
                 </Show>
                 <Show when=move || share.is_there(bench, reader)>
                     <button type="button" on:click=move |_| share.open()>"Share"</button>
                 </Show>
                 <ThemeChoice />
+                <button type="button" class="quiet" data-open="commands" title="Commands and keys (?)" aria-label="Commands and keys">"?"</button>
+                <button type="button" class="quiet" data-open="about">"About"</button>
             </div>
         </header>
         <Status />
         <Notices />
-        <Show when=move || is_reading.get() fallback=move || view! { <Workbench has_files /> }>
+        <Show when=is_reading fallback=move || view! { <Workbench /> }>
             <ReportPage />
         </Show>
         <ShareDialog />
@@ -126,9 +141,10 @@ fn App() -> impl IntoView {
 
 /// The workbench, or the first visit to it.
 #[component]
-fn Workbench(has_files: Memo<bool>) -> impl IntoView {
+fn Workbench() -> impl IntoView {
+    let bench: Bench = expect_context();
     view! {
-        <Show when=move || has_files.get() fallback=|| view! { <Welcome /> }>
+        <Show when=move || bench.has_files() fallback=|| view! { <Welcome /> }>
             <Tuning />
         </Show>
     }

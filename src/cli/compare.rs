@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{
     CliError, FOUND,
-    arguments::{self, Deployment},
+    arguments::{self, Deployment, Measured},
     files, table, terminal,
 };
 use crate::{
@@ -99,7 +99,7 @@ impl Compare {
 
 /// One of the two states.
 fn state(when: &'static str, path: &Path) -> Result<Snapshot, CliError> {
-    let opened = files::read_any(&parts(path), None)?;
+    let opened = files::read_any(&parts(path), None, &Measured::default())?;
     terminal::say_notes(&opened.notes);
     Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
 }

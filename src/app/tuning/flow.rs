@@ -11,6 +11,7 @@ use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task, Unvalidated};
 use crate::{
     app::{
         client::{Answer, Client, Weight},
+        diagnostics,
         failure::Failure,
         pool::Pool,
     },
@@ -299,8 +300,10 @@ impl Bench {
                 self.task.set(Some(Task { name, step }));
             }
         };
+        let began_ms = diagnostics::now_ms();
         let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
         self.still(run)?;
+        diagnostics::note_step(name, diagnostics::now_ms() - began_ms);
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
 
@@ -410,6 +413,7 @@ impl Bench {
 
     fn show_loaded(self, loaded: Loaded) {
         let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
+        diagnostics::note_loaded(&files);
         let panel = self.panel_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();

@@ -108,7 +108,7 @@ impl Inquiry {
     }
 
     /// Whether something holds of the last response.
-    pub fn is(self, holds: fn(&Response) -> bool) -> Memo<bool> {
-        Memo::new(move |_| self.get(|response| Some(holds(response))) == Some(true))
+    pub fn is(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
+        move || self.get(|response| Some(holds(response))) == Some(true)
     }
 }

@@ -82,7 +82,7 @@ pub fn Tabs() -> impl IntoView {
 #[component]
 pub fn Side() -> impl IntoView {
     let bench: Bench = expect_context();
-    move || match bench.panel.get() {
+    live(move || match bench.panel.get() {
         Panel::Answer => ().into_any(),
         Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
@@ -91,5 +91,5 @@ pub fn Side() -> impl IntoView {
         Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
         Panel::Change => view! { <change::ChangePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
-    }
+    })
 }

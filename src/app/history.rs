@@ -122,7 +122,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let listener = window_event_listener(ev::popstate, move |event| {
         let here = fragment();
         let choices = Choices::from_state(&event.state());
-        if reader.follow(bench, &here) {
+        if reader.follow(&here) {
             return;
         }
         match Address::parse(&here) {

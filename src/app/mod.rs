@@ -81,7 +81,7 @@ fn App() -> impl IntoView {
     provide_context(reader);
     let bench = Bench::new(address, Panel::of(&fragment));
     provide_context(bench);
-    reader.follow(bench, &fragment);
+    reader.follow(&fragment);
     reader.follow_files(bench);
     if let Some(error) = broken_link {
         bench.notify(format!("{error}."), true, None);

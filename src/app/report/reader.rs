@@ -95,7 +95,7 @@ impl Reader {
     }
 
     /// Goes where the address leads: to a report, or away from any. True where it is a report's.
-    pub fn follow(self, bench: Bench, fragment: &str) -> bool {
+    pub fn follow(self, fragment: &str) -> bool {
         if !link::is_report(fragment) {
             self.leave();
             return false;
@@ -104,8 +104,9 @@ impl Reader {
             return true;
         }
         if fragment != FROM_FILE {
-            let source = Source::Link(fragment.to_owned());
-            self.open(bench, source, Request::OpenLink(fragment.to_owned()));
+            // Reading one takes milliseconds and is bounded; a worker would have to be started first.
+            let report = link::decode(fragment).map_err(|error| error.to_string());
+            self.show(Opened { source: Source::Link(fragment.to_owned()), report: Some(report) });
             return true;
         }
         let why = "This address leads to a report that was opened from a file, and it holds no report itself. Open \
@@ -134,11 +135,6 @@ impl Reader {
         });
     }
 
-    /// Opens a loaded report.
-    pub fn open_file(self, bench: Bench, file: u32, name: String) {
-        self.open(bench, Source::File(file, name), Request::OpenReport { file });
-    }
-
     /// Goes back to the workbench.
     pub fn leave(self) {
         if self.shown.with_untracked(Option::is_some) {
@@ -146,10 +142,12 @@ impl Reader {
         }
     }
 
-    fn open(self, bench: Bench, source: Source, request: Request) {
+    /// Opens a loaded report.
+    pub fn open_file(self, bench: Bench, file: u32, name: String) {
+        let source = Source::File(file, name);
         self.shown.set(Some(Arc::new(Opened { source: source.clone(), report: None })));
         bench.glances.update(|glances| *glances += 1);
-        let answer = bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ()));
+        let answer = bench.main().ask(Weight::Glance, Request::OpenReport { file }, &[], Box::new(|_| ()));
         spawn_local(async move {
             let report = match answer.await.map(|answer| answer.response) {
                 Ok(Response::Report(report)) => Ok(*report),
@@ -159,12 +157,15 @@ impl Reader {
             bench.glances.update(|glances| *glances -= 1);
             let is_awaited = self.shown.with_untracked(|shown| shown.as_ref().is_some_and(|now| now.source == source));
             if is_awaited {
-                let is_file = matches!(source, Source::File(..));
-                let opened = Some(Arc::new(Opened { source, report: Some(report) }));
-                let last = if is_file { self.last_file } else { self.last_link };
-                last.set_value(opened.clone());
-                self.shown.set(opened);
+                self.show(Opened { source, report: Some(report) });
             }
         });
+    }
+
+    fn show(self, opened: Opened) {
+        let last = if matches!(opened.source, Source::File(..)) { self.last_file } else { self.last_link };
+        let opened = Some(Arc::new(opened));
+        last.set_value(opened.clone());
+        self.shown.set(opened);
     }
 }

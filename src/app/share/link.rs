@@ -71,7 +71,7 @@ fn LinkFacts(link: Link) -> impl IntoView {
             <li class:cut=!fits>{format!("{who}: {verdict} ({})", grouped(chars as u64))}</li>
         }
     };
-    let left_out = link.left_out.into_iter().map(|what| view! { <li>{what}</li> }).collect_view();
+    let left_out = link.left_out.into_iter().map(|what| view! { <li>"Left out: " {what} "."</li> }).collect_view();
     let select = |event: web_sys::FocusEvent| {
         if let Some(field) = event.target().and_then(|field| field.dyn_into::<web_sys::HtmlInputElement>().ok()) {
             field.select();

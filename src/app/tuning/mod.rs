@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     app::live::{Show, follow, live},
+    intake::{FileReport, Outcome},
     tuning::address::Panel,
     worker::protocol::DocumentFiles,
 };
@@ -93,6 +94,10 @@ pub fn Tuning() -> impl IntoView {
     let bench: Bench = expect_context();
     let has_data = move || bench.has_data();
     let has_documents = move || bench.documents.with(|all| **all != DocumentFiles::default());
+    let is_empty = move || {
+        let is_refused = |file: &FileReport| matches!(file.outcome, Outcome::Refused(_));
+        bench.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
+    };
     let is_answer = move || bench.panel.get() == Panel::Answer;
     let shows_workload = move || bench.workload().is_some();
     follow(move || {
@@ -125,6 +130,15 @@ pub fn Tuning() -> impl IntoView {
                             </Show>
                         </Show>
                     </div>
+                </Show>
+                <Show when=is_empty>
+                    <section class="panel">
+                        <h2>"Nothing to show"</h2>
+                        <p class="small">
+                            "None of the open files could be read; beside each stands why. Drop a sweep, a tuner file, the log \
+                             of a job, or a report."
+                        </p>
+                    </section>
                 </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">

@@ -23,8 +23,10 @@ use crate::{
     worker::protocol::{FileToLoad, Request, Response, Side},
 };
 
-/// Stands for everything that is loaded, where a file has a number.
+/// Stands for the only sweep that is loaded, where a file has a number.
 const LOADED: u32 = 0;
+/// Stands for several loaded sweeps together.
+const TOGETHER: u32 = u32::MAX - 1;
 /// Stands for the report that was opened from a link.
 const LINKED: u32 = u32::MAX;
 
@@ -39,8 +41,8 @@ fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
     if let [only] = sweeps[..] {
         states.push((LOADED, name_of(bench, only)));
     } else if !sweeps.is_empty() {
-        states.push((LOADED, "all that is loaded".to_owned()));
         states.extend(sweeps.into_iter().map(named));
+        states.push((TOGETHER, "all that is loaded".to_owned()));
     }
     states
 }
@@ -48,7 +50,7 @@ fn states(bench: Bench, reader: Reader) -> Vec<(u32, String)> {
 /// A state as the worker is asked about it.
 fn side(bench: Bench, reader: Reader, state: u32) -> Option<Side> {
     Some(match state {
-        LOADED => Side::Loaded,
+        LOADED | TOGETHER => Side::Loaded,
         LINKED => Side::Snapshot(Box::new(reader.linked()?.snapshot?)),
         file => {
             let mapping = bench.files.with(|files| Some(files.iter().find(|open| open.id == file)?.mapping.clone()))?;
@@ -90,11 +92,12 @@ fn Comparison(states: Memo<Vec<(u32, String)>>) -> impl IntoView {
     let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
     let theme = expect_context::<ActiveTheme>().signal();
     let wishes = RwSignal::new([None, None]);
-    // The state that is wished for, as long as it is there; else the first before, and the last after.
+    // The state that is wished for, as long as it is there; else the first before, and the last by itself after.
     let chosen = move |place: usize| {
         states.with(|states| {
             let is_there = |wish: &u32| states.iter().any(|(state, _)| state == wish);
-            let other = if place == 0 { states.first() } else { states.last() };
+            let mut by_themselves = states.iter().filter(|(state, _)| *state != TOGETHER);
+            let other = if place == 0 { by_themselves.next() } else { by_themselves.next_back() };
             wishes.get()[place].filter(is_there).or(other.map(|(state, _)| *state))
         })
     };

@@ -66,8 +66,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }
-    let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
     let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();
+    let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
     Ok(Report {
         snapshot: Some(Snapshot::new(study, extent)?),
         workbench: Workbench::Tuning,

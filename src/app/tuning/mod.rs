@@ -4,7 +4,6 @@ mod answer;
 mod bench;
 mod charts;
 mod controls;
-mod export;
 mod flow;
 mod form;
 mod inquiry;
@@ -23,7 +22,9 @@ use leptos::prelude::*;
 use super::{
     drop::{OnFiles, OpenButton},
     example::Example,
+    export,
     files::Files,
+    kept::KeptFiles,
     pace,
 };
 use crate::{
@@ -70,7 +71,7 @@ pub fn Welcome() -> impl IntoView {
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
                     <Show when=move || example.is_there()>
-                        <button type="button" on:click=move |_| example.open(bench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(bench)>
                             "Open the example"
                         </button>
                     </Show>
@@ -80,6 +81,7 @@ pub fn Welcome() -> impl IntoView {
                      models that this page saves. The example is simulated, not measured."
                 </p>
             </div>
+            <KeptFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>
     }
@@ -89,10 +91,10 @@ pub fn Welcome() -> impl IntoView {
 #[component]
 pub fn Tuning() -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_data = Memo::new(move |_| bench.has_data());
-    let has_documents = Memo::new(move |_| bench.documents.with(|all| **all != DocumentFiles::default()));
+    let has_data = move || bench.has_data();
+    let has_documents = move || bench.documents.with(|all| **all != DocumentFiles::default());
     let is_answer = move || bench.panel.get() == Panel::Answer;
-    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    let shows_workload = move || bench.workload().is_some();
     follow(move || {
         bench.shown.track();
         bench.refresh_view();
@@ -107,7 +109,7 @@ pub fn Tuning() -> impl IntoView {
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
                 </Show>
-                <Show when=move || has_data.get() || has_documents.get()>
+                <Show when=move || has_data() || has_documents()>
                     <Tabs />
                     <div
                         class="panels"
@@ -115,9 +117,9 @@ pub fn Tuning() -> impl IntoView {
                         id="panel"
                         aria-labelledby=move || format!("tab-{}", bench.panel.get().key())
                     >
-                        <Show when=move || !has_data.get() || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                        <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
-                                <Show when=move || has_data.get() fallback=|| view! { <NoSweep /> }>
+                                <Show when=has_data fallback=|| view! { <NoSweep /> }>
                                     <Centre />
                                 </Show>
                             </Show>
@@ -127,7 +129,7 @@ pub fn Tuning() -> impl IntoView {
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">
                 <Files />
-                <Show when=move || has_data.get()>
+                <Show when=has_data>
                     <QualitySide />
                 </Show>
             </aside>
@@ -140,9 +142,9 @@ pub fn Tuning() -> impl IntoView {
 #[component]
 fn OtherPanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    let shows_workload = move || bench.workload().is_some();
     view! {
-        <Show when=move || shows_workload.get()>
+        <Show when=shows_workload>
             <Controls />
         </Show>
         <Side />

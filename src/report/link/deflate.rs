@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use flate2::{Compression, Crc, read::DeflateDecoder, write::DeflateEncoder};
+use flate2::{Compression, read::DeflateDecoder, write::DeflateEncoder};
 
 use super::LinkError;
 
@@ -10,12 +10,6 @@ use super::LinkError;
 pub const MOST_INFLATED: usize = 1 << 20;
 /// And beyond so many for each deflated one.
 pub const MOST_RATIO: usize = 200;
-
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
-}
 
 pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());

@@ -19,6 +19,7 @@ pub use self::write::{Form, Written, file_stem, write};
 use crate::{
     plot::Chart,
     text::{Column, Entry, Listing},
+    tuning::snapshot::Snapshot,
 };
 
 /// What made a report.
@@ -85,6 +86,8 @@ pub struct Report {
     pub parameters: Vec<Fact>,
     /// What was found, in the order in which it is read.
     pub sections: Vec<Section>,
+    /// What a comparison with a later state needs of a sweep.
+    pub snapshot: Option<Snapshot>,
 }
 
 /// A file that a report stands on. Never a path.

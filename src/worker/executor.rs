@@ -9,9 +9,9 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    progress::Progress,
+    progress::{Progress, Silent},
     report,
-    text::Listing,
+    text::{Listing, Problems},
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -111,7 +111,16 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
-    report::LoadedFile { name: Some(file.name.clone()), format, holds, left_out }
+    report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What of a file can't be used.
+fn problems(file: &FileReport) -> &Problems {
+    const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
+    match &file.outcome {
+        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => problems,
+        Outcome::NeedsMapping(_) | Outcome::Refused(_) => NONE,
+    }
 }
 
 impl Executor {
@@ -201,13 +210,15 @@ impl Executor {
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
-        let files = self.files.iter().map(loaded_file).collect();
         let material = report::tuning::Material {
             study: &self.study,
-            files,
+            files: self.files.iter().map(loaded_file).collect(),
+            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
             names: &self.sweeps,
+            numbered: &self.names,
             notes,
             set: self.set.as_deref(),
+            plan: self.plan(&plan::Question::default(), &mut Silent)?,
         };
         Ok(report::tuning::report(material, contents)?)
     }

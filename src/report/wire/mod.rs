@@ -26,7 +26,7 @@ pub use self::{
     upgrade::VERSION,
 };
 use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
-use crate::text::json;
+use crate::{text::json, tuning::snapshot::Snapshot};
 
 /// The field that tells a report from other JSON, and its version.
 pub const MARK: &str = "collectune_report";
@@ -59,6 +59,9 @@ pub enum WireError {
     /// A version that is not known yet.
     #[error("was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
     Newer(u64),
+    /// The measurements in it can't be read.
+    #[error("can't be read: {0}")]
+    Snapshot(String),
     /// A value that can't stand where it does.
     #[error("can't be read at {place}: {expected} was expected")]
     Value {
@@ -105,6 +108,7 @@ pub fn write(report: &Report) -> String {
         ("files", list(&report.files, file)),
         ("parameters", list(&report.parameters, fact)),
         ("sections", list(&report.sections, section)),
+        ("snapshot", report.snapshot.as_ref().map_or(Value::Null, Snapshot::to_value)),
     ]);
     if let Value::Object(fields) = &mut value {
         fields.insert(MARK.to_owned(), VERSION.into());
@@ -184,7 +188,12 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
         files: at.field("files").list(read_file)?,
         parameters: at.field("parameters").list(read_fact)?,
         sections: at.field("sections").list(read_section)?,
+        snapshot: at.field("snapshot").optional(read_snapshot)?,
     })
+}
+
+fn read_snapshot(at: Cursor<'_>) -> Result<Snapshot, WireError> {
+    Snapshot::from_value(at.value()).map_err(|error| WireError::Snapshot(error.to_string()))
 }
 
 fn read_file(at: Cursor<'_>) -> Result<LoadedFile, WireError> {

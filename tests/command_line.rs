@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
 use collectune::{collective::Collective, tuning::simulate::Simulation};
 use serde_json::Value;
+use support::real;
 
 /// A folder of one test, removed at its end.
 struct Folder(PathBuf);
@@ -62,14 +65,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 fn real(name: &str) -> Option<String> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name);
-    if !path.exists() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    }
-    Some(path.display().to_string())
+    real::path(&format!("tuning/{name}")).map(|path| path.display().to_string())
 }
 
 fn simulation() -> Simulation {
@@ -475,4 +471,74 @@ fn real_sweeps_are_answered_with_what_ran_in_them() {
             assert!(pairs.contains(&(&answer["algo"], &answer["proto"])), "{name}: {answer}");
         }
     }
+}
+
+/// A sweep in which one configuration is the fastest, measured with one version of the library.
+fn sweep_of(version: &str, fastest: &str, sizes: u32) -> String {
+    let mut text = "collective,num_nodes,num_gpus,size_bytes,time_ip_us,algo,proto,nchannels,nccl_version\n".to_owned();
+    for size in (12..12 + sizes).map(|log2| 1_u64 << log2) {
+        for configuration in ["TREE,LL,2", "TREE,LL,8", "RING,LL,2", "RING,LL,8"] {
+            let slower = if configuration == fastest { 1.0 } else { 1.5 };
+            let time_us = (8.0 + size as f64 / 40_000.0) * slower;
+            text += &format!("all_reduce,2,16,{size},{time_us:.4},{configuration},{version}\n");
+        }
+    }
+    text
+}
+
+#[test]
+fn sets_of_measurements_are_chosen_by_number_or_name() {
+    let folder = Folder::new("sets");
+    let old = folder.write("old.csv", sweep_of("2.26.6", "TREE,LL,8", 10));
+    let new = folder.write("new.csv", sweep_of("2.29.2", "RING,LL,8", 12));
+    let question = [
+        "predict",
+        &old,
+        &new,
+        "--collective",
+        "all_reduce",
+        "--nodes",
+        "2",
+        "--ranks",
+        "16",
+        "--size",
+        "64K",
+        "--json",
+    ];
+    let ask = |set: &[&str]| {
+        let answer = json(&[&question[..], &QUICK, set].concat())[0].clone();
+        (answer["set"].as_str().map(str::to_owned), answer["algo"].as_str().unwrap().to_owned())
+    };
+    let (newer, older) =
+        ((Some("NCCL 2.29.2".to_owned()), "RING".to_owned()), (Some("NCCL 2.26.6".to_owned()), "TREE".to_owned()));
+    assert_eq!((ask(&[]), ask(&["--set", "1"])), (newer.clone(), newer));
+    assert_eq!((ask(&["--set", "2"]), ask(&["--set", "2.26"])), (older.clone(), older));
+    assert_eq!(ask(&["--set", "all"]).0.as_deref(), Some("all together, pooled"));
+    let output = collectune(&[&question[..], &QUICK].concat());
+    let notes: Vec<String> =
+        stderr(&output).lines().filter(|line| line.contains("kept apart")).map(str::to_owned).collect();
+    assert_eq!(notes.len(), 1, "{}", stderr(&output));
+    assert!(
+        notes[0].ends_with("--set takes another of 1 (NCCL 2.29.2, 48 rows), 2 (NCCL 2.26.6, 40 rows)"),
+        "{notes:?}"
+    );
+    let unknown = collectune(&[&question[..], &["--set", "NCCL"]].concat());
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(stderr(&unknown).contains("--set NCCL names no set, or more than one"), "{}", stderr(&unknown));
+
+    let report = json(&[&["train", &old, &new, "--json", "--set", "2"][..], &QUICK].concat());
+    assert_eq!(
+        (&report["set"], &report["groups"][0]["sizes_bytes"].as_array().unwrap().len()),
+        (&"NCCL 2.26.6".into(), &10)
+    );
+    assert!(json(&[&["train", &old, "--json"][..], &QUICK].concat())["set"].is_null());
+    assert_eq!(json(&["plan", &old, &new, "--runs", "3", "--json", "--set", "2"])["set"], "NCCL 2.26.6");
+    let conf =
+        collectune(&[&["conf", "export", &old, &new, "--reader", "dn-tuner", "--set", "2"][..], &QUICK].concat());
+    succeeded(&conf);
+    let text = stdout(&conf);
+    assert!(
+        text.contains("# measured with: NCCL 2.26.6\n") && !text.contains("new.csv") && text.contains(",tree,"),
+        "{text}"
+    );
 }

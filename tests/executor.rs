@@ -2,17 +2,22 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeSet, path::PathBuf};
+mod support;
+
+use std::collections::BTreeSet;
 
 use collectune::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     intake::Outcome,
     plot::{Style, svg},
     progress::Silent,
+    report::Contents,
     tuning::{
         aggregate::Target,
+        conf::{self, export::Options},
         parameters::{Parameters, Preset, SearchLimits},
         result::{Importance, Recommendation, Source as Chooser, View},
+        sets::Choice,
         simulate::Simulation,
     },
     worker::{
@@ -21,6 +26,7 @@ use collectune::{
     },
 };
 use proptest::prelude::*;
+use support::real;
 
 /// A page that talks to one worker.
 #[derive(Default)]
@@ -36,13 +42,17 @@ impl Page {
     }
 
     fn load(&mut self, files: &[(&str, &[u8])]) -> Loaded {
+        self.load_set(files, Choice::Largest)
+    }
+
+    fn load_set(&mut self, files: &[(&str, &[u8])], set: Choice) -> Loaded {
         let sources = files.iter().map(|(_, bytes)| {
             let content = std::io::Cursor::new(bytes.to_vec());
             Source { content: Box::new(content), size_bytes: bytes.len() as u64 }
         });
         let names = (0..).zip(files);
         let names = names.map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
-        let request = Request::Load { files: names, target: Target::Time };
+        let request = Request::Load { files: names, target: Target::Time, set };
         match self.worker.execute(request, sources.collect(), &mut Silent) {
             Ok(Response::Loaded(loaded)) => loaded,
             other => panic!("{other:?}"),
@@ -299,26 +309,14 @@ fn model_files_that_cannot_be_used_are_refused() {
 
 #[test]
 fn real_sweeps_are_answered_with_what_ran_in_them() {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let names = [
-        "all_gather_2n.csv",
-        "all_reduce_1n.csv",
-        "all_reduce_2n_median.csv",
-        "all_reduce_3n_median.csv",
-        "broadcast_1n.csv",
-        "broadcast_2n.csv",
-    ];
-    let mut files = Vec::new();
-    for name in names {
-        let path = shared.join("tuning").join(name);
-        let Ok(bytes) = std::fs::read(&path) else {
-            eprintln!("SKIPPED: {} is not there", path.display());
-            return;
-        };
-        files.push((name, bytes));
-    }
-    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+    let Some(files) = real::SWEEPS
+        .iter()
+        .map(|name| Some((format!("{name}.csv"), real::file(&format!("tuning/{name}.csv"))?)))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (&name[..], &bytes[..])).collect();
     for preset in PRESETS {
         let mut page = Page::default();
         let loaded = page.load(&files);
@@ -536,25 +534,151 @@ fn at_a_measured_size_the_answer_is_what_was_measured_as_good_as_best() {
     }
 }
 
+const HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,count,data_type,redop,time_oop_us,algbw_oop,busbw_oop,\
+                      errors_oop,time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels";
+
 #[test]
-fn files_that_are_pooled_say_in_what_they_differ() {
+fn data_types_of_one_file_are_kept_apart() {
     let row = "all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,40.14,0.2,0.36,0,RING,SIMPLE,1";
-    let header = "collective,num_nodes,num_gpus,size_bytes,count,data_type,redop,time_oop_us,algbw_oop,busbw_oop,errors_oop,\
-                  time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels";
     let other = row.replace("float", "half").replace("40.14", "40.24");
-    let (a, b) = (format!("{header}\n{row}\n"), format!("{header}\n{other}\n{row}\n"));
-    let names = ["a.csv", "b.csv"];
-    let files = names.iter().enumerate().map(|(id, name)| FileToLoad {
-        id: id as u32,
-        name: (*name).to_owned(),
-        mapping: None,
-    });
-    let source =
-        |text: &str| Source { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 };
-    let opened = read_files(&files.collect::<Vec<_>>(), vec![source(&a), source(&b)], &mut Silent);
-    assert_eq!(opened.notes.len(), 2, "{:?}", opened.notes);
-    assert_eq!(opened.notes[0], "1 row stands in a.csv (line 2) and again in b.csv (line 3): counted once");
-    assert!(
-        opened.notes[1].contains("different data types or operations (float sum in a.csv, b.csv; half sum in b.csv)")
-    );
+    let (a, b) = (format!("{HEADER}\n{row}\n"), format!("{HEADER}\n{other}\n{row}\n"));
+    let opened = read_files(&named(&["a.csv", "b.csv"]), vec![source(&a), source(&b)], &mut Silent);
+    assert_eq!(opened.notes, ["1 row stands in a.csv (line 2) and again in b.csv (line 3): counted once"]);
+    assert_eq!(opened.sets.label(), Some("float"));
+    assert_eq!(opened.rows.iter().map(|row| (row.file, row.line)).collect::<Vec<_>>(), [(0, 2), (1, 3)]);
+    assert!(opened.sets.note.contains("float (1 row of a.csv, 1 row of b.csv); half (1 row of b.csv)"));
+}
+
+#[test]
+fn columns_of_builds_and_nodes_tell_rows_apart() {
+    let sets = |header: &str, cells: [&str; 3]| {
+        let row = "all_reduce_perf,1,8,8192,2048,float,sum,40.91,0.2,0.35,0,40.14,0.2,0.36,0,RING,SIMPLE,1";
+        let text = cells.iter().fold(format!("{HEADER},{header}\n"), |text, cell| format!("{text}{row},{cell}\n"));
+        let opened = read_files(&named(&["a.csv"]), vec![source(&text)], &mut Silent);
+        let shown = format!("{opened:?}", opened = opened.sets);
+        assert!(!shown.contains("secret"), "{shown}");
+        opened.sets.all.into_iter().map(|set| set.label).collect::<Vec<_>>()
+    };
+    assert_eq!(sets("nccl_version", ["2.29.2", "2.26.6", "2.29.2"]), ["NCCL 2.29.2", "NCCL 2.26.6"]);
+    assert_eq!(sets("RCCL version", ["2.22.3", "", "2.20.5"]).len(), 3);
+    let mut nodes = sets("SLURM_JOB_NODELIST", ["secret[1-2]", "secret3 secret4", "secret4 secret3"]);
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["node set 1", "node set 2"]);
+}
+
+fn named(names: &[&str]) -> Vec<FileToLoad> {
+    (0..).zip(names).map(|(id, name)| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect()
+}
+
+fn source(text: &str) -> Source {
+    Source { content: Box::new(std::io::Cursor::new(text.to_owned())), size_bytes: text.len() as u64 }
+}
+
+/// Two logs of the same runs with two builds. With the newer one RING/LL/8 is the slower configuration.
+fn logs_of_two_builds() -> [(String, String); 4] {
+    let log = |code: u32, name: &str, times: [f64; 3]| {
+        let rows = (20..23).zip(times).map(|(log2, time_us)| {
+            let size = 1_u64 << log2;
+            let busbw = size as f64 / time_us / 1000.0 * 1.75;
+            let algbw = size as f64 / time_us / 1000.0;
+            format!(
+                "{size:>12} {:>12} float sum -1 {time_us:.2} {algbw:.2} {busbw:.2} 0 {time_us:.2} {algbw:.2} {busbw:.2} 0\n",
+                size / 4
+            )
+        });
+        let text = format!(
+            "# nccl-tests version 2.17.6 nccl-headers={code} nccl-library={code}\n# Collective test starting: \
+             all_reduce_perf\n# nThread 1 nGpus 8 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 1 \
+             iters: 20 agg iters: 1 validation: 1 graph: 0\n#\n# Using devices\n{}#\n#                                              \
+             out-of-place                       in-place\n#       size         count      type   redop    root     time   \
+             algbw   busbw #wrong     time   algbw   busbw #wrong\n#        (B)    (elements)                               \
+             (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n{}# Out of bounds values : 0 OK\n# Avg bus bandwidth    \
+             : 1\n#\n",
+            (0..8)
+                .map(|rank| format!(
+                    "#  Rank {rank:>2} Group  0 Pid  1{rank} on secret-a device {rank} [0000:00:00] GPU\n"
+                ))
+                .collect::<String>(),
+            rows.collect::<String>(),
+        );
+        (name.to_owned(), text)
+    };
+    [
+        log(22902, "new_all_reduce_1n_ring_ll_c8.log", [100.0, 200.0, 400.0]),
+        log(22902, "new_all_reduce_1n_ring_ll128_c8.log", [50.0, 100.0, 200.0]),
+        log(22606, "old_all_reduce_1n_ring_ll_c8.log", [40.0, 80.0, 160.0]),
+        log(22606, "old_all_reduce_1n_ring_ll128_c8.log", [80.0, 160.0, 320.0]),
+    ]
+}
+
+#[test]
+fn sets_are_studied_one_at_a_time() {
+    let logs = logs_of_two_builds();
+    let files: Vec<(&str, &[u8])> = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    let mut page = Page::default();
+    let loaded = page.load(&files);
+    let labels: Vec<&str> = loaded.sets.all.iter().map(|set| set.label.as_str()).collect();
+    assert_eq!(labels, ["NCCL 2.29.2", "NCCL 2.26.6"], "{:?}", loaded.files);
+    assert!(loaded.notes[0].contains("NCCL 2.26.6 (3 rows of old_all_reduce_1n_ring_ll_c8.log"), "{:?}", loaded.notes);
+    let winners = |loaded: &Loaded| {
+        let one =
+            |winner: &Recommendation| winner.measured_best.map(|best| (best.configuration.protocol, best.repeats));
+        loaded.winners.iter().filter_map(one).collect::<Vec<_>>()
+    };
+    assert_eq!(winners(&loaded), [(Protocol::Ll128, 1); 3]);
+    let other = page.load_set(&files, Choice::One(loaded.sets.all[1].key));
+    assert_eq!((other.sets.label(), winners(&other)), (Some("NCCL 2.26.6"), vec![(Protocol::Ll, 1); 3]));
+    let time_us =
+        |loaded: &Loaded| loaded.winners[0].measured_best.map(|best| (1 << 20) as f64 * 1.75 / best.busbw_gbps / 1e3);
+    let near = |a: Option<f64>, b: f64| a.is_some_and(|a| (a / b - 1.0).abs() < 0.01);
+    assert!(near(time_us(&loaded), 50.0) && near(time_us(&other), 40.0), "no medians mix");
+    // Each alone is as it always was.
+    let alone = page.load(&files[2..]);
+    assert_eq!((&alone.sets, &alone.winners), (&Default::default(), &other.winners));
+    let pooled = page.load_set(&files, Choice::Pooled);
+    assert_eq!(winners(&pooled).iter().map(|(_, repeats)| *repeats).collect::<Vec<_>>(), [2; 3]);
+    assert_eq!(page.load_set(&files, Choice::One(7)).winners, loaded.winners, "an unknown set is the largest");
+}
+
+#[test]
+fn a_tuner_file_says_what_it_was_measured_with() {
+    let logs = logs_of_two_builds();
+    let files: Vec<(&str, &[u8])> = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes())).collect();
+    let mut page = Page::default();
+    page.load(&files);
+    let export = |page: &mut Page| match page.ask(Request::Conf(conf::question::Question::Export(Options::default()))) {
+        Ok(Response::Conf(conf::question::Answer::Export { export, .. })) => export.files[0].text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let text = export(&mut page);
+    assert!(text.contains("# measured with: NCCL 2.29.2\n") && text.contains("new_all_reduce"), "{text}");
+    assert!(!text.contains("old_all_reduce"), "{text}");
+    page.load(&files[..2]);
+    assert!(!export(&mut page).contains("measured with"));
+}
+
+#[test]
+fn a_report_says_what_was_found_and_leaves_out_what_is_not_wanted() {
+    let mut page = Page::default();
+    assert!(page.ask(Request::Report(Contents::whole())).is_err(), "nothing was loaded");
+    let csv = Simulation::example().to_csv();
+    page.load(&[("sweep.csv", csv.as_bytes())]);
+    let parameters = Parameters { trees: 20, ..Parameters::default() };
+    let trained = page.train(&parameters).unwrap();
+    page.validate(&trained, &parameters).unwrap();
+    let mut report = |contents: Contents| match page.ask(Request::Report(contents)).unwrap() {
+        Response::Report(report) => *report,
+        other => panic!("{other:?}"),
+    };
+    let whole = report(Contents::whole());
+    assert_eq!(whole.files[0].name.as_deref(), Some("sweep.csv"));
+    assert_eq!(whole.parameters[1].value, parameters.seed.to_string());
+    let rows: usize = whole.sections.iter().flat_map(|section| &section.tables).map(|t| t.listing.rows.len()).sum();
+    assert!(rows >= trained.answer.len(), "a row for each workload");
+    assert!(whole.sections.iter().any(|section| !section.charts.is_empty()));
+    assert!(whole.sections.iter().any(|section| !section.files.is_empty()));
+    let bare = report(Contents { file_names: false, charts: false, deployables: false, ..Contents::whole() });
+    assert_eq!(bare.files[0].name, None);
+    assert!(!format!("{bare:?}").contains("sweep.csv"), "a name that stays behind stands nowhere");
+    assert!(bare.sections.iter().all(|section| section.charts.is_empty() && section.files.is_empty()));
 }

@@ -34,7 +34,11 @@ fn load(worker: &mut Executor, name: &str, text: &str) -> Loaded {
     let files = vec![FileToLoad { id: 7, name: name.to_owned(), mapping: None }];
     let content = Box::new(std::io::Cursor::new(text.to_owned().into_bytes()));
     let source = Source { content, size_bytes: text.len() as u64 };
-    match worker.execute(Request::Load { files, target: Target::Time }, vec![source], &mut Silent) {
+    match worker.execute(
+        Request::Load { files, target: Target::Time, set: Default::default() },
+        vec![source],
+        &mut Silent,
+    ) {
         Ok(Response::Loaded(loaded)) => loaded,
         other => panic!("{other:?}"),
     }

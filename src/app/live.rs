@@ -1,5 +1,5 @@
-//! What changes in a view, without a copy of the framework's code for each place: a closure in a view, a `Show` or a
-//! `For` of leptos is two to fifteen kilobytes of the page by itself, of which these share all but the closure.
+//! What changes in a view, without a copy of the framework's code for each place: a closure in a view, an effect, a `Show`
+//! or a `For` of leptos is two to fifteen kilobytes of the page by itself, of which these share all but the closure.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -14,6 +14,14 @@ pub fn live<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> Any
         (move || view()).into_any()
     }
     shared(Box::new(move || view().into_any()))
+}
+
+/// Does something now, and again whenever a signal that it reads has changed; as long as its owner lives.
+pub fn follow(work: impl Fn() + 'static) {
+    fn shared(work: Box<dyn Fn()>) {
+        Effect::new(move || work());
+    }
+    shared(Box::new(work));
 }
 
 /// Its children while a condition holds, else the fallback.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use super::live::follow;
+
 /// Counts from 0 to `last`, one step per task.
 pub fn count_up(last: usize) -> ReadSignal<usize> {
     let (step, set_step) = signal(0);
@@ -35,7 +37,7 @@ where
     }
     let value = RwSignal::new(source.get_untracked());
     let is_first = StoredValue::new(true);
-    Effect::new(move || {
+    follow(move || {
         source.track();
         if is_first.try_update_value(|first| std::mem::replace(first, false)) == Some(false) {
             wait(tasks, move || {

@@ -1,10 +1,10 @@
 //! Light, dark, or as the system has it.
 
-use leptos::prelude::*;
+use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
-use crate::plot::Theme;
+use crate::{app::live::follow, plot::Theme};
 
 /// What the user chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,9 +25,7 @@ pub struct ActiveTheme(Signal<Theme>, RwSignal<Choice>);
 impl ActiveTheme {
     /// Follows the system and the stored choice.
     pub fn follow() -> Self {
-        let stored = storage().and_then(|storage| storage.get_item("theme").ok()?);
-        let stored = CHOICES.iter().find(|(_, name, _)| stored.as_deref() == Some(name));
-        let choice = RwSignal::new(stored.map_or(Choice::System, |(choice, ..)| *choice));
+        let choice = RwSignal::new(chosen(storage().and_then(|storage| storage.get_item("theme").ok()?)));
         let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
         let system_is_dark = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
         if let Some(query) = query {
@@ -39,11 +37,17 @@ impl ActiveTheme {
             on_change.forget();
             std::mem::forget(query);
         }
+        // Other tabs of the page choose for all of them.
+        window_event_listener(ev::storage, move |event| {
+            if event.key().as_deref() == Some("theme") {
+                choice.set(chosen(event.new_value()));
+            }
+        });
         let theme = Signal::derive(move || match (choice.get(), system_is_dark.get()) {
             (Choice::Dark, _) | (Choice::System, true) => Theme::Dark,
             _ => Theme::Light,
         });
-        Effect::new(move || {
+        follow(move || {
             let root = document().document_element();
             let name = CHOICES.iter().find(|(c, ..)| *c == choice.get()).map(|(_, name, _)| *name);
             if let (Some(root), Some(name)) = (root, name) {
@@ -64,7 +68,13 @@ impl ActiveTheme {
     }
 }
 
-fn storage() -> Option<web_sys::Storage> {
+fn chosen(stored: Option<String>) -> Choice {
+    let stored = CHOICES.iter().find(|(_, name, _)| stored.as_deref() == Some(name));
+    stored.map_or(Choice::System, |(choice, ..)| *choice)
+}
+
+/// What the browser keeps for the page, where it keeps anything.
+pub fn storage() -> Option<web_sys::Storage> {
     window().local_storage().ok().flatten()
 }
 

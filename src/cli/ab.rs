@@ -124,7 +124,7 @@ impl Ab {
         if let Some(Next::Plan(plan)) = self.plan {
             return plan.run();
         }
-        let opened = files::read_any(&self.files, None)?;
+        let opened = files::read_any(&self.files, None, &arguments::Measured::default())?;
         let open = |path: &PathBuf| {
             std::fs::read(path).map_err(|error| CliError::Open { name: path.display().to_string(), error })
         };

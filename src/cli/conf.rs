@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     CliError, FOUND,
-    arguments::{Deployment, Learning},
+    arguments::{Deployment, Learning, Measured},
     files,
     learnt::Learnt,
     table::Table,
@@ -82,12 +82,15 @@ pub(super) struct ExportConf {
     output: Option<PathBuf>,
 
     #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
     learning: Learning,
 }
 
 impl ExportConf {
     fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, None)?;
+        let opened = files::read(&self.sweeps, None, &self.measured)?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
@@ -163,6 +166,9 @@ pub(super) struct LintConf {
     sweep: Vec<PathBuf>,
 
     #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
     deployment: Deployment,
 
     /// Write JSON
@@ -175,7 +181,13 @@ impl LintConf {
         let bytes = files::bytes(&self.conf)?;
         let sweep = match self.sweep[..] {
             [] => Sweep::default(),
-            _ => aggregate(&files::read(&self.sweep, None)?.rows, Target::Time).sweep,
+            _ => {
+                let opened = files::read(&self.sweep, None, &self.measured)?;
+                if !opened.sets.all.is_empty() {
+                    terminal::say("note", &opened.sets.note);
+                }
+                aggregate(&opened.rows, Target::Time).sweep
+            }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
         let findings = lint_for(&bytes, readers, self.deployment.library, &sweep);

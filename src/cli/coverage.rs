@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     CliError,
-    arguments::{self, Deployment, Sizes},
+    arguments::{self, Deployment, Measured, Sizes},
     files,
     table::Table,
     terminal,
@@ -52,6 +52,9 @@ pub(super) struct Coverage {
     /// Sweeps that tell times
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     sweep: Vec<PathBuf>,
+
+    #[command(flatten)]
+    measured: Measured,
 
     #[command(flatten)]
     deployment: Deployment,
@@ -106,7 +109,7 @@ impl Coverage {
         if self.logs.is_empty() && self.batches.is_none() {
             return Err(CliError::Typed("give logs of the job, or --batches and --hidden"));
         }
-        let mut opened = files::read_any(&[&self.logs[..], &self.sweep].concat(), None)?;
+        let mut opened = files::read_any(&[&self.logs[..], &self.sweep].concat(), None, &self.measured)?;
         // A number that no file has.
         let conf = opened.files.len() as u32;
         if let Some(path) = &self.conf {
@@ -140,9 +143,9 @@ impl Coverage {
         let answer = executor.coverage(&question)?;
         terminal::say_notes(&answer.notes);
         if self.json {
-            return terminal::write(&Report::of(&answer).to_json());
+            return terminal::write(&Report::of(&answer, executor.set()).to_json());
         }
-        let next: Vec<String> = answer.measure_next.iter().map(place).collect();
+        let next: Vec<String> = answer.measure_next.iter().map(|(workload, _)| place(workload)).collect();
         let next = if next.is_empty() { String::new() } else { format!("\nMeasure next: {}.\n", next.join("; ")) };
         terminal::write(&format!("{}\n{}\n{next}", Table::of(&answer.listing).lines(), answer.sentence))
     }
@@ -155,6 +158,8 @@ fn place(workload: &Workload) -> String {
 /// What is not known is null.
 #[derive(Serialize)]
 struct Report<'a> {
+    /// Which of several sets of measurements tells times.
+    set: Option<&'a str>,
     total: &'a Total,
     lines: Vec<Call>,
     measure_next: Vec<Place>,
@@ -225,11 +230,12 @@ impl From<&Line> for Call {
 }
 
 impl<'a> Report<'a> {
-    fn of(answer: &'a Answer) -> Self {
+    fn of(answer: &'a Answer, set: Option<&'a str>) -> Self {
         Self {
+            set,
             total: &answer.total,
             lines: answer.lines.iter().map(Call::from).collect(),
-            measure_next: answer.measure_next.iter().map(Place::from).collect(),
+            measure_next: answer.measure_next.iter().map(|(workload, _)| Place::from(workload)).collect(),
             notes: &answer.notes,
         }
     }

@@ -6,10 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CliError, terminal};
+use super::{CliError, arguments::Measured, terminal};
 use crate::{
     intake::{FileReport, Mapping, Outcome},
-    tuning::wording::count,
+    tuning::{
+        sets::{Choice, Set},
+        wording::count,
+    },
     worker::{
         executor::{self, Opened, Source},
         protocol::FileToLoad,
@@ -31,20 +34,28 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
-/// runs for which a file does not say it.
+/// runs for which a file does not say it; `measured` says which rows are used.
 ///
 /// # Errors
-/// A file can't be opened, or none holds rows that can be used.
-pub(super) fn read(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
-    let opened = read_any(paths, configuration)?;
+/// A file can't be opened, none holds rows that can be used, or there is no such set of them.
+pub(super) fn read(
+    paths: &[PathBuf],
+    configuration: Option<&Mapping>,
+    measured: &Measured,
+) -> Result<Opened, CliError> {
+    let opened = read_any(paths, configuration, measured)?;
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
 }
 
 /// Reads files as [`read`] does, for whatever is in them.
 ///
 /// # Errors
-/// A file can't be opened.
-pub(super) fn read_any(paths: &[PathBuf], configuration: Option<&Mapping>) -> Result<Opened, CliError> {
+/// A file can't be opened, or there is no such set.
+pub(super) fn read_any(
+    paths: &[PathBuf],
+    configuration: Option<&Mapping>,
+    measured: &Measured,
+) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
@@ -52,9 +63,45 @@ pub(super) fn read_any(paths: &[PathBuf], configuration: Option<&Mapping>) -> Re
         sources.push(open(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
         names.push(FileToLoad { id, name, mapping: configuration.cloned() });
     }
-    let opened = executor::read_files(&names, sources, &mut terminal::Bar::new());
+    let mut unknown = None;
+    let mut choose = |sets: &[Set]| {
+        let Some(wanted) = &measured.set else { return Choice::Largest };
+        chosen(sets, wanted).unwrap_or_else(|| {
+            unknown = Some(CliError::NoSet { wanted: wanted.clone(), held: listed(sets) });
+            Choice::Largest
+        })
+    };
+    let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     opened.files.iter().for_each(tell);
+    if let Some(error) = unknown {
+        return Err(error);
+    }
+    if measured.set.is_none() && !opened.sets.all.is_empty() {
+        opened.sets.note += &format!("; --set takes another of {}", listed(&opened.sets.all));
+    }
     Ok(opened)
+}
+
+/// The set of a number, from 1, or of a part of its label that no other has.
+fn chosen(sets: &[Set], wanted: &str) -> Option<Choice> {
+    let wanted = wanted.trim().to_lowercase();
+    if wanted == "all" {
+        return Some(Choice::Pooled);
+    }
+    if let Some(set) = wanted.parse::<usize>().ok().and_then(|number| sets.get(number.checked_sub(1)?)) {
+        return Some(Choice::One(set.key));
+    }
+    let mut named = sets.iter().filter(|set| set.label.to_lowercase().contains(&wanted));
+    match (named.next(), named.next()) {
+        (Some(set), None) => Some(Choice::One(set.key)),
+        _ => None,
+    }
+}
+
+/// `1 (NCCL 2.29.2, 412 rows), 2 (NCCL 2.26.6, 206 rows)`.
+fn listed(sets: &[Set]) -> String {
+    let one = |(index, set): (usize, &Set)| format!("{} ({}, {})", index + 1, set.label, count(set.rows, "row"));
+    sets.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The files that paths mean: a folder means all files in it and below, hidden ones left out.

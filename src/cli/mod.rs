@@ -1,11 +1,13 @@
 //! The command line: what the page does, in a terminal.
 //!
 //! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from them
-//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`report.rs`).
+//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`trained.rs`).
 //! What people must know besides goes to stderr (`terminal.rs`).
 
 mod ab;
 mod arguments;
+mod compare;
+mod completions;
 mod conf;
 mod coverage;
 mod files;
@@ -17,6 +19,7 @@ mod report;
 mod table;
 mod terminal;
 mod train;
+mod trained;
 
 use std::{io, process::ExitCode};
 
@@ -45,13 +48,17 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
+    Compare(compare::Compare),
+    Report(report::Report),
+    Completions(completions::Completions),
 }
 
 /// The exit code of a check that found something: neither an error nor a success.
 const FOUND: u8 = 3;
 
 /// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
-/// that can't be understood, 3 for a tuner file that runs something else than it says.
+/// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which something
+/// got slower.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match CommandLine::parse().command {
@@ -62,6 +69,9 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Compare(command) => command.run(),
+        Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
         Ok(code) => code,
@@ -84,6 +94,9 @@ enum CliError {
     /// What the workbench says.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    /// No set of measurements, or more than one, is meant.
+    #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
+    NoSet { wanted: String, held: String },
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },
@@ -95,6 +108,15 @@ enum CliError {
     /// A tuner file can't be written for a reader.
     #[error("no tuner file is written for {reader}: it would make every scale of these files slower somewhere")]
     NoConf { reader: &'static str },
+    /// A report can't be written.
+    #[error("the report {0}: leave charts or measurements out of it")]
+    Unwritten(#[from] crate::report::wire::WireError),
+    /// A report is too large for a link.
+    #[error(
+        "the report makes a link of {chars} characters, and at most {most} are made: leave parts out (--no-charts, \
+         --no-tuner-files), or send a file (-o report.html)"
+    )]
+    TooLong { chars: usize, most: usize },
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),

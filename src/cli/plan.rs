@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use serde::Serialize;
 
-use super::{CliError, files, table, terminal};
+use super::{CliError, arguments::Measured, files, table, terminal};
 use crate::{
     tuning::{
         aggregate::Target,
@@ -29,6 +29,9 @@ pub(super) struct Plan {
     /// Sweeps, and logs of jobs; - is the standard input
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
+
+    #[command(flatten)]
+    measured: Measured,
 
     /// At most so many launches, repeats counted
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=Question::MOST_RUNS as i64))]
@@ -78,7 +81,7 @@ impl ValueEnum for Launcher {
 
 impl Plan {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, None)?;
+        let opened = files::read(&self.sweeps, None, &self.measured)?;
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
@@ -99,7 +102,7 @@ impl Plan {
             std::fs::write(path, &answer.script).map_err(error)?;
         }
         if self.json {
-            return terminal::write(&json(&answer));
+            return terminal::write(&json(&answer, executor.set()));
         }
         if self.sweep_arguments {
             return terminal::write(&answer.sweep_arguments);
@@ -110,6 +113,8 @@ impl Plan {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    /// Which of several sets of measurements it goes on with.
+    set: Option<&'a str>,
     launches: Vec<Launch<'a>>,
     notes: &'a [String],
 }
@@ -131,7 +136,7 @@ struct Launch<'a> {
     why: &'a str,
 }
 
-fn json(answer: &Answer) -> String {
+fn json(answer: &Answer, set: Option<&str>) -> String {
     fn launch(item: &Item) -> Launch<'_> {
         Launch {
             collective: item.collective.name(),
@@ -148,7 +153,7 @@ fn json(answer: &Answer) -> String {
             why: &item.why,
         }
     }
-    let report = Report { launches: answer.items.iter().map(launch).collect(), notes: &answer.notes };
+    let report = Report { set, launches: answer.items.iter().map(launch).collect(), notes: &answer.notes };
     // Strings, numbers and lists can always be written.
     serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
 }

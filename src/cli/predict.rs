@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 
 use super::{
     CliError,
-    arguments::{self, Learning, Sizes, Unsaid},
+    arguments::{self, Learning, Measured, Sizes, Unsaid},
     files,
     learnt::Learnt,
     table::{Align, Table},
@@ -73,6 +73,9 @@ pub(super) struct Predict {
     unsaid: Unsaid,
 
     #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
     learning: Learning,
 
     /// Write JSON
@@ -104,7 +107,7 @@ struct Search {
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = files::read(paths, self.unsaid.configuration.as_ref())?;
+        let opened = files::read(paths, self.unsaid.configuration.as_ref(), &self.measured)?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
@@ -122,7 +125,8 @@ impl Predict {
 
         terminal::say_notes(&learnt.notes);
         terminal::say_notes(&self.notes(&learnt.groups, &answers));
-        terminal::write(&if self.json { export::json(&answers) } else { self.for_people(&answers) })
+        let set = learnt.executor.set();
+        terminal::write(&if self.json { export::json(&answers, set) } else { self.for_people(&answers, set) })
     }
 
     fn scale(&self) -> Scale {
@@ -174,12 +178,13 @@ impl Predict {
         notes
     }
 
-    fn for_people(&self, answers: &[Recommendation]) -> String {
+    fn for_people(&self, answers: &[Recommendation], set: Option<&str>) -> String {
         let heading = match answers {
             [answer] => wording::sentence(answer),
             _ => self.wanted(),
         };
-        format!("{heading}\n\n{}", table(answers).lines())
+        let set = set.map_or_else(String::new, |set| format!("Measured with {set}\n"));
+        format!("{heading}\n{set}\n{}", table(answers).lines())
     }
 }
 

@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::{
     CliError,
-    arguments::{self, Learning, Unsaid},
+    arguments::{self, Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    report::{Known, Report},
     table::{Align, Table},
     terminal,
+    trained::{Known, Report},
 };
 use crate::{
     intake::{FileReport, Outcome},
@@ -43,6 +43,9 @@ pub(super) struct Train {
     unsaid: Unsaid,
 
     #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
     learning: Learning,
 
     /// Share of the rows held out at random, as rccl-tune-predict does; repeats straddle it; 0 leaves it out
@@ -64,7 +67,7 @@ pub(super) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref())?;
+        let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured)?;
         let files = opened.files.clone();
         let target = self.learning.target;
         let parameters = self.learning.parameters(opened.parameters.clone());
@@ -102,11 +105,12 @@ impl Train {
 
 fn for_people(known: &Known) -> String {
     let files: String = known.files.iter().filter_map(file_line).map(|line| line + "\n").collect();
+    let set = known.learnt.executor.set().map_or_else(String::new, |set| format!("Measured with {set}\n"));
     let groups: String = known.learnt.groups.iter().map(|group| wording::group(group) + "\n").collect();
     let evaluation = &known.learnt.evaluation;
     let mut sections = vec![
         files,
-        groups,
+        set + &groups,
         format!("Unseen sizes\n{}{}\n", scores(&evaluation.by_size), wording::verdict(&evaluation.by_size)),
         format!("Unseen configurations\n{}", scores(&evaluation.by_configuration)),
     ];

@@ -6,7 +6,10 @@ use super::{
     Outcome,
     open::{Content, Result, fatal},
 };
-use crate::text::{Column, Entry, Listing, Records, number};
+use crate::{
+    report,
+    text::{Column, Entry, Listing, Records, number},
+};
 
 /// The longest conf and comparison.
 const LONGEST: u64 = 64 << 20;
@@ -104,6 +107,23 @@ pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
         notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
     };
     Ok((outcome, Content::Comparison(text)))
+}
+
+/// A report, of which nothing is taken where a part of it is missing.
+pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
+    let mut bytes = Vec::new();
+    text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match fatal(&error) {
+        Some(why) => why,
+        None => format!("can't be read: {error}"),
+    })?;
+    let opened = report::open::open(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())?;
+    let outcome = Outcome::Known {
+        format: "report".to_owned(),
+        holds: opened.title.clone(),
+        problems: Default::default(),
+        notes: Vec::new(),
+    };
+    Ok((outcome, Content::Report(Box::new(opened))))
 }
 
 /// A table to look at.

@@ -1,19 +1,20 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
 mod documents;
+mod doubled;
+mod gzip;
 mod inflate;
 mod kernels;
 mod logs;
 mod open;
-mod pool;
 mod recognise;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    doubled::doubled,
     logs::join,
     open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
-    pool::pooled,
 };
 pub use crate::tuning::columns::ColumnSource;
 use crate::{

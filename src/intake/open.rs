@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{
     FileReport, Mapping, Outcome, documents,
@@ -17,6 +18,7 @@ use super::{
 use crate::{
     overlap::files::Part,
     progress::Progress,
+    report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
     tuning::{
         columns::{Column, Columns},
@@ -49,6 +51,8 @@ pub enum Content {
     Kernels(Box<Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
+    /// A report.
+    Report(Box<Report>),
     /// Nothing that can be used.
     Nothing,
 }
@@ -151,7 +155,7 @@ impl From<Outcome> for Opened {
 
 impl From<(Outcome, Content)> for Opened {
     fn from((outcome, content): (Outcome, Content)) -> Self {
-        Self { outcome, content, origins: Origins::new(), log: None }
+        Self { outcome, content, origins: Origins::default(), log: None }
     }
 }
 
@@ -187,6 +191,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     }
     let text = Decoder::new(source);
     let columns = match recognised {
+        Recognised::Report => return documents::report(text).map(Into::into),
         Recognised::Json => return read_json(text, file),
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
@@ -243,10 +248,14 @@ pub(super) fn fatal(error: &io::Error) -> Option<String> {
     }
 }
 
+/// The value of `format` in a model file, as JSON.
+const MODEL_TAG: &str = "\"collectune-model\"";
+
 fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     #[derive(Deserialize)]
-    struct Tag {
-        format: Option<serde_json::Value>,
+    struct Tag<'a> {
+        #[serde(borrow)]
+        format: Option<&'a RawValue>,
     }
     let mut json = String::new();
     let length = text.take(MAX_MODEL_BYTES + 1).read_to_string(&mut json);
@@ -254,7 +263,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     if length as u64 > MAX_MODEL_BYTES {
         return Err(format!("is JSON of more than {} MiB, longer than any model", MAX_MODEL_BYTES >> 20));
     }
-    if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format == "collectune-model") {
+    if matches!(serde_json::from_str(&json), Ok(Tag { format: Some(format) }) if format.get() == MODEL_TAG) {
         let outcome = Outcome::Loaded {
             format: "saved model".to_owned(),
             rows: 0,
@@ -318,12 +327,6 @@ pub(super) fn notes(reading: &Reading) -> Vec<String> {
     }
     if reading.may_be_cut {
         notes.push("The last line has no line end: if the file was cut there, its last number is wrong".to_owned());
-    }
-    for ((collective, scale), origin) in &reading.origins {
-        if origin.types.len() > 1 {
-            let types: Vec<&str> = origin.types.iter().map(String::as_str).collect();
-            notes.push(format!("{collective} on {scale}: {} are pooled; measure them apart", types.join(", ")));
-        }
     }
     notes
 }

@@ -4,6 +4,7 @@ use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     overlap::read as kernels,
+    report,
     text::{Dialect, Records, excerpt, is_missing, whole},
     tuning::{
         columns::{Column, Columns, ColumnsError},
@@ -11,6 +12,8 @@ use crate::{
     },
 };
 
+/// So many bytes tell a report.
+const REPORT_HEAD: usize = 4096;
 /// Lines shown to map columns by, and looked at to guess them.
 const SAMPLE: usize = 20;
 /// The most columns of a table.
@@ -21,6 +24,8 @@ const WIDEST: usize = 1024;
 pub(super) enum Recognised {
     /// A sweep by its headers.
     Sweep(Box<Columns>),
+    /// A report of this program, as JSON or as a page.
+    Report,
     /// A JSON object or array.
     Json,
     /// A log of nccl-tests, or of a job.
@@ -79,6 +84,9 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
 pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> {
     if head.trim_ascii().is_empty() {
         return Err("is empty".to_owned());
+    }
+    if report::open::is_report(&String::from_utf8_lossy(&head[..head.len().min(REPORT_HEAD)])) {
+        return Ok(Recognised::Report);
     }
     if is_json(head) {
         return Ok(Recognised::Json);

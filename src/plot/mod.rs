@@ -21,6 +21,7 @@ mod ticks;
 pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 pub use draw::{draw, draw_highlights};
 pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
+pub use palette::inks_in_the_dark;
 pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};
 pub use svg::{key_svg, svg};

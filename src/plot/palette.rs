@@ -71,6 +71,27 @@ pub(super) fn inks(theme: Theme) -> &'static Inks {
     }
 }
 
+/// Each ink of light paper with the one that takes its place on dark paper, as they stand in an SVG.
+#[must_use]
+pub fn inks_in_the_dark() -> Vec<(String, String)> {
+    let all = |inks: &Inks| {
+        let fixed = [
+            inks.paper,
+            inks.ink,
+            inks.muted,
+            inks.axis,
+            inks.grid,
+            inks.fine_grid,
+            inks.answer,
+            inks.default,
+            inks.context,
+        ];
+        let all = fixed.into_iter().chain(inks.hues);
+        all.map(|RGBColor(r, g, b)| format!("#{r:02X}{g:02X}{b:02X}")).collect::<Vec<_>>()
+    };
+    all(&LIGHT).into_iter().zip(all(&DARK)).collect()
+}
+
 impl Inks {
     pub fn colour(&self, colour: Colour) -> RGBColor {
         match colour {

@@ -65,6 +65,19 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// The listing without the columns that are empty all the way down.
+    #[must_use]
+    pub fn told(&self) -> Self {
+        let is_told =
+            |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
+        let told: Vec<usize> = (0..self.columns.len()).filter(|column| is_told(*column)).collect();
+        let row = |row: &Vec<Entry>| told.iter().filter_map(|column| row.get(*column).cloned()).collect();
+        Self {
+            columns: told.iter().map(|column| self.columns[*column].clone()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// The listing as a table to be written, its cells as they are shown.
     #[must_use]
     pub fn to_table(&self) -> Table {
@@ -80,11 +93,13 @@ impl Listing {
     pub fn to_json(&self) -> String {
         let object = |row: &Vec<Entry>| {
             let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
-            let pairs = cells.map(|(column, entry)| {
+            // One by one: to collect them brings a sort of its own.
+            let mut object = serde_json::Map::new();
+            for (column, entry) in cells {
                 let value = entry.number.map_or_else(|| entry.text.as_str().into(), serde_json::Value::from);
-                (column.name.to_string(), value)
-            });
-            serde_json::Value::Object(pairs.collect())
+                object.insert(column.name.to_string(), value);
+            }
+            serde_json::Value::Object(object)
         };
         let rows: Vec<serde_json::Value> = self.rows.iter().map(object).collect();
         super::json::indented(&rows) + "\n"

@@ -24,4 +24,4 @@ pub use number::{is_missing, number, whole};
 pub use preview::Preview;
 pub use problem::{Problem, Problems, excerpt};
 pub use records::{Record, Records, State};
-pub use table::{Cell, Table};
+pub use table::{Cell, Table, escaped};

@@ -135,8 +135,9 @@ fn guarded(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\0']) { format!("'{text}").into() } else { text.into() }
 }
 
-/// Escapes what Markdown or HTML would read as markup. An underscore within a word is none.
-fn escaped(text: &str) -> String {
+/// Text for Markdown in which nothing is markup, of Markdown or of HTML. An underscore within a word is none.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut chars = text.chars().peekable();
@@ -148,6 +149,7 @@ fn escaped(text: &str) -> String {
             '>' => out += "&gt;",
             // GitHub makes links of bare addresses.
             ':' if chars.peek() == Some(&'/') => out += "&#58;",
+            '.' if out.ends_with("www") => out += "&#46;",
             '\\' | '|' | '`' | '*' | '[' | ']' | '~' | '!' | '#' | '$' => out.extend(['\\', c]),
             '_' if !in_word => out += "\\_",
             c if c.is_control() => out.push(' '),

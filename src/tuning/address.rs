@@ -1,12 +1,15 @@
 //! What the page shows, as the fragment of its URL: `#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216`.
 //!
-//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `x=1` the example is open, `p` the
-//! panel.
+//! `v` version, `w` workbench, `c` collective, `n` nodes, `r` ranks, `s` size in bytes, `m` the set of measurements (its
+//! key, or `all`), `x=1` the example is open, `p` the panel.
 //! A fragment holds no data: where the sweep is not loaded, the page names what to drop.
 
 use crate::{
     collective::{Collective, Scale, Workload},
-    tuning::result::{Group, Recommendation},
+    tuning::{
+        result::{Group, Recommendation},
+        sets::{Choice, Sets},
+    },
     units::Size,
 };
 
@@ -19,6 +22,8 @@ pub struct Address {
     pub scale: Option<Scale>,
     /// The size in bytes; needs not be a measured one.
     pub size_bytes: Option<u64>,
+    /// The set of measurements, where several are told apart.
+    pub set: Choice,
     /// The example is what is open.
     pub example: bool,
 }
@@ -39,14 +44,24 @@ pub enum Panel {
     Plan,
     /// A comparison with the default.
     Comparison,
+    /// Two measured states, before and after.
+    Change,
     /// Tables that can only be looked at.
     Tables,
 }
 
 impl Panel {
     /// All of them, in their order on the page.
-    pub const ALL: &[Self] =
-        &[Self::Answer, Self::Noise, Self::TunerFiles, Self::Coverage, Self::Plan, Self::Comparison, Self::Tables];
+    pub const ALL: &[Self] = &[
+        Self::Answer,
+        Self::Noise,
+        Self::TunerFiles,
+        Self::Coverage,
+        Self::Plan,
+        Self::Comparison,
+        Self::Change,
+        Self::Tables,
+    ];
 
     /// The name on its tab.
     #[must_use]
@@ -58,6 +73,7 @@ impl Panel {
             Self::Coverage => "Coverage",
             Self::Plan => "Measure next",
             Self::Comparison => "A/B",
+            Self::Change => "Compare",
             Self::Tables => "Tables",
         }
     }
@@ -72,6 +88,7 @@ impl Panel {
             Self::Coverage => "coverage",
             Self::Plan => "plan",
             Self::Comparison => "ab",
+            Self::Change => "compare",
             Self::Tables => "tables",
         }
     }
@@ -134,11 +151,12 @@ const MOST_RANKS: u32 = 1 << 24;
 impl Address {
     /// The address of a workload.
     #[must_use]
-    pub fn of(workload: &Workload, example: bool) -> Self {
+    pub fn of(workload: &Workload, set: Choice, example: bool) -> Self {
         Self {
             collective: Some(workload.collective),
             scale: Some(workload.scale),
             size_bytes: Some(workload.size_bytes),
+            set,
             example,
         }
     }
@@ -173,6 +191,11 @@ impl Address {
                 "n" => nodes = Some(number("n", value, u64::from(MOST_RANKS))? as u32),
                 "r" => ranks = Some(number("r", value, u64::from(MOST_RANKS))? as u32),
                 "s" => address.size_bytes = Some(number("s", value, LARGEST_SIZE)?),
+                "m" if value == "all" => address.set = Choice::Pooled,
+                "m" => {
+                    let key = u32::from_str_radix(value, 16).ok().filter(|_| value.len() == 8);
+                    address.set = Choice::One(key.ok_or_else(|| wrong("m", value, "a set of measurements"))?);
+                }
                 "x" => address.example = value == "1",
                 _ => {}
             }
@@ -196,6 +219,11 @@ impl Address {
         if let Some(size) = self.size_bytes {
             add("s", &size);
         }
+        match self.set {
+            Choice::Largest => {}
+            Choice::One(key) => add("m", &format_args!("{key:08x}")),
+            Choice::Pooled => add("m", &"all"),
+        }
         if self.example {
             add("x", &1);
         }
@@ -205,7 +233,7 @@ impl Address {
     /// Names a particular view, so that other data can't stand in for it.
     #[must_use]
     pub fn is_particular(&self) -> bool {
-        self.collective.is_some() || self.scale.is_some()
+        self.collective.is_some() || self.scale.is_some() || self.set != Choice::Largest
     }
 
     /// The workload to show of what is loaded. Where the address leaves the choice: the first collective and
@@ -213,8 +241,11 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// Where nothing that is loaded has its collective and scale.
-    pub fn resolve(&self, groups: &[Group], answer: &[Recommendation]) -> Result<Workload, NotLoaded> {
+    /// Where nothing that is loaded has its collective and scale, or is its set of measurements.
+    pub fn resolve(&self, groups: &[Group], sets: &Sets, answer: &[Recommendation]) -> Result<Workload, NotLoaded> {
+        if !sets.has(self.set) {
+            return Err(NotLoaded { address: *self });
+        }
         let fits = |group: &&Group| {
             self.collective.is_none_or(|c| c == group.collective) && self.scale.is_none_or(|s| s == group.scale)
         };
@@ -242,6 +273,7 @@ impl std::fmt::Display for Address {
             self.collective.map(|c| c.to_string()),
             self.size_bytes.map(|s| Size(s).to_string()),
             self.scale.map(|s| s.to_string()),
+            (self.set != Choice::Largest).then(|| "one set of several".to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         f.pad(if parts.is_empty() { "a sweep".to_owned() } else { parts.join(", ") }.as_str())
@@ -305,11 +337,14 @@ mod tests {
             [group(Collective::AllReduce, 1, &[4096, 8192]), group(Collective::Broadcast, 2, &[1024, 2048, 4096])];
         let answers =
             [answer(&groups[0], &[None, None]), answer(&groups[1], &[Some(1.0), Some(30.0), Some(-2.0)])].concat();
-        let first = Address::default().resolve(&groups, &answers).unwrap();
+        let first = Address::default().resolve(&groups, &Sets::default(), &answers).unwrap();
         assert_eq!((first.collective, first.size_bytes), (Collective::AllReduce, 8192));
-        let second = Address::parse("#c=broadcast").unwrap().resolve(&groups, &answers).unwrap();
+        let second = Address::parse("#c=broadcast").unwrap().resolve(&groups, &Sets::default(), &answers).unwrap();
         assert_eq!(second.size_bytes, 2048);
-        let unmeasured = Address::parse("#c=broadcast&n=2&r=16&s=3000").unwrap().resolve(&groups, &answers).unwrap();
+        let unmeasured = Address::parse("#c=broadcast&n=2&r=16&s=3000")
+            .unwrap()
+            .resolve(&groups, &Sets::default(), &answers)
+            .unwrap();
         assert_eq!(unmeasured.size_bytes, 3000);
     }
 
@@ -317,9 +352,9 @@ mod tests {
     fn other_data_never_stands_in() {
         let groups = [group(Collective::AllReduce, 1, &[4096])];
         let absent = Address::parse("#v=1&w=tuning&c=all_reduce&n=2&r=16&s=16777216").unwrap();
-        assert_eq!(absent.resolve(&groups, &[]), Err(NotLoaded { address: absent }));
+        assert_eq!(absent.resolve(&groups, &Sets::default(), &[]), Err(NotLoaded { address: absent }));
         assert_eq!(absent.to_string(), "all_reduce, 16 MiB, 2 nodes, 16 ranks");
-        assert!(Address::default().resolve(&[], &[]).is_err());
+        assert!(Address::default().resolve(&[], &Sets::default(), &[]).is_err());
     }
 
     proptest! {
@@ -333,10 +368,13 @@ mod tests {
             collective in proptest::option::of(proptest::sample::select(Collective::ALL)),
             scale in proptest::option::of((1..=MOST_RANKS, 1..=MOST_RANKS)),
             size_bytes in proptest::option::of(1..=LARGEST_SIZE),
+            set in proptest::option::of(any::<u32>()),
+            pooled: bool,
             example: bool,
         ) {
+            let set = set.map_or(if pooled { Choice::Pooled } else { Choice::Largest }, Choice::One);
             let scale = scale.map(|(nodes, ranks)| Scale { nodes, ranks });
-            let address = Address { collective, scale, size_bytes, example };
+            let address = Address { collective, scale, size_bytes, set, example };
             prop_assert_eq!(Address::parse(&address.fragment()), Ok(address));
         }
     }

@@ -7,7 +7,10 @@ use super::{
     read::{Asked, Evidence, Marks, Row, Sample},
     runs::{Keep, Runs},
 };
-use crate::collective::{Configuration, Workload};
+use crate::{
+    collective::{Configuration, Workload},
+    text::json::{exact, exact_or_none},
+};
 
 /// Which number of a row is the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,10 +32,12 @@ pub struct Point {
     /// What ran.
     pub configuration: Configuration,
     /// Median over the repeats of in-place busbw.
+    #[serde(deserialize_with = "exact")]
     pub busbw_gbps: f64,
     /// How many runs.
     pub repeats: u32,
     /// (max − min) / median in per cent; `None` for one run.
+    #[serde(default, deserialize_with = "exact_or_none")]
     pub spread_pct: Option<f64>,
     /// Marks that any of the repeats has.
     pub marks: Marks,
@@ -43,7 +48,7 @@ pub struct Point {
     #[serde(default)]
     pub evidence: Evidence,
     /// Median over the repeats of out-of-place busbw, where `busbw_gbps` is in-place and there are any.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact_or_none")]
     pub out_of_place_gbps: Option<f64>,
 }
 
@@ -127,6 +132,7 @@ mod tests {
             marks: Marks::default(),
             asked: Default::default(),
             evidence: Default::default(),
+            origin: 0,
         }
     }
 

@@ -42,6 +42,10 @@ columns! {
         ["size", "bytes", "nbytes", "messagesize", "messagebytes", "msgsize", "msgbytes", "sizeb", "messagesizebytes"];
     DataType = "data_type", "the data type, like float", ["datatype", "dtype"];
     Redop = "redop", "the operation, like sum; none where there is none", ["reduction", "reduceop"];
+    Library = "library_version", "the version of NCCL or RCCL, which tells builds apart",
+        ["ncclversion", "rcclversion", "libraryversion", "library", "libversion", "ncclbuild", "rcclbuild", "build"];
+    NodeList = "nodelist", "the names of the nodes, which tell sets of nodes apart; only numbers for them are kept",
+        ["nodelist", "hostlist", "hostnames", "hostname", "nodenames", "slurmnodelist", "slurmjobnodelist"];
     TimeOop = "time_oop_us", "out-of-place time in microseconds",
         ["timeoop", "outofplacetime", "outofplacetimeus", "timeoutofplace", "oopus"];
     AlgbwOop = "algbw_oop", "out-of-place algorithm bandwidth in GB/s", ["outofplacealgbw", "algbwoutofplace"];
@@ -105,7 +109,9 @@ impl Column {
             | Self::MeasuredAlgoRaw
             | Self::NchannelsSource
             | Self::DataType
-            | Self::Redop => true,
+            | Self::Redop
+            | Self::Library
+            | Self::NodeList => true,
             _ => is_missing(text) || number(text).is_some(),
         }
     }
@@ -198,6 +204,7 @@ impl Columns {
             }
             *place = Some(Place { source: ColumnSource::Column(index), header: header.clone() });
         }
+        columns.add_origin(headers);
         columns.checked(headers)
     }
 
@@ -223,8 +230,30 @@ impl Columns {
             .filter_map(|(name, column)| Some((column.name().to_owned(), ColumnSource::Column(at(name)?))))
             .collect();
         at("cost_metric").or_else(|| at("pipeOps"))?;
-        let columns = Self::mapped(headers, &mapping).ok()?;
+        let mut columns = Self::mapped(headers, &mapping).ok()?;
+        columns.add_origin(headers);
         Some(Self { minus_one_is_default: true, ..columns })
+    }
+
+    /// The columns that tell builds and nodes apart are no part of the format: they are taken in any spelling.
+    fn add_origin(&mut self, headers: &[String]) {
+        for column in [Column::Library, Column::DataType, Column::Redop, Column::NodeList] {
+            let place = &mut self.places[column as usize];
+            if let (None, Some(index)) = (&place, column.guess(headers)) {
+                *place = Some(Place { source: ColumnSource::Column(index), header: headers[index].clone() });
+            }
+        }
+    }
+
+    /// Whose version [`Column::Library`] is, as far as its header says.
+    #[must_use]
+    pub fn library_family(&self) -> &'static str {
+        let header = self.header(Column::Library).to_ascii_lowercase();
+        match () {
+            () if header.contains("rccl") => "RCCL",
+            () if header.contains("nccl") => "NCCL",
+            () => "",
+        }
     }
 
     /// -1 says "the default".

@@ -58,20 +58,20 @@ impl Format {
         }
     }
 
-    /// Writes recommendations in their order.
+    /// Writes recommendations in their order; `set` is what they were measured with, where that must be told.
     #[must_use]
-    pub fn write(self, recommendations: &[Recommendation]) -> String {
+    pub fn write(self, recommendations: &[Recommendation], set: Option<&str>) -> String {
         match self {
-            Self::Csv => table(recommendations).to_csv(),
-            Self::Markdown => table(recommendations).to_markdown(),
-            Self::Json => json(recommendations),
+            Self::Csv => table(recommendations, set).to_csv(),
+            Self::Markdown => table(recommendations, set).to_markdown(),
+            Self::Json => json(recommendations, set),
         }
     }
 }
 
 /// One recommendation under the names of the sweep's columns. What is not known is null.
 #[derive(Serialize)]
-struct Record {
+struct Record<'a> {
     collective: &'static str,
     num_nodes: u32,
     num_gpus: u32,
@@ -104,6 +104,8 @@ struct Record {
     out_of_place: Option<Witness>,
     asked: Option<Asked>,
     evidence: Option<Evidence>,
+    /// Which of several sets of measurements it is about.
+    set: Option<&'a str>,
 }
 
 /// A configuration under the names of the sweep's columns.
@@ -129,8 +131,8 @@ const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
     }
 }
 
-impl From<&Recommendation> for Record {
-    fn from(r: &Recommendation) -> Self {
+impl<'a> Record<'a> {
+    fn new(r: &Recommendation, set: Option<&'a str>) -> Self {
         let (decision, reason) = decision(r.decision);
         Self {
             collective: r.workload.collective.name(),
@@ -157,6 +159,7 @@ impl From<&Recommendation> for Record {
             out_of_place: r.witness,
             asked: r.measured.map(|m| m.asked),
             evidence: r.measured.map(|m| m.evidence),
+            set,
         }
     }
 }
@@ -164,17 +167,18 @@ impl From<&Recommendation> for Record {
 /// The recommendations as indented JSON: a list of {collective, num_nodes, num_gpus, size_bytes, algo, proto,
 /// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
 /// GB/s; and of the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
-/// evidence}.
+/// evidence}; and the `set` of measurements, null where there is only one.
 #[must_use]
-pub fn json(recommendations: &[Recommendation]) -> String {
-    let records: Vec<Record> = recommendations.iter().map(Record::from).collect();
+pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
+    let records: Vec<Record<'_>> = recommendations.iter().map(|r| Record::new(r, set)).collect();
     crate::text::json::indented(&records) + "\n"
 }
 
-/// The recommendations as a table, with the columns of the JSON and the interval in two of them.
+/// The recommendations as a table, with the columns of the JSON and the interval in two of them; the last one is the set
+/// of measurements, where there are several.
 #[must_use]
-pub fn table(recommendations: &[Recommendation]) -> Table {
-    let mut table = Table::new([
+pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
+    let columns = [
         "collective",
         "num_nodes",
         "num_gpus",
@@ -199,10 +203,11 @@ pub fn table(recommendations: &[Recommendation]) -> Table {
         "aliases",
         "visible_gain_pct",
         "more_runs",
-    ]);
-    for r in recommendations.iter().map(Record::from) {
+    ];
+    let mut table = Table::new(columns.into_iter().chain(set.map(|_| "set")));
+    for r in recommendations.iter().map(|r| Record::new(r, set)) {
         let text = |text: Option<&str>| text.map_or(Cell::Empty, Cell::from);
-        table.push(vec![
+        let mut row = vec![
             r.collective.into(),
             r.num_nodes.into(),
             r.num_gpus.into(),
@@ -231,7 +236,9 @@ pub fn table(recommendations: &[Recommendation]) -> Table {
                 Some(MoreRuns::OutOfReach) => "out of reach".into(),
                 Some(MoreRuns::Decided) | None => Cell::Empty,
             },
-        ]);
+        ];
+        row.extend(set.map(Cell::from));
+        table.push(row);
     }
     table
 }
@@ -275,14 +282,14 @@ mod tests {
 
     #[test]
     fn json_has_the_columns_of_a_sweep() {
-        let read: serde_json::Value = serde_json::from_str(&Format::Json.write(&recommendations())).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&Format::Json.write(&recommendations(), None)).unwrap();
         let expected = serde_json::json!({
             "collective": "all_reduce", "num_nodes": 2, "num_gpus": 16, "size_bytes": 16_777_216,
             "algo": "RING", "proto": "LL128", "nchannels": 24, "predicted_busbw": 312.5,
             "interval_90": [301.25, 325.0], "measured_best": 315.0, "default_busbw": 250.0, "gain_pct": 25.0,
             "support": "interpolated", "source": "model", "decision": "deploy", "reason": null, "gain": null,
             "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
-            "evidence": null,
+            "evidence": null, "set": null,
         });
         assert_eq!(read[0], expected);
         assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
@@ -290,7 +297,7 @@ mod tests {
 
     #[test]
     fn tables_have_a_row_per_recommendation() {
-        let csv = Format::Csv.write(&recommendations());
+        let csv = Format::Csv.write(&recommendations(), None);
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 3);
         assert_eq!(
@@ -299,6 +306,9 @@ mod tests {
              deploy,,,,,0,0,,"
         );
         assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,0,0,,");
-        assert_eq!(Format::Markdown.write(&recommendations()).lines().count(), 4);
+        assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
+        let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
+        assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");
+        assert!(set.lines().skip(1).all(|line| line.ends_with(",NCCL 2.29.2")), "{set}");
     }
 }

@@ -1,6 +1,7 @@
 //! The tuning workbench: from a sweep of collectives to the configuration to deploy.
 //!
 //! The files tell the story in the order in which the data walks: [`read`] turns text into rows (by [`columns`]),
+//! [`sets`] keeps apart what was measured in different ways ([`origin`]),
 //! [`runs`] keeps their measurements, [`stalls`] names those that stalled, [`aggregate`] turns repeats into the points of
 //! a [`sweep`], [`decision`] tells them from noise and from the default, [`model`] learns busbw from them, [`search`]
 //! asks the model for the best configuration, [`validate`] says how far to trust it, [`recommend`] puts one answer
@@ -15,6 +16,7 @@
 pub mod address;
 pub mod aggregate;
 pub mod baselines;
+pub mod change;
 pub mod charts;
 pub mod columns;
 pub mod comparison;
@@ -42,8 +44,10 @@ pub mod result;
 mod row;
 pub mod runs;
 pub mod search;
+pub mod sets;
 pub mod simulate;
 pub mod sizes;
+pub mod snapshot;
 pub mod stalls;
 pub mod study;
 pub mod support;

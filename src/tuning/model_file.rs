@@ -17,6 +17,7 @@ use crate::{
     collective::{Configuration, Workload},
     learn::LearnError,
     order::Order,
+    text::json::{exact, exact_or_none},
 };
 
 /// Stands in every model file.
@@ -57,7 +58,13 @@ pub struct ModelFile {
 /// One run: busbw in GB/s, its out-of-place twin, of how many runs it is the median, their spread in per cent, and
 /// whether it was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SavedRun(f64, Option<f64>, u32, Option<f64>, bool);
+pub struct SavedRun(
+    #[serde(deserialize_with = "exact")] f64,
+    #[serde(deserialize_with = "exact_or_none")] Option<f64>,
+    u32,
+    #[serde(deserialize_with = "exact_or_none")] Option<f64>,
+    bool,
+);
 
 /// Why a model file can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -206,6 +213,7 @@ impl ModelFile {
                 marks: point.marks,
                 asked: point.asked,
                 evidence: point.evidence,
+                origin: 0,
             }
         })
     }

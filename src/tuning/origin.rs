@@ -1,138 +1,152 @@
-//! Where measurements come from: what must agree before they are pooled.
+//! Where measurements come from: what a row was measured with besides its collective, nodes and ranks.
 //!
-//! Conclusions never transfer between library builds, sets of nodes and data types. Collective, nodes and ranks tell
-//! workloads apart; what tells measurements of one workload apart is kept here, and where files differ in it that is
-//! said.
+//! Conclusions never transfer between library builds, data types and sets of nodes. Every row carries the number of its
+//! origin; [`super::sets`] keeps apart what differs in it.
 
-use crate::sorted::{SortedMap, SortedSet};
+use super::model_file::fnv1a;
 
-use crate::collective::{Collective, Scale};
+/// In what measurements of one collective and scale can differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aspect {
+    /// The library's version: `NCCL 2.29.2`.
+    Library,
+    /// The data type: `float`.
+    DataType,
+    /// The operation: `sum`.
+    Operation,
+    /// Which nodes took part.
+    Nodes,
+}
 
-/// What measurements of one collective and scale were taken with.
+impl Aspect {
+    /// All of them, in the order of [`Origin::values`].
+    pub const ALL: [Self; 4] = [Self::Library, Self::DataType, Self::Operation, Self::Nodes];
+}
+
+/// What a row was measured with. `None`: the file does not say it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Versions of the library, as files print them.
-    pub libraries: SortedSet<String>,
-    /// Data type and operation: `float sum`.
-    pub types: SortedSet<String>,
-    /// Which nodes took part, as numbers that stand for the sets of their names. Names never leave the reader.
-    pub hosts: SortedSet<u64>,
+    values: [Option<String>; Aspect::ALL.len()],
 }
 
-/// Of each collective and scale of a file.
-pub type Origins = SortedMap<(Collective, Scale), Origin>;
+/// The longest value that is kept.
+const LONGEST: usize = 40;
 
 impl Origin {
-    /// The most different values of one kind that are kept.
-    const MOST: usize = 8;
-
-    /// Adds a version of the library; only what versions are made of is kept.
-    pub fn library(&mut self, text: &str) {
-        let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | ':');
-        let version: String = text.trim().chars().take_while(is_part).take(40).collect();
-        if !version.is_empty() && self.libraries.len() < Self::MOST {
-            self.libraries.insert(version);
-        }
+    /// What is known, in the order of [`Aspect::ALL`]. Nodes are a number that stands for the set of their names: names
+    /// never leave the reader.
+    #[must_use]
+    pub fn values(&self) -> &[Option<String>; Aspect::ALL.len()] {
+        &self.values
     }
 
-    /// Adds a data type and an operation.
+    /// The version of a library, of which only what versions are made of is kept; `family` is `NCCL`, `RCCL` or nothing.
+    pub fn library(&mut self, family: &str, text: &str) {
+        let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | ':');
+        let version: String = text.trim().chars().take_while(is_part).take(LONGEST).collect();
+        let words: Vec<&str> = [family, &version].into_iter().filter(|word| !word.is_empty()).collect();
+        self.values[Aspect::Library as usize] = (!version.is_empty()).then(|| words.join(" "));
+    }
+
+    /// Data type and operation; `none` is no operation.
     pub fn measured_type(&mut self, datatype: &str, redop: &str) {
         let is_part = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
-        let word = |text: &str| text.trim().chars().take_while(is_part).take(16).collect::<String>();
-        let redop = Some(word(redop)).filter(|redop| !redop.is_empty() && redop != "none");
-        let both = redop.into_iter().fold(word(datatype), |both, redop| format!("{both} {redop}"));
-        if !both.trim().is_empty() && self.types.len() < Self::MOST {
-            self.types.insert(both);
-        }
+        let word = |text: &str| {
+            let word: String = text.trim().chars().take_while(is_part).take(LONGEST).collect();
+            let word = word.to_ascii_lowercase();
+            (!matches!(word.as_str(), "" | "none" | "nan" | "null")).then_some(word)
+        };
+        self.values[Aspect::DataType as usize] = word(datatype);
+        self.values[Aspect::Operation as usize] = word(redop);
     }
 
-    /// Adds what another file says.
-    pub fn merge(&mut self, other: &Self) {
-        self.libraries.extend(other.libraries.iter().cloned());
-        self.types.extend(other.types.iter().cloned());
-        self.hosts.extend(other.hosts.iter().copied());
+    /// The nodes, by [`number_of`] each name, ascending and each once; none: they are not known.
+    pub fn nodes(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        let mut bytes = numbers.into_iter().flat_map(u64::to_le_bytes).peekable();
+        let is_known = bytes.peek().is_some();
+        self.values[Aspect::Nodes as usize] = is_known.then(|| format!("{:016x}", fnv1a(bytes)));
     }
 }
 
-/// What must be known before files are pooled: for each collective and scale, in what they differ. Files that don't
-/// say something agree with all others.
+/// A number that stands for a name.
 #[must_use]
-pub fn differences<'a>(files: impl IntoIterator<Item = (&'a str, &'a Origins)>) -> Vec<String> {
-    let mut by_group: SortedMap<(Collective, Scale), Vec<(&str, &Origin)>> = SortedMap::new();
-    for (name, origins) in files {
-        for (group, origin) in origins {
-            by_group.entry(*group).or_default().push((name, origin));
-        }
-    }
-    let mut notes = Vec::new();
-    for ((collective, scale), files) in by_group {
-        let kinds: [(&str, Values); 3] = [
-            ("versions of the library", |origin| origin.libraries.iter().cloned().collect()),
-            ("data types or operations", |origin| origin.types.iter().cloned().collect()),
-            ("sets of nodes", |origin| origin.hosts.iter().map(u64::to_string).collect()),
-        ];
-        for (kind, values_of) in kinds {
-            let all: SortedSet<String> = files.iter().flat_map(|(_, origin)| values_of(origin)).collect();
-            if all.len() < 2 {
-                continue;
-            }
-            notes.push(difference(collective, scale, kind, &files, &all, values_of));
-        }
-    }
-    notes
+pub fn number_of(name: &str) -> u64 {
+    fnv1a(name.bytes())
 }
 
-/// What an origin has of one kind.
-type Values = fn(&Origin) -> Vec<String>;
+/// The origins of rows, each once. The first says nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origins {
+    all: Vec<Origin>,
+}
 
-/// The most files that a note names.
-const NAMED: usize = 4;
+impl Default for Origins {
+    fn default() -> Self {
+        Self { all: vec![Origin::default()] }
+    }
+}
 
-fn difference(
-    collective: Collective,
-    scale: Scale,
-    kind: &str,
-    files: &[(&str, &Origin)],
-    all: &SortedSet<String>,
-    values_of: Values,
-) -> String {
-    let is_hosts = kind.starts_with("sets");
-    let named = all.iter().enumerate().map(|(at, value)| {
-        let with: Vec<&str> =
-            files.iter().filter(|(_, origin)| values_of(origin).contains(value)).map(|(name, _)| *name).collect();
-        let value = if is_hosts { format!("set {}", at + 1) } else { value.clone() };
-        let more = with.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{value} in {}{more}", with[..with.len().min(NAMED)].join(", "))
-    });
-    format!(
-        "{collective} on {scale}: measured with different {kind} ({}). They are pooled as one sweep; drop the files that \
-         don't belong to it, for such conclusions don't carry over",
-        named.collect::<Vec<_>>().join("; ")
-    )
+impl Origins {
+    /// The most different origins of one file.
+    pub const MOST_OF_A_FILE: usize = 1000;
+
+    /// The number of an origin; `None` where there are already as many others as can be told apart.
+    pub fn number(&mut self, origin: &Origin, most: usize) -> Option<u16> {
+        let at = self.all.iter().position(|known| known == origin).unwrap_or(self.all.len());
+        let number = u16::try_from(at).ok().filter(|_| at < most)?;
+        if at == self.all.len() {
+            self.all.push(origin.clone());
+        }
+        Some(number)
+    }
+
+    /// The origin of a number.
+    #[must_use]
+    pub fn get(&self, number: u16) -> &Origin {
+        // The first is always there, and a number that nobody gave says nothing.
+        self.all.get(usize::from(number)).unwrap_or(&self.all[0])
+    }
+
+    /// Takes the origins of another file over, and says which number each has here; `None` where there are too many.
+    pub fn take(&mut self, other: &Self) -> Vec<Option<u16>> {
+        other.all.iter().map(|origin| self.number(origin, usize::from(u16::MAX))).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn origins(library: &str, datatype: &str, hosts: u64) -> Origins {
+    #[test]
+    fn only_the_fields_own_words_are_kept() {
         let mut origin = Origin::default();
-        origin.library(library);
-        origin.measured_type(datatype, "sum");
-        origin.hosts.insert(hosts);
-        [((Collective::AllReduce, Scale { nodes: 2, ranks: 16 }), origin)].into()
+        origin.library("NCCL", "2.28.3+cuda12.9 /home/x");
+        origin.measured_type("Float", "none");
+        origin.nodes([number_of("a"), number_of("b")]);
+        let [library, datatype, redop, nodes] = origin.values();
+        assert_eq!(library.as_deref(), Some("NCCL 2.28.3+cuda12.9"));
+        assert_eq!((datatype.as_deref(), redop), (Some("float"), &None));
+        assert!(nodes.as_ref().is_some_and(|nodes| nodes.len() == 16));
+        origin.library("RCCL", " ");
+        origin.nodes([]);
+        assert_eq!((&origin.values()[0], &origin.values()[3]), (&None, &None));
     }
 
     #[test]
-    fn what_differs_is_named() {
-        let (a, b, c) = (origins("2.26.6", "float", 7), origins("2.28.3 /home/x", "float", 7), origins("", "float", 9));
-        assert_eq!(differences([("a.log", &a), ("a2.log", &a)]), Vec::<String>::new());
-        let notes = differences([("a.log", &a), ("b.log", &b), ("c.log", &c)]);
-        assert_eq!(notes.len(), 2);
-        assert!(notes[0].contains("versions of the library (2.26.6 in a.log; 2.28.3 in b.log)"), "{notes:?}");
-        assert!(notes[1].contains("sets of nodes (set 1 in a.log, b.log; set 2 in c.log)"), "{notes:?}");
-        let half = origins("2.26.6", "half", 7);
-        assert!(differences([("a.log", &a), ("h.log", &half)])[0].contains("(float sum in a.log; half sum in h.log)"));
+    fn origins_stand_once() {
+        let of = |version: &str| {
+            let mut origin = Origin::default();
+            origin.library("", version);
+            origin
+        };
+        let mut origins = Origins::default();
+        assert_eq!(origins.number(&Origin::default(), 2), Some(0));
+        assert_eq!(origins.number(&of("2.1"), 2), Some(1));
+        assert_eq!((origins.number(&of("2.2"), 2), origins.number(&of("2.1"), 2)), (None, Some(1)));
+        let mut all = Origins::default();
+        all.number(&of("2.0"), 9);
+        assert_eq!(all.take(&origins), [Some(0), Some(2)]);
+        assert_eq!(all.get(2), &of("2.1"));
+        assert_eq!(all.get(900), &Origin::default());
     }
 }

@@ -6,6 +6,7 @@ use super::stalls::Half;
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     learn::boosting,
+    text::json::exact,
 };
 
 /// Which model.
@@ -23,6 +24,22 @@ pub enum Preset {
     ExtraTrees,
 }
 
+impl Preset {
+    /// All of them, in the order in which they are offered.
+    pub const ALL: &[Self] = &[Self::Default, Self::Seed, Self::Forest, Self::ExtraTrees];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "Mean of two surfaces (default)",
+            Self::Seed => "Gradient boosting",
+            Self::Forest => "Random forest",
+            Self::ExtraTrees => "Extra trees",
+        }
+    }
+}
+
 /// What to learn and where to search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
@@ -37,6 +54,7 @@ pub struct Parameters {
     /// Depth of a boosted tree.
     pub depth: u16,
     /// Learning rate of boosting.
+    #[serde(deserialize_with = "exact")]
     pub learning_rate: f64,
     /// Boosting stops after this many stages without a better held-out error; 0 runs all stages.
     pub early_stopping: u32,
@@ -71,8 +89,10 @@ impl Default for Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
     /// Intervals of gains hold the gain with this probability, in 0..1.
+    #[serde(deserialize_with = "exact")]
     pub level: f64,
     /// The smallest gain worth a rule, in per cent: the interval must lie above it as a whole.
+    #[serde(deserialize_with = "exact")]
     pub minimum_gain_pct: f64,
 }
 

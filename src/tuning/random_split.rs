@@ -107,6 +107,7 @@ mod tests {
             marks: Marks::default(),
             asked: Default::default(),
             evidence: Default::default(),
+            origin: 0,
         }
     }
 

@@ -38,6 +38,8 @@ pub struct Row {
     pub asked: Asked,
     /// How it is known what ran.
     pub evidence: Evidence,
+    /// What it was measured with: a number of [`Origins`]; 0 where the file does not say it.
+    pub origin: u16,
 }
 
 /// What was asked of the library. `None`: nothing was asked, or nothing is known of it.

@@ -4,11 +4,12 @@ use std::num::NonZero;
 
 use super::{
     columns::{Column, Columns},
-    origin::Origins,
+    origin::{Origin, Origins, number_of},
     read::{Asked, Evidence, Kind, Marks, Row, Sample},
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    sorted::SortedSet,
     text::{self, Problem, Record, State},
     units::{Size, significant},
 };
@@ -26,6 +27,11 @@ const DECIMALS_GBPS: f64 = 0.01;
 /// Times and bandwidths of some tables shrink to two digits (`1.2e+04`).
 const DIGITS: f64 = 0.05;
 
+/// The columns that say what a row was measured with.
+const FROM: [Column; 4] = [Column::Library, Column::DataType, Column::Redop, Column::NodeList];
+/// The most spellings of it.
+const MOST_SAID: usize = 4 * Origins::MOST_OF_A_FILE;
+
 /// Reads records by columns that were resolved once.
 pub(super) struct RowReader<'a> {
     columns: &'a Columns,
@@ -34,8 +40,10 @@ pub(super) struct RowReader<'a> {
     algorithms: Memo<Algorithm>,
     protocols: Memo<Protocol>,
     origins: Origins,
-    /// Data type and operation of the last row, and what it was measured at: most rows are like the one before.
-    last: (String, String, Option<(Collective, Scale)>),
+    /// What the columns of the origin said so far, and its number.
+    said: Vec<([String; FROM.len()], u16)>,
+    /// Which of them the last row said: most rows are like the one before.
+    last: usize,
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
     pub(super) unsaid: bool,
 }
@@ -48,8 +56,9 @@ impl<'a> RowReader<'a> {
             collectives: Memo::new(Collective::parse),
             algorithms: Memo::new(Algorithm::parse),
             protocols: Memo::new(Protocol::parse),
-            origins: Origins::new(),
-            last: (String::new(), String::new(), None),
+            origins: Origins::default(),
+            said: Vec::new(),
+            last: 0,
             unsaid: false,
         }
     }
@@ -99,7 +108,7 @@ impl<'a> RowReader<'a> {
             return Err(cells.problem(column, "is no measurement, and the row has no other"));
         }
         let asked = self.asked(&cells);
-        self.note_origin(&cells, (workload.collective, workload.scale));
+        let origin = self.origin(&cells)?;
         Ok(Row {
             file: self.file,
             line: u32::try_from(record.line()).unwrap_or(u32::MAX),
@@ -114,6 +123,7 @@ impl<'a> RowReader<'a> {
             asked,
             // Columns of the table: of the channels they hold the plan (nchannels_source is A_flag_ceiling).
             evidence: Evidence::Planned,
+            origin,
         })
     }
 
@@ -130,14 +140,31 @@ impl<'a> RowReader<'a> {
         }
     }
 
-    fn note_origin(&mut self, cells: &Cells<'_>, group: (Collective, Scale)) {
-        let text = |column| cells.get(column).unwrap_or_default();
-        let (datatype, redop) = (text(Column::DataType), text(Column::Redop));
-        let (last_datatype, last_redop, last_group) = &mut self.last;
-        if (last_datatype.as_str(), last_redop.as_str(), *last_group) != (datatype, redop, Some(group)) {
-            self.origins.entry(group).or_default().measured_type(datatype, redop);
-            self.last = (datatype.to_owned(), redop.to_owned(), Some(group));
+    /// The number of what the row was measured with.
+    fn origin(&mut self, cells: &Cells<'_>) -> Result<u16, Problem> {
+        let cell = |column| cells.present(column).unwrap_or_default();
+        let says = |(said, _): &([String; FROM.len()], u16)| said.iter().zip(FROM).all(|(s, column)| s == cell(column));
+        if !self.said.get(self.last).is_some_and(says) {
+            self.last = match self.said.iter().position(says) {
+                Some(at) => at,
+                None => {
+                    let mut origin = Origin::default();
+                    origin.library(self.columns.library_family(), cell(Column::Library));
+                    origin.measured_type(cell(Column::DataType), cell(Column::Redop));
+                    origin.nodes(node_numbers(cell(Column::NodeList)));
+                    let number =
+                        self.origins.number(&origin, Origins::MOST_OF_A_FILE).filter(|_| self.said.len() < MOST_SAID);
+                    let Some(number) = number else {
+                        let column =
+                            FROM.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
+                        return Err(cells.problem(column, "is one way of measuring more than can be told apart"));
+                    };
+                    self.said.push((FROM.map(|column| cell(column).to_owned()), number));
+                    self.said.len() - 1
+                }
+            };
         }
+        Ok(self.said[self.last].1)
     }
 
     fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {
@@ -189,6 +216,20 @@ impl<'a> RowReader<'a> {
         self.unsaid = nothing && evidence.peek().is_some() && evidence.all(is_blank);
         nothing && !self.unsaid
     }
+}
+
+/// The numbers of the nodes in a list like `node1,node2`, ascending and each once; a range in brackets is one word.
+fn node_numbers(list: &str) -> SortedSet<u64> {
+    let mut depth = 0_u32;
+    let is_between = |c: char| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c.is_whitespace() || matches!(c, ',' | ';' | '|' | '+'))
+    };
+    list.split(is_between).filter(|name| !name.is_empty()).map(number_of).collect()
 }
 
 /// The cells of one record by column.

@@ -39,6 +39,29 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run, or the median of several, of which nothing more is known.
+    #[must_use]
+    pub fn known(
+        ran: Configuration,
+        busbw_gbps: f64,
+        repeats: u32,
+        spread_pct: Option<f64>,
+        evidence: Evidence,
+    ) -> Self {
+        Self {
+            busbw_gbps,
+            twin_gbps: 0.0,
+            spread_pct: spread_pct.unwrap_or(f64::NAN),
+            ran,
+            line: 0,
+            repeats,
+            asked: Asked::default(),
+            file: 0,
+            evidence,
+            marks: Marks::default(),
+        }
+    }
+
     /// Its out-of-place twin in GB/s.
     #[must_use]
     pub fn twin_gbps(&self) -> Option<f64> {
@@ -129,20 +152,12 @@ impl Runs {
         let mut defaults = defaults.iter().peekable();
         let mut push = |point: &Point, kind| {
             let run = Run {
-                busbw_gbps: point.busbw_gbps,
                 twin_gbps: point.out_of_place_gbps.unwrap_or(0.0),
-                spread_pct: point.spread_pct.unwrap_or(f64::NAN),
-                ran: point.configuration,
-                line: 0,
-                repeats: point.repeats,
                 asked: point.asked,
-                file: 0,
-                evidence: point.evidence,
                 marks: point.marks,
+                ..Run::known(point.configuration, point.busbw_gbps, point.repeats, point.spread_pct, point.evidence)
             };
-            out.runs.push(run);
-            let end = u32::try_from(out.runs.len()).unwrap_or(u32::MAX);
-            out.places.push(Place { workload: point.workload, kind, configuration: point.configuration, end });
+            out.push(point.workload, kind, point.configuration, &[run]);
         };
         for at in points.chunk_by(|a, b| a.workload == b.workload) {
             while let Some(default) = defaults.next_if(|default| default.workload < at[0].workload) {
@@ -155,6 +170,13 @@ impl Runs {
         }
         defaults.for_each(|default| push(default, Kind::Default));
         out
+    }
+
+    /// Adds the runs of a place, which comes after all others by workload, kind and configuration.
+    pub fn push(&mut self, workload: Workload, kind: Kind, configuration: Configuration, runs: &[Run]) {
+        self.runs.extend_from_slice(runs);
+        let end = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        self.places.push(Place { workload, kind, configuration, end });
     }
 
     /// Nothing was measured.

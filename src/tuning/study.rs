@@ -353,6 +353,18 @@ impl Study {
         self.learnt.as_ref().map(|learnt| learnt.parameters.confidence).unwrap_or_default()
     }
 
+    /// What was learnt with; `None` before any training.
+    #[must_use]
+    pub fn parameters(&self) -> Option<&Parameters> {
+        self.learnt.as_ref().map(|learnt| &learnt.parameters)
+    }
+
+    /// How far to trust the model; `None` before validation.
+    #[must_use]
+    pub fn evaluation(&self) -> Option<&Evaluation> {
+        self.learnt.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
+    }
+
     /// The answer for every measured workload; empty before the first training.
     #[must_use]
     pub fn answers(&self) -> &[Recommendation] {

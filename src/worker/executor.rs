@@ -2,18 +2,20 @@
 
 use std::io::Read;
 
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
+use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     overlap::{self, files::NamedPart},
-    progress::Progress,
-    text::Listing,
+    progress::{Progress, Silent},
+    report,
+    text::{Listing, Problems},
     tuning::{
         aggregate::{Point, Target},
+        change,
         comparison::{
             self,
             script::Arm,
@@ -23,13 +25,17 @@ use crate::{
         coverage, hotspots,
         job::JobLog,
         model_file::ModelFile,
+        origin::Origins,
         parameters::Parameters,
         plan,
         read::Row,
         runs::Runs,
+        sets::{self, Choice, Set, Sets},
+        snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
+        wording::{count, grouped},
     },
 };
 
@@ -62,6 +68,18 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// One of two states has nothing that can be compared.
+    #[error("there is no state {0}: {1}")]
+    NoSide(&'static str, String),
+    /// No such report is loaded.
+    #[error("this report is not loaded any more: drop it again")]
+    NoReport,
+    /// A report holds more than can be read again.
+    #[error("The report {0}: leave charts or measurements out of it")]
+    Unwritten(#[from] report::wire::WireError),
+    /// A link holds no report.
+    #[error(transparent)]
+    Link(#[from] report::link::LinkError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -79,6 +97,37 @@ pub struct Executor {
     sweeps: Vec<String>,
     /// Hashes of the model files among the loaded ones.
     saved_hashes: Vec<String>,
+    /// Which of several sets of measurements is studied.
+    set: Option<String>,
+    /// With what each collective and scale was measured.
+    measured_with: snapshot::MeasuredWith,
+    /// What became of each file.
+    files: Vec<FileReport>,
+    /// What must be known about the whole.
+    notes: Vec<String>,
+}
+
+/// A file as a report names it.
+fn loaded_file(file: &FileReport) -> report::LoadedFile {
+    let (format, holds, left_out) = match &file.outcome {
+        Outcome::Loaded { format, rows, default_rows, problems, .. } => {
+            let holds = format!("{}, {} of the default", count(*rows, "row"), grouped(*default_rows));
+            (format.clone(), holds, problems.count)
+        }
+        Outcome::Known { format, holds, problems, .. } => (format.clone(), holds.clone(), problems.count),
+        Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
+        Outcome::Refused(_) => ("not read".into(), String::new(), 0),
+    };
+    report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What of a file can't be used.
+fn problems(file: &FileReport) -> &Problems {
+    const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
+    match &file.outcome {
+        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => problems,
+        Outcome::NeedsMapping(_) | Outcome::Refused(_) => NONE,
+    }
 }
 
 impl Executor {
@@ -94,9 +143,9 @@ impl Executor {
     ) -> Result<Response, ExecuteError> {
         Ok(match request {
             Request::Ping => Response::Pong,
-            Request::Load { files: names, target } => {
+            Request::Load { files: names, target, set } => {
                 *self = Self::default();
-                let opened = read_files(&names, files, progress);
+                let opened = read_set(&names, files, &mut |_| set, progress);
                 Response::Loaded(self.take_in(opened, target, progress)?)
             }
             Request::Train { parameters } => Response::Trained(self.train(parameters, progress)?),
@@ -122,6 +171,22 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
+                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
+                Response::Changed(Box::new(self.change(&before, &after, &question)?))
+            }
+            Request::WriteReport { contents, form } => {
+                Response::Written(report::write(&self.report(&contents)?, form)?)
+            }
+            Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
+            Request::OpenReport { file } => {
+                let found = self.documents.reports.iter().find(|(number, _)| *number == file);
+                Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
+            }
+            Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -142,14 +207,85 @@ impl Executor {
         };
         let sweep = self.study.sweep();
         let mut question = question.clone();
+        question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
         Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
+    }
+
+    /// What was found, in the form that travels.
+    ///
+    /// # Errors
+    /// Nothing was measured, or the model can't be asked.
+    pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        let material = report::tuning::Material {
+            study: &self.study,
+            files: self.files.iter().map(loaded_file).collect(),
+            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            names: &self.sweeps,
+            numbered: &self.names,
+            notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
+            set: self.set(),
+            plan: self.plan(&plan::Question::default(), &mut Silent)?,
+        };
+        let mut report = report::tuning::report(material, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
+        Ok(report)
+    }
+
+    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    fn change(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        question: &change::Question,
+    ) -> Result<change::Answer, ExecuteError> {
+        let Some(change::Deployment { file, reader, library }) = question.conf else {
+            return Ok(change::change(before, after, None, question));
+        };
+        let rules = question::rules(&self.documents.confs, file, reader)?;
+        let conf = change::Conf { rules: &rules, reader, library };
+        Ok(change::change(before, after, Some(&conf), question))
+    }
+
+    /// One of two measured states; `files` are what its files are read from, and maybe more.
+    fn side(
+        &self,
+        when: &'static str,
+        side: Side,
+        set: Choice,
+        files: &mut impl Iterator<Item = Source>,
+        progress: &mut dyn Progress,
+    ) -> Result<Snapshot, ExecuteError> {
+        match side {
+            Side::Loaded => self.snapshot(Extent::Whole),
+            Side::Snapshot(snapshot) => Ok(*snapshot),
+            Side::Files(names) => {
+                let sources = files.take(names.len()).collect();
+                snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
+            }
+        }
+    }
+
+    /// What a comparison with another state needs of what is loaded.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.measured_with);
+        Ok(snapshot)
     }
 
     /// What was loaded besides sweeps.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
+    }
+
+    /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
+    #[must_use]
+    pub fn set(&self) -> Option<&str> {
+        self.set.as_deref()
     }
 
     /// What was loaded and learnt.
@@ -168,24 +304,42 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, kernels, notes: mut pooled, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
+            opened;
         progress.report("Bringing repeats together", 0, 1);
+        let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
-        let mut notes = std::mem::take(&mut runs.notes);
-        notes.append(&mut pooled);
-        let names = files.iter().map(|file| (u16::try_from(file.id).unwrap_or(u16::MAX), file.name.clone())).gather();
-        let is_sweep = |file: &&FileReport| matches!(file.outcome, Outcome::Loaded { .. });
+        let mut notes: Vec<String> = Some(sets.note.clone()).filter(|note| !note.is_empty()).into_iter().collect();
+        notes.append(&mut runs.notes);
+        notes.append(&mut read);
+        let names = files.iter().map(|file| (number(file.id), file.name.clone())).gather();
+        let is_sweep = |file: &&FileReport| {
+            matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
+        };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
         let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let overlap = overlap::study::Study::new(overlap);
-        *self = Self { study: Study::of_runs(runs, target), overlap, documents, names, sweeps, saved_hashes };
+        let set = sets.label().map(str::to_owned);
+        *self = Self {
+            study: Study::of_runs(runs, target),
+            overlap,
+            documents,
+            names,
+            sweeps,
+            saved_hashes,
+            set,
+            measured_with,
+            files: files.clone(),
+            notes: Vec::new(),
+        };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
+        self.notes.clone_from(&notes);
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        Ok(Loaded { files, groups, winners: self.study.winners()?, parameters, notes, documents: document_files })
+        Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents: document_files })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -205,6 +359,7 @@ impl Executor {
             sweep: self.study.sweep(),
             recommendations,
             names: &self.sweeps,
+            set: self.set(),
             level: self.study.confidence().level,
         };
         let predict = |workload: &Workload, configuration: &Configuration| self.study.predict(workload, configuration);
@@ -263,6 +418,33 @@ impl Executor {
     }
 }
 
+/// What a comparison of two states needs of files; `when` names the state.
+///
+/// # Errors
+/// They hold no measurements.
+pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+    let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
+    if let [(_, report)] = &opened.documents.reports[..] {
+        return match (&report.snapshot, opened.rows.is_empty()) {
+            (Some(snapshot), true) => Ok(snapshot.clone()),
+            (_, false) => missing("a report and a sweep are two states; give one of them"),
+            (None, true) => {
+                missing("this report carries no measurements; they were left out, or it is of something else")
+            }
+        };
+    }
+    if opened.rows.is_empty() {
+        let refused = opened.files.iter().find_map(|file| match &file.outcome {
+            Outcome::Refused(why) => Some(why.as_str()),
+            _ => None,
+        });
+        return missing(refused.unwrap_or("a sweep, or one report, is needed"));
+    }
+    let mut executor = Executor::default();
+    executor.take_in(opened, Target::default(), progress)?;
+    executor.snapshot(Extent::Whole)
+}
+
 /// Loaded files of the trade that are no sweep, each under its file's number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Documents {
@@ -274,6 +456,8 @@ pub struct Documents {
     pub comparisons: Vec<(u32, String)>,
     /// Tables to look at.
     pub listings: Vec<(u32, Listing)>,
+    /// Reports.
+    pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
 impl Documents {
@@ -286,6 +470,7 @@ impl Documents {
             kernels: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
+            reports: self.reports.iter().map(|(file, _)| *file).collect(),
         }
     }
 
@@ -320,8 +505,10 @@ impl Documents {
 /// What files hold, before repeats are brought together.
 #[derive(Default)]
 pub struct Opened {
-    /// Accepted rows of all files.
+    /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
+    /// With what these were measured.
+    pub measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
@@ -330,17 +517,31 @@ pub struct Opened {
     pub documents: Documents,
     /// What is of kernels, each under its file's number.
     pub kernels: Vec<(u32, NamedPart)>,
-    /// What must be known before the rows of all files are pooled.
+    /// The sets that they were chosen from.
+    pub sets: Sets,
+    /// What must be known about the files together.
     pub notes: Vec<String>,
     /// Hashes of the predictions of the saved models.
     saved_hashes: Vec<String>,
 }
 
-/// Reads files, each as what it is; `names` and `files` go together.
+/// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
+/// set is kept.
 #[must_use]
 pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+    read_set(names, files, &mut |_| Choice::Largest, progress)
+}
+
+/// Reads files as [`read_files`] does. `choose` is asked which set to keep, where there are several.
+#[must_use]
+pub fn read_set(
+    names: &[FileToLoad],
+    files: Vec<Source>,
+    choose: &mut dyn FnMut(&[Set]) -> Choice,
+    progress: &mut dyn Progress,
+) -> Opened {
     let mut opened = Opened::default();
-    let mut origins = Vec::new();
+    let mut origins = Origins::default();
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
     let mappings: Vec<Option<Mapping>> =
@@ -356,10 +557,16 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
         let mut report = file.report;
-        origins.push(file.origins);
+        let numbers = origins.take(&file.origins);
         match file.content {
-            Content::Rows(rows) if opened.rows.is_empty() => opened.rows = rows,
-            Content::Rows(rows) => opened.rows.extend(rows),
+            Content::Rows(mut rows) => {
+                renumber(&mut rows, &numbers, &mut report);
+                if opened.rows.is_empty() {
+                    opened.rows = rows;
+                } else {
+                    opened.rows.extend(rows);
+                }
+            }
             Content::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
@@ -367,7 +574,8 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
                     opened.parameters = Some(model.parameters);
                 }
             }
-            Content::Log { rows, job } => {
+            Content::Log { mut rows, job } => {
+                renumber(&mut rows, &numbers, &mut report);
                 opened.rows.extend(rows);
                 if !job.is_empty() {
                     opened.documents.jobs.push((name.id, job));
@@ -378,6 +586,7 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
             Content::Kernels(part) => {
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}
         }
@@ -385,8 +594,37 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
     }
     let by_number: Vec<(u32, &str)> = names.iter().map(|name| (name.id, name.name.as_str())).collect();
     opened.documents.comparisons.extend(comparison::arms::take(&mut opened.rows, &by_number));
-    opened.notes = intake::pooled(&opened.files, &origins, &opened.rows);
+    let name = |file: u16| {
+        let named = opened.files.iter().find(|report| number(report.id) == file);
+        named.map(|report| report.name.clone()).unwrap_or_default()
+    };
+    opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
+    opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
+}
+
+/// As it stands in [`Row::file`].
+fn number(id: u32) -> u16 {
+    u16::try_from(id).unwrap_or(u16::MAX)
+}
+
+/// Gives the rows of a file the numbers that their origins have among those of all files.
+fn renumber(rows: &mut Vec<Row>, numbers: &[Option<u16>], report: &mut FileReport) {
+    let before = rows.len();
+    rows.retain_mut(|row| match numbers.get(usize::from(row.origin)).copied().flatten() {
+        Some(number) => {
+            row.origin = number;
+            true
+        }
+        None => false,
+    });
+    let lost = before - rows.len();
+    if let Outcome::Loaded { notes, .. } = &mut report.outcome
+        && lost > 0
+    {
+        notes.push(format!("{lost} rows are left out: more ways of measuring than can be told apart"));
+    }
 }
 
 fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {

@@ -16,13 +16,16 @@ use crate::{
     intake::{FileReport, Mapping},
     overlap,
     progress::Step,
+    report,
     text::Listing,
     tuning::{
         aggregate::Target,
-        comparison, conf, coverage, hotspots,
+        change, comparison, conf, coverage, hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        sets::{Choice, Sets},
+        snapshot::Snapshot,
     },
 };
 
@@ -85,6 +88,8 @@ pub enum Request {
         files: Vec<FileToLoad>,
         /// Which number of a row is the measurement.
         target: Target,
+        /// Which set of measurements to study, where there are several.
+        set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
     /// from the last training, the model is kept. Answers [`Response::Trained`].
@@ -142,11 +147,55 @@ pub enum Request {
     Plan(plan::Question),
     /// About kernels beside collectives. Answers [`Response::Overlap`].
     Overlap(Box<overlap::request::Question>),
+    /// What was found, in the form that travels. Answers [`Response::Report`].
+    Report(report::Contents),
+    /// What changed between two measured states. Answers [`Response::Changed`].
+    Change {
+        /// The state before.
+        before: Side,
+        /// The state after.
+        after: Side,
+        /// What is asked.
+        question: change::Question,
+    },
+    /// The same as a file or as a link. Answers [`Response::Written`].
+    WriteReport {
+        /// What goes into it.
+        contents: report::Contents,
+        /// As what it leaves.
+        form: report::Form,
+    },
+    /// A report that was opened, as a file or as a link again. Answers [`Response::Written`].
+    WriteOpened {
+        /// It.
+        report: Box<report::Report>,
+        /// As what it leaves.
+        form: report::Form,
+    },
+    /// A loaded report. Answers [`Response::Report`].
+    OpenReport {
+        /// The file's number.
+        file: u32,
+    },
+    /// The report in a link or in its fragment. Answers [`Response::Report`].
+    OpenLink(String),
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
         file: u32,
     },
+}
+
+/// One of two measured states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Side {
+    /// What is loaded, and what was answered last.
+    Loaded,
+    /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
+    /// state before first.
+    Files(Vec<FileToLoad>),
+    /// What an opened report carries.
+    Snapshot(Box<Snapshot>),
 }
 
 /// The loaded files that are no sweep, by their numbers, in the order in which they were loaded.
@@ -162,6 +211,8 @@ pub struct DocumentFiles {
     pub kernels: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
+    /// Reports.
+    pub reports: Vec<u32>,
 }
 
 /// One file of [`Request::Load`].
@@ -213,6 +264,12 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Overlap`].
     Overlap(Box<overlap::request::Answer>),
+    /// Of [`Request::Report`], [`Request::OpenReport`] and [`Request::OpenLink`].
+    Report(Box<report::Report>),
+    /// Of [`Request::Change`].
+    Changed(Box<change::Answer>),
+    /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
+    Written(report::Written),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }
@@ -224,6 +281,8 @@ pub struct Loaded {
     pub files: Vec<FileReport>,
     /// What was measured; empty when nothing could be read.
     pub groups: Vec<Group>,
+    /// The sets of measurements that are kept apart, and which of them all this is about.
+    pub sets: Sets,
     /// The measured winners: the first answer, before any model.
     pub winners: Vec<Recommendation>,
     /// A model file was among the files: its parameters, to train with.

@@ -195,3 +195,35 @@ fn grouped(number: usize) -> String {
     }
     groups.join(",")
 }
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn measurements_of_two_builds_are_shown_one_at_a_time() {
+    let of_build = |text: String, version: &str| {
+        let mut lines = text.lines();
+        let header = format!("{},nccl_version\n", lines.next().unwrap());
+        lines.fold(header, |text, line| format!("{text}{line},{version}\n"))
+    };
+    let (new, old) = (of_build(sweep(12, 8), "2.29.2"), of_build(sweep(10, 8), "2.26.6"));
+    let page = Page::open();
+    page.drop_files(&[("new.csv", new.as_bytes())]);
+    page.wait_until_idle();
+    assert!(!page.text().contains("Measured with"), "there is nothing to choose");
+    page.drop_files(&[("old.csv", old.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("were taken in 2 ways and are kept apart");
+    assert_eq!(page.rows("Optimal configurations"), 12);
+    page.choose("Measured with", "NCCL 2.26.6 · 320 rows");
+    page.wait_until_idle();
+    page.wait_for_text("Used is NCCL 2.26.6");
+    assert_eq!(page.rows("Optimal configurations"), 10);
+    let fragment = page.fragment();
+    assert!(fragment.contains("&m="), "{fragment}");
+    page.reload();
+    page.wait_for_text("one set of several");
+    page.drop_files(&[("old.csv", old.as_bytes()), ("new.csv", new.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("Used is NCCL 2.26.6");
+    assert_eq!((page.rows("Optimal configurations"), page.fragment()), (10, fragment));
+    page.assert_clean();
+}

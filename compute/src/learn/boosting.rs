@@ -69,7 +69,9 @@ impl Objective {
         match self {
             Self::Squared => mean(),
             Self::Absolute => f64::from(median(&mut target.to_vec()).unwrap_or_default() as f32),
-            Self::Xgboost { .. } => f64::from(mean() as f32),
+            Self::Xgboost { .. } => f64::from(
+                (target.iter().map(|target| f64::from(*target as f32)).sum::<f64>() / target.len() as f64) as f32,
+            ),
         }
     }
 

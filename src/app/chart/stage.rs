@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::live::{Show, live};
+use crate::app::live::{Show, follow, live};
 use leptos::{html, prelude::*};
 
 use super::{
@@ -87,7 +87,7 @@ fn follow_size(stage: NodeRef<html::Div>, state: State) {
         }
     };
     let size_watch = StoredValue::new_local(None);
-    Effect::new(move |_| {
+    follow(move || {
         if let Some(element) = stage.get() {
             measure();
             size_watch.set_value(SizeWatch::new(&element, measure));
@@ -95,7 +95,7 @@ fn follow_size(stage: NodeRef<html::Div>, state: State) {
     });
     let pixel_ratio = Memo::new(move |_| state.sheet.get().map(|sheet| sheet.pixel_ratio));
     let ratio_watch = StoredValue::new_local(None);
-    Effect::new(move |_| {
+    follow(move || {
         let ratio = pixel_ratio.get();
         ratio_watch.set_value(ratio.and_then(|ratio| RatioWatch::new(ratio, measure)));
     });
@@ -104,7 +104,7 @@ fn follow_size(stage: NodeRef<html::Div>, state: State) {
 /// Draws the chart before the next frame whenever something that it shows has changed.
 fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
     let waiting: StoredValue<Option<AnimationFrameRequestHandle>> = StoredValue::new(None);
-    Effect::new(move |_| {
+    follow(move || {
         state.chart.track();
         state.theme.track();
         state.hidden.track();
@@ -128,7 +128,7 @@ fn draw_in_frames(canvas: NodeRef<html::Canvas>, state: State) {
 
 /// Draws what is pointed at and what is pinned, over the chart.
 fn draw_marking(canvas: NodeRef<html::Canvas>, state: State) {
-    Effect::new(move |_| {
+    follow(move || {
         let (layout, pointed, pinned) = (state.layout.get(), state.pointed.get(), state.pinned.get());
         let (Some(canvas), Some(style)) = (canvas.get(), untrack(|| state.style())) else { return };
         let Some(chart) = state.chart.get_untracked() else { return };

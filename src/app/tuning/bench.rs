@@ -6,7 +6,7 @@ use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
-    app::{client::Client, failure::Failure, pool::Pool},
+    app::{client::Client, diagnostics, failure::Failure, pool::Pool},
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
@@ -17,6 +17,7 @@ use crate::{
         hotspots::Hotspot,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
+        sets::{Choice, Sets},
         support::Library,
     },
     worker::protocol::DocumentFiles,
@@ -103,6 +104,8 @@ pub struct Bench {
     pub target: RwSignal<Target>,
     /// What to learn with.
     pub parameters: RwSignal<Parameters>,
+    /// What was learnt with last.
+    pub learnt_with: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
     /// Which side of it.
@@ -118,6 +121,8 @@ pub struct Bench {
     pub documents: RwSignal<Arc<DocumentFiles>>,
     /// What the job sends and nobody measured, with the number of calls: what the coverage found last.
     pub uncovered: RwSignal<Vec<(Workload, u64)>>,
+    /// The sets of measurements that are kept apart, and which is loaded.
+    pub sets: RwSignal<Arc<Sets>>,
     /// What was measured.
     pub groups: RwSignal<Arc<Vec<Group>>>,
     /// The best recommendations so far.
@@ -195,6 +200,7 @@ impl Bench {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
+        let sets: RwSignal<Arc<Sets>> = RwSignal::default();
         let address = RwSignal::new(address);
         let shown = Memo::new(move |_| {
             let (address, groups) = (address.get(), groups.get());
@@ -204,13 +210,14 @@ impl Bench {
             } else if address.example != only_example {
                 Some(Err(NotLoaded { address }))
             } else {
-                Some(address.resolve(&groups, &answer.read_untracked()))
+                Some(address.resolve(&groups, &sets.read_untracked(), &answer.read_untracked()))
             }
         });
         let bench = Self {
             files,
             target: RwSignal::default(),
             parameters: RwSignal::default(),
+            learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
             reader: RwSignal::default(),
@@ -218,6 +225,7 @@ impl Bench {
             reports: RwSignal::default(),
             documents: RwSignal::default(),
             uncovered: RwSignal::default(),
+            sets,
             groups,
             answer,
             stage: RwSignal::default(),
@@ -266,8 +274,9 @@ impl Bench {
             return address;
         }
         let example = untrack(move || self.shows_example());
-        let chosen = address.resolve(&self.groups.read_untracked(), &self.answer.read_untracked());
-        chosen.map_or(address, |workload| Address::of(&workload, example))
+        let sets = self.sets.get_untracked();
+        let chosen = address.resolve(&self.groups.read_untracked(), &sets, &self.answer.read_untracked());
+        chosen.map_or(address, |workload| Address::of(&workload, sets.chosen, example))
     }
 
     /// The workload shown, where there is one.
@@ -290,9 +299,27 @@ impl Bench {
         self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
     }
 
+    /// Whether any file is open.
+    pub fn has_files(self) -> bool {
+        self.files.with(|files| !files.is_empty())
+    }
+
     /// Whether anything can be learnt from.
     pub fn has_data(self) -> bool {
         self.groups.with(|groups| !groups.is_empty())
+    }
+
+    /// The set of measurements that is shown, or about to be.
+    pub fn chosen_set(self) -> Choice {
+        match self.address.with(|address| address.set) {
+            Choice::Largest => self.sets.with(|sets| sets.chosen),
+            chosen => chosen,
+        }
+    }
+
+    /// Which of several sets of measurements is loaded, in words.
+    pub fn set_label(self) -> Option<String> {
+        self.sets.with_untracked(|sets| sets.label().map(str::to_owned))
     }
 
     /// Tells the user of something.
@@ -306,6 +333,7 @@ impl Bench {
 
     /// Tells the user of a failure, with what can be done.
     pub fn notify_failure(self, failure: &Failure, remedy: Remedy) {
+        diagnostics::note_error(&failure.to_string());
         let remedy = if failure.is_curable() { remedy } else { Remedy::Reload };
         self.notify(failure.to_string(), true, Some(remedy));
     }

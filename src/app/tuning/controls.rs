@@ -1,14 +1,18 @@
 //! What is shown: collective, scale and size. Every choice is part of the URL.
 
-use leptos::{ev, prelude::*};
-use wasm_bindgen::JsCast;
+use leptos::prelude::*;
 
 use super::Bench;
 use crate::{
-    app::fields::ChoiceField,
+    app::{fields::ChoiceField, live::Show},
     collective::{Collective, Scale},
     order::Order,
-    tuning::{address::Address, result::Group},
+    tuning::{
+        address::Address,
+        result::Group,
+        sets::{Choice, Sets},
+        wording::count,
+    },
     units::Size,
 };
 
@@ -52,12 +56,21 @@ pub fn Controls() -> impl IntoView {
         let answer = bench.answer.get_untracked();
         for relax in [|_: &mut Address| (), |a: &mut Address| a.scale = None] {
             relax(&mut address);
-            if let Ok(workload) = address.resolve(&groups, &answer) {
-                bench.address.set(Address::of(&workload, address.example));
+            if let Ok(workload) = address.resolve(&groups, &bench.sets.read_untracked(), &answer) {
+                bench.address.set(Address::of(&workload, address.set, address.example));
                 return;
             }
         }
     };
+    let has_sets = Memo::new(move |_| bench.sets.with(|sets| !sets.all.is_empty()));
+    let sets = move || {
+        bench.sets.with(|sets| {
+            let named = |set: Choice, label: &str, rows| (set, format!("{label} · {}", count(rows, "row")));
+            let of_sets = sets.all.iter().map(|set| named(Choice::One(set.key), &set.label, set.rows));
+            of_sets.chain([named(Choice::Pooled, Sets::POOLED, sets.pooled_rows)]).collect::<Vec<_>>()
+        })
+    };
+    let on_set = move |set: Choice| bench.address.update(|address| address.set = set);
     let on_collective = move |collective: Collective| choose(&|a| a.collective = Some(collective));
     let on_scale = move |scale: Scale| choose(&|a| a.scale = Some(scale));
     let on_size = move |size: u64| choose(&|a| a.size_bytes = Some(size));
@@ -71,22 +84,19 @@ pub fn Controls() -> impl IntoView {
             on_size(size);
         }
     };
-    let shortcut = window_event_listener(ev::keydown, move |event| {
-        let element = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-        let is_typing = element.is_some_and(|e| matches!(e.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
-        if is_typing || event.ctrl_key() || event.meta_key() || event.alt_key() {
-            return;
-        }
-        match event.key().as_str() {
-            "[" => step(false),
-            "]" => step(true),
-            _ => {}
-        }
-    });
-    on_cleanup(move || shortcut.remove());
     let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
     view! {
         <section class="controls" aria-label="What is shown">
+            <Show when=move || has_sets.get()>
+                <div class="sets">
+                    <ChoiceField
+                        label="Measured with"
+                        choices=sets
+                        value=move || Some(bench.chosen_set())
+                        on_value=on_set
+                    />
+                </div>
+            </Show>
             <ChoiceField
                 label="Collective"
                 choices=collectives

@@ -11,6 +11,7 @@ use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task, Unvalidated};
 use crate::{
     app::{
         client::{Answer, Client, Weight},
+        diagnostics,
         failure::Failure,
         pool::Pool,
     },
@@ -21,10 +22,11 @@ use crate::{
         address::{Address, Panel},
         parameters::SetAside,
         result::Recommendation,
+        sets::Choice,
         stalls::Stall,
         wording::count,
     },
-    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
+    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 
 /// Why a run ended early.
@@ -142,6 +144,17 @@ impl Bench {
         self.train();
     }
 
+    /// Reads again, where the address names another set of measurements than the loaded one.
+    pub fn follow_set(self) {
+        let wanted = self.address.with(|address| address.set);
+        let is_other = self.sets.with_untracked(|sets| {
+            wanted != Choice::Largest && wanted != sets.chosen && sets.has(wanted) && !sets.all.is_empty()
+        });
+        if is_other {
+            self.load();
+        }
+    }
+
     /// What a new run may mend need not be said any longer.
     fn drop_remedied_notices(self) {
         self.notices.update(|notices| notices.retain(|notice| notice.remedy.is_none()));
@@ -209,7 +222,21 @@ impl Bench {
         }
     }
 
-    pub(super) fn main(self) -> Client {
+    /// The handles of the files that a question is about, in its order.
+    pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
+        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let asked = [before, after]
+            .into_iter()
+            .filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+        let handle = |asked: &FileToLoad| {
+            self.files
+                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+        };
+        asked.flatten().filter_map(handle).collect()
+    }
+
+    /// The worker that holds the document.
+    pub fn main(self) -> Client {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
@@ -273,8 +300,10 @@ impl Bench {
                 self.task.set(Some(Task { name, step }));
             }
         };
+        let began_ms = diagnostics::now_ms();
         let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
         self.still(run)?;
+        diagnostics::note_step(name, diagnostics::now_ms() - began_ms);
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
 
@@ -300,7 +329,11 @@ impl Bench {
             // They start while the first worker reads, and are ready when it has trained.
             self.pool().warm_up();
         }
-        let request = Request::Load { files, target: self.target.get_untracked() };
+        let request = Request::Load {
+            files,
+            target: self.target.get_untracked(),
+            set: self.address.with_untracked(|address| address.set),
+        };
         let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
             return Err(Failure::Garbled.into());
         };
@@ -318,6 +351,7 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
+        self.learnt_with.set(parameters.clone());
         let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
             self.work(run, "Training", request, &[]).await?
@@ -378,13 +412,15 @@ impl Bench {
     }
 
     fn show_loaded(self, loaded: Loaded) {
-        let Loaded { files, groups, winners, parameters, notes, documents } = loaded;
+        let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
+        diagnostics::note_loaded(&files);
         let panel = self.panel_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
         self.forget();
         if let Some(parameters) = parameters {
+            self.learnt_with.set(parameters.clone());
             self.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));
@@ -394,6 +430,7 @@ impl Bench {
         }
         self.notes.set([notes, Vec::new(), Vec::new()]);
         self.answer.set(Arc::new(winners));
+        self.sets.set(Arc::new(sets));
         self.groups.set(Arc::new(groups));
         self.settle(shown_before);
     }
@@ -420,15 +457,16 @@ impl Bench {
     /// where the address came as a link, it stays, and the page names what to drop.
     fn settle(self, shown_before: Option<Workload>) {
         let (groups, answer) = (self.groups.get_untracked(), self.answer.get_untracked());
+        let sets = self.sets.get_untracked();
         let address = self.address.get_untracked();
         let example = self.shows_example();
         let anything = Address { example, ..Address::default() };
-        let workload = address.resolve(&groups, &answer).or_else(|missing| match shown_before {
-            Some(_) => anything.resolve(&groups, &answer),
+        let workload = address.resolve(&groups, &sets, &answer).or_else(|missing| match shown_before {
+            Some(_) => anything.resolve(&groups, &sets, &answer),
             None => Err(missing),
         });
         if let Ok(workload) = workload {
-            self.address.set(Address::of(&workload, example));
+            self.address.set(Address::of(&workload, sets.chosen, example));
         }
     }
 
@@ -437,6 +475,7 @@ impl Bench {
         self.reports.set(Arc::default());
         self.documents.set(Arc::default());
         self.uncovered.set(Vec::new());
+        self.sets.set(Arc::default());
         self.groups.set(Arc::default());
         self.answer.set(Arc::default());
         self.stage.set(Stage::Measured);

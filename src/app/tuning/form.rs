@@ -7,7 +7,7 @@ use leptos::{ev, prelude::*, task::spawn_local};
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
     app::failure::Failure,
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
 
@@ -20,7 +20,7 @@ pub fn OwnWorkloads() -> impl IntoView {
     let error = RwSignal::new(None::<String>);
     let rows = RwSignal::new(Arc::new(Vec::<Recommendation>::new()));
     // Answers of other data would be wrong ones.
-    Effect::new(move || {
+    follow(move || {
         bench.groups.track();
         rows.set(Arc::default());
     });
@@ -57,7 +57,9 @@ pub fn OwnWorkloads() -> impl IntoView {
             </ul>
         }
     };
-    let write = UnsyncCallback::new(move |format: Format| rows.with_untracked(|rows| format.write(rows)));
+    let write = UnsyncCallback::new(move |format: Format| {
+        rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
+    });
     view! {
         <section class="panel" aria-labelledby="own-heading">
             <div class="panel-head">

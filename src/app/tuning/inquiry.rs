@@ -7,7 +7,7 @@ use leptos::{prelude::*, task::spawn_local};
 
 use super::{Bench, Held};
 use crate::{
-    app::{client::Weight, failure::Failure},
+    app::{client::Weight, failure::Failure, live::follow},
     plot::Chart,
     text::Listing,
     worker::protocol::{Request, Response},
@@ -38,7 +38,7 @@ impl Inquiry {
     pub fn new(bench: Bench, question: Signal<Option<Request>>) -> Self {
         let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None) };
         let line = StoredValue::new(Line::Free);
-        Effect::new(move || {
+        follow(move || {
             // Whatever may change the answer.
             bench.held.track();
             bench.stage.track();
@@ -62,7 +62,8 @@ impl Inquiry {
         }
         line.set_value(Line::Busy);
         bench.glances.update(|glances| *glances += 1);
-        let answer = bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ()));
+        let beside = bench.beside(&request);
+        let answer = bench.main().ask(Weight::Glance, request, &beside, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
@@ -107,7 +108,7 @@ impl Inquiry {
     }
 
     /// Whether something holds of the last response.
-    pub fn is(self, holds: fn(&Response) -> bool) -> Memo<bool> {
-        Memo::new(move |_| self.get(|response| Some(holds(response))) == Some(true))
+    pub fn is(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
+        move || self.get(|response| Some(holds(response))) == Some(true)
     }
 }

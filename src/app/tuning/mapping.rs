@@ -4,7 +4,7 @@ use leptos::{ev, html, prelude::*};
 
 use super::Bench;
 use crate::{
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     intake::{ColumnSource, Mapping, MappingRequest, Outcome, WantedColumn},
     tuning::columns::Columns,
 };
@@ -16,7 +16,7 @@ pub fn MappingDialog() -> impl IntoView {
     let dialog = NodeRef::<html::Dialog>::new();
     // A file is asked about once by itself, and whenever its button is pressed.
     let asked = StoredValue::new(Vec::new());
-    Effect::new(move || {
+    follow(move || {
         let needing = bench.reports.with(|reports| {
             reports.iter().find_map(|report| match &report.outcome {
                 Outcome::NeedsMapping(request) if !asked.with_value(|asked| asked.contains(&report.id)) => {
@@ -30,7 +30,7 @@ pub fn MappingDialog() -> impl IntoView {
             bench.asking.set(Some((id, request)));
         }
     });
-    Effect::new(move || {
+    follow(move || {
         let Some(dialog) = dialog.get() else { return };
         match (bench.asking.with(Option::is_some), dialog.open()) {
             (true, false) => drop(dialog.show_modal()),

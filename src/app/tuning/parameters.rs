@@ -8,21 +8,14 @@ use crate::{
         clipboard,
         failure::Failure,
         fields::{ChoiceField, NumberField},
-        live::Show,
+        live::{Show, follow},
         parts::describe,
     },
     tuning::{
         aggregate::Target,
-        parameters::{Parameters, Preset, SearchLimits},
+        parameters::{Parameters, Preset},
     },
 };
-
-const PRESETS: [(Preset, &str); 4] = [
-    (Preset::Default, "Mean of two surfaces (default)"),
-    (Preset::Seed, "Gradient boosting"),
-    (Preset::Forest, "Random forest"),
-    (Preset::ExtraTrees, "Extra trees"),
-];
 
 const TARGETS: [(Target, &str); 2] = [(Target::Time, "from the time"), (Target::Printed, "as printed")];
 
@@ -32,17 +25,14 @@ pub fn ParametersForm() -> impl IntoView {
     let bench: Bench = expect_context();
     let parameters = bench.parameters;
     let preset = Memo::new(move |_| parameters.with(|p| p.preset));
-    let limits = RwSignal::new(SearchLimits::default());
-    Effect::new(move || limits.set(parameters.with(|p| p.search.clone())));
-    Effect::watch(
-        move || limits.get(),
-        move |limits, _, _| {
-            if parameters.with_untracked(|p| p.search != *limits) {
-                parameters.update(|p| p.search = limits.clone());
-            }
-        },
-        false,
-    );
+    let limits = RwSignal::new(parameters.with_untracked(|p| p.search.clone()));
+    follow(move || limits.set(parameters.with(|p| p.search.clone())));
+    follow(move || {
+        let limits = limits.get();
+        if parameters.with_untracked(|p| p.search != limits) {
+            parameters.update(|p| p.search = limits);
+        }
+    });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         bench.train();
@@ -57,7 +47,7 @@ pub fn ParametersForm() -> impl IntoView {
             <form class="fields" on:submit=submit>
                 <ChoiceField
                     label="Preset"
-                    choices=|| PRESETS.map(|(preset, name)| (preset, name.to_owned())).to_vec()
+                    choices=|| Preset::ALL.iter().map(|preset| (*preset, preset.name().to_owned())).collect()
                     value=move || Some(preset.get())
                     on_value=move |preset| parameters.update(|p| p.preset = preset)
                 />

@@ -23,7 +23,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     let bench: Bench = expect_context();
     let all = RwSignal::new(false);
     let filter = RwSignal::new(String::new());
-    let several = Memo::new(move |_| bench.groups.with(|groups| groups.len() > 1));
+    let several = move || bench.groups.with(|groups| groups.len() > 1);
     let rows = Memo::new(move |_| {
         let shown = bench.workload().filter(|_| !all.get());
         let is_shown = |r: &&Recommendation| {
@@ -31,7 +31,9 @@ pub fn OptimalConfigurations() -> impl IntoView {
         };
         Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
-    let write = UnsyncCallback::new(move |format: Format| rows.with_untracked(|rows| format.write(rows)));
+    let write = UnsyncCallback::new(move |format: Format| {
+        rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
+    });
     view! {
         <section class="panel" aria-labelledby="table-heading">
             <div class="panel-head">
@@ -40,7 +42,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
                     <span class="visually-hidden">"Filter rows"</span>
                     <input type="search" placeholder="Filter" bind:value=filter />
                 </label>
-                <Show when=move || several.get()>
+                <Show when=several>
                     <label class="check">
                         <input type="checkbox" bind:checked=all />
                         <span>"all collectives and scales"</span>
@@ -69,8 +71,8 @@ pub fn RecommendationTable(
     let workload_of = move |index: usize| rows.with_untracked(|rows| rows.get(index).map(|r| r.workload));
     let on_open = UnsyncCallback::new(move |index: usize| {
         if let Some(workload) = workload_of(index) {
-            let example = bench.address.with_untracked(|address| address.example);
-            bench.address.set(Address::of(&workload, example));
+            let Address { set, example, .. } = bench.address.get_untracked();
+            bench.address.set(Address::of(&workload, set, example));
         }
     });
     let row_class = UnsyncCallback::new(move |index: usize| {

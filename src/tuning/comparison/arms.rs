@@ -88,6 +88,7 @@ mod tests {
             marks: Default::default(),
             asked: Default::default(),
             evidence: Default::default(),
+            origin: 0,
         }
     }
 

@@ -45,8 +45,11 @@ pub struct Answer {
     pub notes: Vec<String>,
     /// Lines that could not be used.
     pub problems: Problems,
-    /// The rules in the order of the conf.
+    /// The rules in the order of the conf. The page is told by the verdicts and the listing.
+    #[serde(skip)]
     pub rules: Vec<verdict::Judged>,
+    /// Ours on each rule, in the order of the conf.
+    pub verdicts: Vec<verdict::Verdict>,
     /// A row per rule: ours beside the peers' verdict.
     pub by_rule: Listing,
     /// A row per size.
@@ -79,6 +82,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
         void: judgement.void,
         notes: judgement.notes,
         problems: comparison.problems,
+        verdicts: judgement.rules.iter().map(|rule| rule.verdict.clone()).collect(),
         rules: judgement.rules,
     }
 }

@@ -66,11 +66,13 @@ impl Default for Question {
 /// What comes out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The calls, by what they cost.
+    /// The calls, by what they cost. The page is told by the listing.
+    #[serde(skip)]
     pub lines: Vec<Line>,
     /// The same as a table.
     pub listing: Listing,
-    /// The sums.
+    /// The sums. The page is told by the sentence.
+    #[serde(skip)]
     pub total: Total,
     /// The sums in words.
     pub sentence: String,
@@ -78,8 +80,8 @@ pub struct Answer {
     pub histogram: Chart,
     /// What the library believes beside what was measured.
     pub costs: Vec<Chart>,
-    /// Called, worth a rule, and never measured; what costs most comes first.
-    pub measure_next: Vec<Workload>,
+    /// Called, worth a rule, and never measured, with how many calls per step; what costs most comes first.
+    pub measure_next: Vec<(Workload, u64)>,
     /// What must be known.
     pub notes: Vec<String>,
 }
@@ -258,14 +260,14 @@ fn seen(job: &JobLog, call: &Call) -> Option<Configuration> {
     of_call.min_by_key(|(_, count)| std::cmp::Reverse(**count)).map(|(decision, _)| decision.configuration)
 }
 
-fn measure_next(lines: &[Line]) -> Vec<Workload> {
+fn measure_next(lines: &[Line]) -> Vec<(Workload, u64)> {
     let mut next: Vec<&Line> = lines.iter().filter(|line| line.is_worth_measuring()).collect();
     // Where the time is known for some only, bytes tell what matters.
     next.order_by(|a, b| {
         let bytes = |line: &Line| line.calls * line.workload.size_bytes as f64;
         bytes(b).total_cmp(&bytes(a))
     });
-    next.into_iter().map(|line| line.workload).collect()
+    next.into_iter().map(|line| (line.workload, line.calls.round().max(1.0) as u64)).collect()
 }
 
 fn total(lines: &[Line], has_conf: bool) -> Total {

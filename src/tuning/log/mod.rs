@@ -26,7 +26,7 @@ pub use self::{
 };
 use self::{
     file_name::FileName,
-    run::{Run, Told},
+    run::{From, Run, Told},
 };
 use super::{
     columns::Column,
@@ -103,8 +103,9 @@ impl Log {
         let mut told = Told::default();
         told.reading.problems = self.problems.clone();
         let mut rows = Vec::new();
+        let from = From { file, name: &name, family: if self.is_rccl { "RCCL" } else { "NCCL" } };
         for run in &self.runs {
-            run.rows(file, &name, answers, &mut rows, &mut told);
+            run.rows(&from, answers, &mut rows, &mut told);
         }
         if !told.lacking.is_nothing() {
             return Err(told.lacking);

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    hash::{DefaultHasher, Hash, Hasher},
     num::NonZero,
 };
 
@@ -20,7 +19,7 @@ use crate::{
     text::Problem,
     tuning::{
         job::Decision,
-        origin::Origin,
+        origin::{Origin, Origins, number_of},
         read::{Asked, Evidence, Kind, Marks, Reading, Row, Sample},
         row::Numbers,
     },
@@ -67,13 +66,14 @@ impl Devices {
     /// Adds a device. Ranks count from 0 in each group of ranks; only the first group is counted.
     pub(super) fn add(&mut self, rank: u32, group: u32, host: &str, pid: &str) {
         if group == 0 && self.ranks.len() < Self::MOST && self.ranks.insert(rank) {
-            self.hosts.insert(hash(host));
+            self.hosts.insert(number_of(host));
             self.processes.insert(process(host, pid));
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.ranks.is_empty()
+    /// No line of the list is torn.
+    fn is_whole(&self) -> bool {
+        self.count() == u32::try_from(self.ranks.len()).ok()
     }
 
     fn count(&self) -> Option<u32> {
@@ -82,10 +82,14 @@ impl Devices {
     }
 }
 
-fn hash(text: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
+/// Where runs stand.
+#[derive(Clone, Copy)]
+pub(super) struct From<'a> {
+    /// As it stands in [`Row::file`].
+    pub(super) file: u16,
+    pub(super) name: &'a FileName,
+    /// `NCCL` or `RCCL`.
+    pub(super) family: &'static str,
 }
 
 /// What became of the rows of all runs of a log.
@@ -128,7 +132,8 @@ impl Run {
     }
 
     /// Adds the rows of this run.
-    pub(super) fn rows(&self, file: u16, name: &FileName, answers: &Answers, rows: &mut Vec<Row>, told: &mut Told) {
+    pub(super) fn rows(&self, from: &From<'_>, answers: &Answers, rows: &mut Vec<Row>, told: &mut Told) {
+        let From { file, name, family } = *from;
         let (collective, nodes, ranks) = self.scope(name, answers);
         let mut lacking = Lacking {
             collective: collective.is_none(),
@@ -159,10 +164,11 @@ impl Run {
             return;
         }
         let mut origin = Origin::default();
-        self.library.iter().for_each(|library| origin.library(library));
-        if !self.devices.is_empty() {
-            origin.hosts.insert(hash(&self.devices.hosts));
+        origin.library(family, self.library.as_deref().unwrap_or_default());
+        if self.devices.is_whole() {
+            origin.nodes(self.devices.hosts.iter().copied());
         }
+        let mut last = None;
         let no_row_says = self.failed && measured.iter().all(|row| !has_wrong(row));
         for (row, ran, evidence) in read {
             if no_row_says {
@@ -170,7 +176,20 @@ impl Run {
                 told.reading.problems.push(problem(row, "", expected));
                 continue;
             }
-            origin.measured_type(row.datatype.name, row.redop.unwrap_or_default());
+            let measured_type = (row.datatype.name, row.redop.unwrap_or_default());
+            let number = match last {
+                Some((same, number)) if same == measured_type => number,
+                _ => {
+                    origin.measured_type(measured_type.0, measured_type.1);
+                    let Some(number) = told.reading.origins.number(&origin, Origins::MOST_OF_A_FILE) else {
+                        let expected = "is one way of measuring more than can be told apart; the row was left out";
+                        told.reading.problems.push(problem(row, "", expected));
+                        continue;
+                    };
+                    last = Some((measured_type, number));
+                    number
+                }
+            };
             let workload = Workload { collective: of, scale, size_bytes: row.size_bytes };
             match samples(row, &workload) {
                 Err(problem) => told.reading.problems.push(problem),
@@ -192,13 +211,13 @@ impl Run {
                         },
                         asked: if known.kind == Kind::Asked { known.asked } else { Asked::default() },
                         evidence,
+                        origin: number,
                     };
                     told.reading.count(&row, false);
                     rows.push(row);
                 }
             }
         }
-        told.reading.origins.entry((of, scale)).or_default().merge(&origin);
     }
 
     /// Times of the CPU contradict the bandwidths, which are those of the whole operation: the option `-C`.

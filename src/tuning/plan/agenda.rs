@@ -3,9 +3,7 @@
 //! First the default, without which no gain can be told; then what jobs send and nobody measured; then ties that more
 //! runs would decide; then launches that are expected to change an answer; then the sizes between two rules.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     Question,
@@ -32,7 +30,7 @@ use crate::{
 };
 
 /// Why something is worth measuring; the more urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// No default was measured at some size: no gain can be told.
@@ -50,7 +48,7 @@ pub enum Reason {
 }
 
 /// One thing to launch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
     /// The collective.
     pub collective: Collective,
@@ -163,7 +161,7 @@ fn no_default(group: &Group, question: &Question) -> Option<Item> {
 pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>) -> Vec<(Workload, u64)> {
     /// More are no plan.
     const MOST: usize = 8;
-    let mut calls: BTreeMap<Workload, u64> = BTreeMap::new();
+    let mut calls: Vec<(Workload, u64)> = Vec::new();
     let groups = sweep.groups();
     for (call, count) in jobs.into_iter().flat_map(|job| &job.calls) {
         let of_call = groups
@@ -171,10 +169,15 @@ pub fn unmeasured<'a>(sweep: &Sweep, jobs: impl IntoIterator<Item = &'a JobLog>)
             .filter(|g| g.collective == call.collective && call.ranks.is_none_or(|ranks| ranks == g.scale.ranks));
         for group in of_call.filter(|g| !g.sizes.contains(&call.size_bytes) && call.size_bytes > 0) {
             let Group { collective, scale, .. } = *group;
-            *calls.entry(Workload { collective, scale, size_bytes: call.size_bytes }).or_default() += count;
+            calls.push((Workload { collective, scale, size_bytes: call.size_bytes }, *count));
         }
     }
-    let mut calls: Vec<(Workload, u64)> = calls.into_iter().collect();
+    calls.order();
+    calls.dedup_by(|next, first| {
+        let is_same = next.0 == first.0;
+        first.1 += if is_same { next.1 } else { 0 };
+        is_same
+    });
     let bytes = |(workload, count): &(Workload, u64)| u128::from(workload.size_bytes) * u128::from(*count);
     calls.order_by_key(|call| std::cmp::Reverse(bytes(call)));
     calls.truncate(MOST);

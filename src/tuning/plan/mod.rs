@@ -38,6 +38,8 @@ pub struct Question {
     pub channels: Vec<u32>,
     /// What jobs send and nobody measured, with the number of calls.
     pub uncovered: Vec<(Workload, u64)>,
+    /// Which of several sets of measurements the plan goes on with.
+    pub measured_with: Option<String>,
     /// What starts the ranks.
     pub launcher: Launcher,
     /// Shuffles the launches.
@@ -53,6 +55,7 @@ impl Default for Question {
             worth: Worth::default(),
             channels: Vec::new(),
             uncovered: Vec::new(),
+            measured_with: None,
             launcher: Launcher::default(),
             seed: 42,
         }
@@ -69,7 +72,8 @@ impl Question {
 /// A plan, as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// What to launch, the most urgent first.
+    /// What to launch, the most urgent first. The page is told by the listing.
+    #[serde(skip)]
     pub items: Vec<agenda::Item>,
     /// Why it ends where it ends, and what must be known.
     pub notes: Vec<String>,

@@ -16,7 +16,7 @@ use crate::{
     app::{
         chart::ChartView,
         fields::{ChoiceField, NumberField, stay},
-        live::{Show, live},
+        live::{Show, follow, live},
         theme::ActiveTheme,
     },
     collective::{Collective, Scale},
@@ -62,14 +62,8 @@ pub fn CoveragePanel() -> impl IntoView {
         if let Response::Coverage(answer) = response { Some(answer) } else { None }
     }
     // What matters and was never measured goes to the plan.
-    Effect::new(move || {
-        let uncovered = found.get(|response| {
-            let answer = coverage(response)?;
-            let calls = |workload| answer.lines.iter().find(|line| line.workload == workload).map_or(1.0, |l| l.calls);
-            let next = answer.measure_next.iter().map(|w| (*w, calls(*w).round().max(1.0) as u64));
-            Some(next.collect::<Vec<_>>())
-        });
-        if let Some(uncovered) = uncovered {
+    follow(move || {
+        if let Some(uncovered) = found.get(|response| Some(coverage(response)?.measure_next.clone())) {
             bench.uncovered.set(uncovered);
         }
     });
@@ -80,13 +74,14 @@ pub fn CoveragePanel() -> impl IntoView {
         let named = scales.into_iter().map(|scale| (Some(scale), scale.to_string()));
         std::iter::once((None, "the scale shown".to_owned())).chain(named).collect::<Vec<_>>()
     };
-    let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.lines.is_empty()));
+    let is_there = found.is(|response| coverage(response).is_some_and(|answer| !answer.listing.rows.is_empty()));
     let listing = found.listing(|response| Some(&coverage(response)?.listing));
     let histogram = found.chart(|response| Some(&coverage(response)?.histogram));
     let sentence = move || found.get(|response| Some(coverage(response)?.sentence.clone()));
     let notes = move || found.get(|response| Some(view! { <Notes notes=coverage(response)?.notes.clone() /> }));
     let next = move || {
-        let mut all: Vec<String> = found.get(|r| Some(coverage(r)?.measure_next.iter().map(place).collect()))?;
+        let mut all: Vec<String> =
+            found.get(|r| Some(coverage(r)?.measure_next.iter().map(|(workload, _)| place(workload)).collect()))?;
         let rest = all.len().saturating_sub(NAMED);
         all.truncate(NAMED);
         let rest = (rest > 0).then(|| format!("And {rest} more. "));
@@ -135,7 +130,7 @@ pub fn CoveragePanel() -> impl IntoView {
                 />
             </form>
             <Failed error=found.error />
-            <Show when=move || is_there.get()>
+            <Show when=is_there>
                 <p class="sentence" role="status">{live(sentence)}</p>
                 {live(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
@@ -152,13 +147,13 @@ pub fn CoveragePanel() -> impl IntoView {
 fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let chosen = RwSignal::new(0_usize);
-    let any = Memo::new(move |_| charts.with(|charts| !charts.is_empty()));
+    let any = move || charts.with(|charts| !charts.is_empty());
     let choices = move || {
         charts.with(|charts| charts.iter().enumerate().map(|(n, chart)| (n, chart.title.clone())).collect::<Vec<_>>())
     };
     let chart = Memo::new(move |_| charts.with(|all| all.get(chosen.get()).or(all.first()).cloned().map(Arc::new)));
     view! {
-        <Show when=move || any.get()>
+        <Show when=any>
             <div class="panel-head">
                 <h3>"What the library believes, beside what was measured"</h3>
                 <ChoiceField

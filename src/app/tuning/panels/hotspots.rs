@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     app::fields::{NumberField, stay},
-    app::live::{Show, live},
+    app::live::{Show, follow, live},
     tuning::hotspots::{Answer, FILE_NAME, Question, Rule},
     worker::protocol::{Request, Response},
 };
@@ -27,7 +27,7 @@ pub fn Hotspots() -> impl IntoView {
         if let Response::Hotspots(answer) = response { Some(answer) } else { None }
     }
     // The chart of busbw over size marks them.
-    Effect::new(move || bench.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone())))));
+    follow(move || bench.hotspots.set(found.get(|response| Some(Arc::new(hotspots(response)?.hotspots.clone())))));
     on_cleanup(move || {
         bench.hotspots.try_set(None);
     });
@@ -68,10 +68,10 @@ pub fn Hotspots() -> impl IntoView {
                     on_value=move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps)
                 />
             </form>
-            <Show when=move || none.get()>
+            <Show when=none>
                 <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
             </Show>
-            <Show when=move || any.get()>
+            <Show when=any>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
             {live(report)}

@@ -50,6 +50,8 @@ pub struct Basis<'a> {
     pub recommendations: &'a [Recommendation],
     /// Names of the sweep's files.
     pub names: &'a [String],
+    /// Which of several sets of measurements it is.
+    pub set: Option<&'a str>,
     /// The probability with which the intervals of gains hold, in 0..1.
     pub level: f64,
 }

@@ -57,6 +57,9 @@ fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
         let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
         lines.say("sweep", &[name.to_owned()]);
     }
+    if let Some(set) = basis.set {
+        lines.say("measured with", &[set.to_owned()]);
+    }
     for plan in plans {
         let kept: Vec<String> = plan.kept.iter().map(|size| Size(*size).to_string()).collect();
         if !kept.is_empty() {

@@ -6,6 +6,7 @@ use super::{Code, Findings, Severity, rules::is_ruled_out};
 use crate::{
     collective::{Collective, Scale},
     order::Order,
+    sorted::SortedMap,
     tuning::{
         conf::{
             choose::{Effect, Entry},
@@ -91,7 +92,7 @@ fn effect(rule: &Rule, reader: Reader) -> Effect {
 /// Sweeps over the rules in their order; each finds what the earlier ones left. False where there are too many.
 fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
     let reader = findings.reader;
-    let mut earlier: BTreeMap<(Collective, Key), Ranges> = BTreeMap::new();
+    let mut earlier: SortedMap<(Collective, Key), Ranges> = SortedMap::new();
     for (index, rule) in rules.iter().enumerate() {
         let own = key(rule);
         let (min, max) = (rule.min_bytes, rule.max_bytes);
@@ -159,6 +160,9 @@ fn is_full(mut parts: Vec<(u64, u64)>, min: u64, max: u64) -> bool {
     false
 }
 
+/// By collective, nodes and ranks.
+type RulesByScale<'a> = SortedMap<(Collective, i32, i32), Vec<&'a Rule>>;
+
 /// Sizes of a collective and scale that no rule matches, those that are about anything included. False where there are
 /// too many rules.
 fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: &mut u64) -> bool {
@@ -168,10 +172,11 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
             .iter()
             .all(|(is, usual)| *is == -1 || *is == *usual as i32)
     };
-    let mut by_scale: BTreeMap<(Collective, i32, i32), Vec<&Rule>> = BTreeMap::new();
-    for rule in rules.iter().filter(|rule| is_usual(rule)) {
-        by_scale.entry((rule.collective, rule.nodes, rule.ranks)).or_default().push(rule);
-    }
+    let scale = |rule: &Rule| (rule.collective, rule.nodes, rule.ranks);
+    let mut usual: Vec<&Rule> = rules.iter().copied().filter(|rule| is_usual(rule)).collect();
+    usual.order_by_key(|rule| scale(rule));
+    let by_scale: RulesByScale =
+        usual.chunk_by(|a, b| scale(a) == scale(b)).map(|rules| (scale(rules[0]), rules.to_vec())).collect();
     for (collective, nodes, ranks) in by_scale.keys().copied() {
         let mut keys = vec![(nodes, ranks), (-1, ranks), (nodes, -1), (-1, -1)];
         keys.order();
@@ -210,7 +215,7 @@ fn consequence(reader: Reader) -> (Severity, &'static str) {
 }
 
 /// What a reader that can't keep the default makes of what the file does not mention at all.
-fn elsewhere(by_scale: &BTreeMap<(Collective, i32, i32), Vec<&Rule>>, line: u32, findings: &mut Findings) {
+fn elsewhere(by_scale: &RulesByScale, line: u32, findings: &mut Findings) {
     let without: Vec<&str> = COLLECTIVES
         .iter()
         .filter(|(_, collective)| by_scale.keys().all(|(known, ..)| known != collective))

@@ -1,25 +1,14 @@
-//! What must be known before the rows of several files are pooled.
+//! Runs that stand in two files.
 
 use crate::order::Order;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::FileReport;
-use crate::tuning::{
-    origin::{Origins, differences},
-    read::Row,
-};
-
-/// What must be known before the rows of several files are pooled: runs that stand in two files, and files that were
-/// measured with different libraries, data types or nodes. `origins` are of the files in the order of `files`.
-#[must_use]
-pub fn pooled(files: &[FileReport], origins: &[Origins], rows: &[Row]) -> Vec<String> {
-    let mut notes = doubled(files, rows);
-    notes.extend(differences(files.iter().map(|file| file.name.as_str()).zip(origins)));
-    notes
-}
+use crate::tuning::read::Row;
 
 /// Runs that stand in two files, with the lines in both. Nobody measures the same ten digits twice.
-fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
+#[must_use]
+pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
     if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
         return Vec::new();
     }

@@ -1,0 +1,45 @@
+//! HTML is written here only: words escaped, tags as they are.
+
+/// The text of a page.
+#[derive(Default)]
+pub(super) struct Page {
+    pub text: String,
+}
+
+impl Page {
+    /// Markup of our own.
+    pub fn raw(&mut self, markup: &str) {
+        self.text.push_str(markup);
+    }
+
+    /// Words, whatever is in them.
+    pub fn text(&mut self, words: &str) {
+        self.text.push_str(&escaped(words));
+    }
+
+    /// Words in an element with attributes of our own.
+    pub fn element(&mut self, tag: &str, attributes: &str, words: &str) {
+        self.raw(&format!("<{tag}{attributes}>"));
+        self.text(words);
+        self.raw(&format!("</{tag}>\n"));
+    }
+}
+
+/// Words that are no markup, between tags and between quotes. Control characters other than line ends and tabs can't
+/// stand in a page.
+fn escaped(words: &str) -> String {
+    let mut safe = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\n' | '\t' => safe.push(c),
+            c if c.is_control() => safe.push('\u{FFFD}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}

@@ -1,0 +1,186 @@
+//! A report as the fragment of a link: `#v=1&w=report&d=…`. No server sees what follows the `#`.
+//!
+//! `d` is base64url (RFC 4648 §5, without padding) of nine bytes and a raw deflate stream (RFC 1951) of the report's
+//! JSON: the format (1), the stream's length and its CRC-32, both little-endian. So a link that was cut on its way is
+//! told from one that was changed. Reading is bounded: characters, then inflated bytes, then what [`super::wire`] bounds.
+
+mod base64url;
+mod coarse;
+mod deflate;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    coarse::for_link,
+    deflate::{MOST_INFLATED, MOST_RATIO},
+};
+use super::{
+    Report,
+    wire::{self, WireError},
+};
+use crate::crc32::Crc32;
+
+/// The version of the fragment.
+const VERSION: u64 = 1;
+/// The form of what `d` holds.
+const FORMAT: u8 = 1;
+/// Bytes before the stream.
+const HEAD: usize = 9;
+/// The longest fragment that is made, in characters; a larger report travels as a file.
+pub const MOST_MADE: usize = 8_000;
+/// The longest fragment that is read.
+pub const MOST_READ: usize = 100_000;
+
+/// Who cuts links, and how long they may be: the whole address counts.
+pub const LIMITS: [Limit; 3] = [
+    Limit { who: "Microsoft Teams", chars: 2_000 },
+    Limit { who: "Slack", chars: 4_000 },
+    Limit { who: "Collectune", chars: MOST_MADE },
+];
+
+/// A length that somebody lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Who.
+    pub who: &'static str,
+    /// The most characters of an address.
+    pub chars: usize,
+}
+
+/// A report as a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// What follows the address of the page, the `#` included.
+    pub fragment: String,
+    /// Its length.
+    pub chars: usize,
+    /// It is not longer than [`MOST_MADE`]: else the report travels as a file.
+    pub fits: bool,
+    /// What of the report was left out or made coarser, in words.
+    pub left_out: Vec<String>,
+}
+
+/// Why a link shows no report, for people.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// There is no report in it.
+    #[error("The link holds no report")]
+    NoReport,
+    /// Longer than [`MOST_READ`].
+    #[error("The link can't be read: it is longer than any report ({0} characters, and {MOST_READ} are read)")]
+    TooLong(usize),
+    /// A version or format that is not known yet.
+    #[error("The link was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
+    Newer(u64),
+    /// The end is missing.
+    #[error(
+        "The link was cut on its way: {found} of {whole} characters arrived. Chat programs cut long links; ask for the \
+         report as a file"
+    )]
+    Cut {
+        /// Characters of the report that arrived.
+        found: usize,
+        /// And were sent.
+        whole: usize,
+    },
+    /// It breaks off before it says how long it is.
+    #[error("The link was cut on its way, right after its beginning. Ask for the report as a file")]
+    CutEarly,
+    /// Characters changed on the way.
+    #[error("The link is damaged: it has changed on its way. Copy it again, or ask for the report as a file")]
+    Damaged,
+    /// It inflates beyond measure.
+    #[error("The link can't be read: it unpacks to more than any report holds")]
+    TooDense,
+    /// What it holds is no report.
+    #[error("The report in the link {0}")]
+    Report(#[from] WireError),
+}
+
+/// Whether a fragment is a report's.
+#[must_use]
+pub fn is_report(fragment: &str) -> bool {
+    value(fragment, "w") == Some("report")
+}
+
+/// The value of a key; a page that shows links as HTML may have written `&` as `&amp;`.
+fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
+    let pairs = fragment.trim_start_matches('#').split('&').map(|pair| pair.strip_prefix("amp;").unwrap_or(pair));
+    pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == key).map(|(_, value)| value)
+}
+
+/// Writes a link, with the report as fine as it fits.
+#[must_use]
+pub fn encode(report: &Report) -> Link {
+    let mut link = Link::default();
+    for (coarse, left_out) in for_link(report) {
+        link = fragment(&wire::write(&coarse));
+        link.left_out = left_out;
+        if link.fits {
+            break;
+        }
+    }
+    link
+}
+
+fn fragment(json: &str) -> Link {
+    let stream = deflate::deflate(json.as_bytes());
+    let length = u32::try_from(stream.len()).unwrap_or(u32::MAX);
+    let mut bytes = vec![FORMAT];
+    bytes.extend(length.to_le_bytes());
+    bytes.extend(Crc32::of(&stream).to_le_bytes());
+    bytes.extend(stream);
+    let fragment = format!("#v={VERSION}&w=report&d={}", base64url::encode(&bytes));
+    let chars = fragment.len();
+    Link { fragment, chars, fits: chars <= MOST_MADE, left_out: Vec::new() }
+}
+
+/// Reads a fragment, or a whole address with one.
+///
+/// # Errors
+/// There is no report in it that can be read; for people.
+pub fn decode(link: &str) -> Result<Report, LinkError> {
+    let fragment = link.split_once('#').map_or(link, |(_, fragment)| fragment).trim();
+    if fragment.len() > MOST_READ {
+        return Err(LinkError::TooLong(fragment.len()));
+    }
+    if !is_report(fragment) {
+        return Err(LinkError::NoReport);
+    }
+    match value(fragment, "v").and_then(|version| version.parse().ok()) {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(LinkError::Newer(newer)),
+        _ => return Err(LinkError::Damaged),
+    }
+    let data = value(fragment, "d").ok_or(LinkError::CutEarly)?;
+    Ok(wire::read(&unpack(data)?)?)
+}
+
+fn unpack(data: &str) -> Result<String, LinkError> {
+    let head_chars = base64url::chars(HEAD);
+    // The head's last character holds bits of the stream's first byte.
+    let head = data.get(..head_chars).ok_or(if data.is_char_boundary(data.len().min(head_chars)) {
+        LinkError::CutEarly
+    } else {
+        LinkError::Damaged
+    })?;
+    let head: [u8; HEAD] = base64url::decode(head).and_then(|head| head.try_into().ok()).ok_or(LinkError::Damaged)?;
+    let [format, l0, l1, l2, l3, sum @ ..] = head;
+    if format != FORMAT {
+        return Err(if format > FORMAT && format < 32 { LinkError::Newer(format.into()) } else { LinkError::Damaged });
+    }
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    if length > MOST_READ {
+        return Err(LinkError::Damaged);
+    }
+    let whole = base64url::chars(HEAD + length);
+    // What follows was not part of it: the full stop or bracket of a sentence.
+    let Some(exactly) = data.get(..whole) else {
+        let is_cut = data.len() < whole && base64url::is_text(data);
+        return Err(if is_cut { LinkError::Cut { found: data.len(), whole } } else { LinkError::Damaged });
+    };
+    let bytes = base64url::decode(exactly).ok_or(LinkError::Damaged)?;
+    let stream = bytes.get(HEAD..).filter(|stream| Crc32::of(stream) == u32::from_le_bytes(sum));
+    let inflated = deflate::inflate(stream.ok_or(LinkError::Damaged)?)?;
+    String::from_utf8(inflated).map_err(|_not_text| LinkError::Damaged)
+}

@@ -1,0 +1,54 @@
+//! A report's file is read again: JSON, or the self-contained page that holds it.
+
+use super::{
+    Report,
+    wire::{self, MARK, WireError},
+};
+
+/// What stands before the report in a page that was written by [`super::html`].
+pub(super) const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"collectune-report\">";
+/// And behind it.
+pub(super) const DATA_END: &str = "</script>";
+/// What tells such a page by its beginning.
+pub(super) const META: &str = "<meta name=\"collectune-report\"";
+/// So much of a file tells what it is.
+const HEAD: usize = 4096;
+/// So much of a file is read at most: the report, and what stands before it in a page.
+pub const MOST_BYTES: usize = wire::MOST_TEXT + (64 << 10);
+
+/// Why a file shows no report; what comes after its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// A page without its data.
+    #[error("is a report whose data is missing or cut off: ask for the file again")]
+    NoData,
+    /// What it holds is no report.
+    #[error(transparent)]
+    Report(#[from] WireError),
+}
+
+/// Whether a text that begins so is a report.
+#[must_use]
+pub fn is_report(head: &str) -> bool {
+    let end = head.floor_char_boundary(HEAD);
+    let head = head[..end].trim_start_matches('\u{FEFF}').trim_start();
+    if head.starts_with('<') {
+        head.contains(META)
+    } else {
+        head.starts_with('{') && head.contains(&format!("\"{MARK}\""))
+    }
+}
+
+/// Reads the text of a file, or as much of it as [`MOST_BYTES`].
+///
+/// # Errors
+/// It is no report, or one that can't be read.
+pub fn open(text: &str) -> Result<Report, OpenError> {
+    let text = text.trim_start_matches('\u{FEFF}').trim_start();
+    if !text.starts_with('<') {
+        return Ok(wire::read(text)?);
+    }
+    let (_, data) = text.split_once(DATA_BEGIN).ok_or(OpenError::NoData)?;
+    let (data, _) = data.split_once(DATA_END).ok_or(OpenError::NoData)?;
+    Ok(wire::read(data)?)
+}

@@ -1,0 +1,201 @@
+//! The report of the tuning workbench: what to deploy for each collective and scale, how far to trust it, the files.
+
+mod measurements;
+mod privacy;
+mod trust;
+
+use self::privacy::Names;
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench};
+use crate::{
+    sorted::SortedMap,
+    text::Problems,
+    tuning::{
+        conf::{
+            export::{self, Basis, export},
+            reader::Reader,
+        },
+        decision::Decision,
+        listing, plan,
+        result::{Group, Recommendation},
+        snapshot::{Extent, Snapshot},
+        study::{Study, StudyError},
+        wording,
+    },
+    units::significant,
+};
+
+/// What a report is made of.
+pub struct Material<'a> {
+    /// The sweep, and what was learnt from it.
+    pub study: &'a Study,
+    /// What was loaded, and what was left out.
+    pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
+    /// Names of the files with measurements.
+    pub names: &'a [String],
+    /// Names of all files, as their runs number them.
+    pub numbered: &'a SortedMap<u16, String>,
+    /// What must be known about the whole.
+    pub notes: Vec<String>,
+    /// Which of several sets of measurements was studied.
+    pub set: Option<&'a str>,
+    /// What to measure next.
+    pub plan: plan::Answer,
+}
+
+/// Makes the report.
+///
+/// # Errors
+/// Nothing was measured, or the model can't be asked.
+pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let Material { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
+    if study.sweep().is_empty() {
+        return Err(StudyError::NothingMeasured);
+    }
+    let winners;
+    let answer = match study.recommendations() {
+        [] => {
+            winners = study.winners()?;
+            &winners[..]
+        }
+        answered => answered,
+    };
+    let all_names = problems.iter().map(|(name, _)| *name);
+    let privacy = if contents.file_names {
+        Names::without_paths(all_names)
+    } else {
+        files.iter_mut().for_each(|file| file.name = None);
+        Names::hidden(all_names)
+    };
+    let mut sections = Vec::new();
+    for group in study.groups() {
+        sections.push(of_group(study, group, answer, contents)?);
+    }
+    if contents.deployables {
+        let names = if contents.file_names { names } else { &[] };
+        let level = study.confidence().level;
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
+        sections.push(deployables(&basis));
+    }
+    sections.extend(study.evaluation().map(trust::section));
+    let noise = measurements::noise(study, answer, numbered);
+    // What stalled is told there.
+    notes.retain(|note| noise.as_ref().is_none_or(|noise| !noise.text.contains(note)));
+    sections.extend(noise);
+    sections.extend(measurements::dips(study, answer));
+    sections.extend(measurements::next(plan));
+    sections.extend(measurements::left_out(&problems));
+    if !notes.is_empty() {
+        sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
+    }
+    let mut summary = summary(answer);
+    summary.extend(measurements::open_questions(answer));
+    match (study.evaluation(), study.parameters()) {
+        (Some(evaluation), _) => summary.extend(trust::lost(evaluation)),
+        (None, Some(_)) => summary.push("How far to trust it was not tested: validation has not run.".into()),
+        (None, None) => summary.push("Nothing was learnt: these are the measured winners.".into()),
+    }
+    let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();
+    let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
+    let mut report = Report {
+        snapshot: Some(Snapshot::new(study, extent)?),
+        workbench: Workbench::Tuning,
+        title: title(study.groups()),
+        summary,
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        parameters: measured_with.chain(parameters(study)).collect(),
+        sections,
+    };
+    privacy.leave(&mut report);
+    Ok(report)
+}
+
+fn title(groups: &[Group]) -> String {
+    match groups {
+        [] => "Nothing measured".into(),
+        [group] => format!("{} on {}", group.collective, group.scale),
+        [first, rest @ ..] if rest.iter().all(|group| group.collective == first.collective) => {
+            format!("{} on {} scales", first.collective, groups.len())
+        }
+        _ => format!("{} collectives and scales", groups.len()),
+    }
+}
+
+fn summary(answer: &[Recommendation]) -> Vec<String> {
+    let deployed: Vec<&Recommendation> =
+        answer.iter().filter(|recommendation| matches!(recommendation.decision, Decision::Deploy)).collect();
+    let mut summary = vec![format!(
+        "Something else than the default is worth deploying at {} of {} measured workloads.",
+        deployed.len(),
+        answer.len()
+    )];
+    let gain = |recommendation: &Recommendation| recommendation.gain.map(|gain| gain.pct).unwrap_or_default();
+    let largest = deployed.into_iter().max_by(|a, b| gain(a).total_cmp(&gain(b)));
+    summary.extend(largest.map(wording::sentence));
+    summary
+}
+
+fn of_group(
+    study: &Study,
+    group: &Group,
+    answer: &[Recommendation],
+    contents: &Contents,
+) -> Result<Section, StudyError> {
+    let mine: Vec<Recommendation> = answer
+        .iter()
+        .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
+        .cloned()
+        .collect();
+    let mut charts = Vec::new();
+    if let Some(first) = mine.first().filter(|_| contents.charts) {
+        let view = study.view(&first.workload)?;
+        charts.push(view.busbw_over_size);
+        charts.extend(view.predicted_over_measured);
+    }
+    let id = format!("{}-{}n{}r", group.collective, group.scale.nodes, group.scale.ranks);
+    Ok(Section {
+        title: format!("{} on {}", group.collective, group.scale),
+        text: vec![wording::group(group)],
+        charts,
+        tables: vec![Exhibit { id, title: "What to deploy".into(), listing: listing::recommendations(&mine) }],
+        files: Vec::new(),
+    })
+}
+
+/// The tuner file of each reader, and what each will run.
+fn deployables(basis: &Basis<'_>) -> Section {
+    let mut section = Section { title: "Tuner files".into(), ..Section::default() };
+    for reader in Reader::ALL {
+        let options = export::Options { reader: *reader, open_ends: true, ..export::Options::default() };
+        let written = export(basis, &options);
+        let about = |sentence: String| format!("{}: {sentence}", reader.name());
+        section.text.extend(written.warnings.into_iter().map(about));
+        section.text.extend(written.refusals.iter().map(|refusal| about(refusal.message())));
+        if written.files.is_empty() {
+            continue;
+        }
+        section.tables.push(Exhibit {
+            id: format!("tuner-rules-{}", reader.key()),
+            title: format!("What {} will run", reader.name()),
+            listing: export::listing(&written.rows),
+        });
+        let note = written.loading;
+        let file = |file: export::File| TextFile { name: file.name, text: file.text, note: about(note.clone()) };
+        section.files.extend(written.files.into_iter().map(file));
+    }
+    section
+}
+
+fn parameters(study: &Study) -> Vec<Fact> {
+    let Some(parameters) = study.parameters() else { return Vec::new() };
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    vec![
+        fact("Model", parameters.preset.name().into()),
+        fact("Seed", parameters.seed.to_string()),
+        fact("Confidence", format!("{} %", significant(parameters.confidence.level * 100.0))),
+        fact("Smallest gain worth a rule", format!("{} %", significant(parameters.confidence.minimum_gain_pct))),
+    ]
+}

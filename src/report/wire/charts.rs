@@ -1,0 +1,133 @@
+//! Charts: `{"id","title","summary","x":["Message size","bytes","log"],"y":[…],"series":[…]}`, a series as
+//! `{"name","colour","mark","x":[…],"y":[…],"low":[…],"high":[…],"notes":[…]}`.
+
+use serde_json::Value;
+
+use super::{Cursor, WireError, list, numbers, object, slug, text};
+use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
+
+const QUANTITIES: [(&str, Quantity); 6] = [
+    ("bytes", Quantity::Bytes),
+    ("busbw_gbps", Quantity::BusbwGbps),
+    ("count", Quantity::Count),
+    ("time_us", Quantity::TimeUs),
+    ("percent", Quantity::Percent),
+    ("number", Quantity::Number),
+];
+const SPACINGS: [(&str, Spacing); 2] = [("linear", Spacing::Linear), ("log", Spacing::Logarithmic)];
+const MARKS: [(&str, Mark); 6] = [
+    ("line", Mark::Line),
+    ("dashed", Mark::Dashed),
+    ("dots", Mark::Dots),
+    ("line-and-dots", Mark::LineAndDots),
+    ("band", Mark::Band),
+    ("whiskers", Mark::Whiskers),
+];
+const COLOURS: [(&str, Colour); 3] =
+    [("answer", Colour::Answer), ("default", Colour::Default), ("muted", Colour::Muted)];
+
+fn word<T: PartialEq + Copy>(words: &[(&'static str, T)], wanted: T) -> Option<&'static str> {
+    words.iter().find(|(_, value)| *value == wanted).map(|(word, _)| *word)
+}
+
+fn of_word<T: Copy>(words: &[(&'static str, T)], at: &Cursor<'_>, what: &str) -> Result<T, WireError> {
+    let word = at.text()?;
+    let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+    found.ok_or_else(|| at.expected(format!("{what} that this version knows")))
+}
+
+pub(super) fn write(chart: &Chart) -> Value {
+    object([
+        ("id", text(&chart.id)),
+        ("title", text(&chart.title)),
+        ("summary", text(&chart.summary)),
+        ("x", axis(&chart.x)),
+        ("y", axis(&chart.y)),
+        ("series", list(&chart.series, series)),
+    ])
+}
+
+fn axis(axis: &Axis) -> Value {
+    let quantity = word(&QUANTITIES, axis.quantity).unwrap_or_default();
+    let spacing = word(&SPACINGS, axis.spacing).unwrap_or_default();
+    Value::Array(vec![text(&axis.label), text(quantity), text(spacing)])
+}
+
+fn series(series: &Series) -> Value {
+    let colour = match series.colour {
+        Colour::Palette(n) => n.into(),
+        named => text(word(&COLOURS, named).unwrap_or_default()),
+    };
+    let points = &series.points;
+    let ends = |end: fn(&Point) -> Option<f64>| match points.iter().any(|point| end(point).is_some()) {
+        true => list(points, |point| end(point).map_or(Value::Null, numbers::write)),
+        false => Value::Null,
+    };
+    let has_notes = points.iter().any(|point| !point.note.is_empty());
+    object([
+        ("name", text(&series.name)),
+        ("colour", colour),
+        ("mark", text(word(&MARKS, series.mark).unwrap_or_default())),
+        ("x", list(points, |point| numbers::write(point.x))),
+        ("y", list(points, |point| numbers::write(point.y))),
+        ("low", ends(|point| point.low)),
+        ("high", ends(|point| point.high)),
+        ("notes", if has_notes { list(points, |point| text(&point.note)) } else { Value::Null }),
+    ])
+}
+
+pub(super) fn read(at: Cursor<'_>) -> Result<Chart, WireError> {
+    at.object()?;
+    Ok(Chart {
+        id: slug(at.field("id").text()?),
+        title: at.field("title").text()?.to_owned(),
+        summary: at.field("summary").text()?.to_owned(),
+        x: read_axis(at.field("x"))?,
+        y: read_axis(at.field("y"))?,
+        series: at.field("series").list(read_series)?,
+    })
+}
+
+fn read_axis(at: Cursor<'_>) -> Result<Axis, WireError> {
+    let Some([label, quantity, spacing]) = at.items() else {
+        return Err(at.expected("a label, a quantity and a spacing"));
+    };
+    Ok(Axis {
+        label: label.text()?.to_owned(),
+        quantity: of_word(&QUANTITIES, &quantity, "a quantity")?,
+        spacing: of_word(&SPACINGS, &spacing, "a spacing")?,
+    })
+}
+
+fn read_series(at: Cursor<'_>) -> Result<Series, WireError> {
+    at.object()?;
+    let colour = at.field("colour");
+    let colour = match colour.value().as_u64() {
+        Some(n) => Colour::Palette(u8::try_from(n).map_err(|_error| colour.expected("a number up to 255"))?),
+        None => of_word(&COLOURS, &colour, "a colour")?,
+    };
+    let number = |at: Cursor<'_>| at.number()?.ok_or_else(|| at.expected("a number"));
+    let xs = at.field("x").list(number)?;
+    let ys = at.field("y").list(number)?;
+    let lows = at.field("low").list(|at| at.number())?;
+    let highs = at.field("high").list(|at| at.number())?;
+    let notes = at.field("notes").texts()?;
+    for (name, length, needed) in
+        [("y", ys.len(), true), ("low", lows.len(), false), ("high", highs.len(), false), ("notes", notes.len(), false)]
+    {
+        if length != xs.len() && (needed || length > 0) {
+            return Err(at.field(name).expected(format!("{}, as many as there are in x,", xs.len())));
+        }
+    }
+    let mut points: Vec<Point> =
+        xs.into_iter().zip(ys).map(|(x, y)| Point { x, y, low: None, high: None, note: String::new() }).collect();
+    points.iter_mut().zip(lows).for_each(|(point, low)| point.low = low);
+    points.iter_mut().zip(highs).for_each(|(point, high)| point.high = high);
+    points.iter_mut().zip(notes).for_each(|(point, note)| point.note = note);
+    Ok(Series {
+        name: at.field("name").text()?.to_owned(),
+        colour,
+        mark: of_word(&MARKS, &at.field("mark"), "a mark")?,
+        points,
+    })
+}

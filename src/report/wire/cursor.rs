@@ -1,0 +1,128 @@
+//! A value and where it stands.
+
+use serde_json::{Map, Value};
+
+use super::{WireError, numbers};
+
+/// A place in a JSON text, and what stands there.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    value: &'a Value,
+    place: Place<'a>,
+}
+
+/// How a place is reached from its parent.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Top,
+    Field(&'a Place<'a>, &'static str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    fn path(&self) -> String {
+        match self {
+            Self::Top => String::new(),
+            Self::Field(Self::Top, name) => (*name).to_owned(),
+            Self::Field(parent, name) => parent.path() + "." + name,
+            Self::Item(parent, index) => format!("{}[{index}]", parent.path()),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, WireError>;
+
+impl<'a> Cursor<'a> {
+    /// The whole text.
+    pub fn new(value: &'a Value) -> Self {
+        Self { value, place: Place::Top }
+    }
+
+    /// What should stand here.
+    pub fn expected(&self, what: impl Into<String>) -> WireError {
+        let path = self.place.path();
+        WireError::Value { place: if path.is_empty() { "the top".to_owned() } else { path }, expected: what.into() }
+    }
+
+    /// The value.
+    pub fn value(&self) -> &'a Value {
+        self.value
+    }
+
+    /// An object stands here.
+    pub fn object(&self) -> Result<&'a Map<String, Value>> {
+        self.value.as_object().ok_or_else(|| self.expected("an object"))
+    }
+
+    /// A field of an object; null where there is none.
+    pub fn field<'b>(&'b self, name: &'static str) -> Cursor<'b>
+    where
+        'a: 'b,
+    {
+        Cursor { value: self.value.get(name).unwrap_or(&Value::Null), place: Place::Field(&self.place, name) }
+    }
+
+    /// Something, unless nothing stands here.
+    pub fn optional<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Option<T>> {
+        if self.value.is_null() { Ok(None) } else { read(*self).map(Some) }
+    }
+
+    /// Each item of a list; none where nothing stands here.
+    pub fn list<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
+        let items = match self.value {
+            Value::Null => return Ok(Vec::new()),
+            Value::Array(items) => items,
+            _ => return Err(self.expected("a list")),
+        };
+        let item = |(index, value)| read(Cursor { value, place: Place::Item(&self.place, index) });
+        let mut read = Vec::with_capacity(items.len());
+        for next in items.iter().enumerate() {
+            read.push(item(next)?);
+        }
+        Ok(read)
+    }
+
+    /// The items of a list of so many.
+    pub fn items<'b, const N: usize>(&'b self) -> Option<[Cursor<'b>; N]>
+    where
+        'a: 'b,
+    {
+        let items: &'b [Value; N] = self.value.as_array()?.as_slice().try_into().ok()?;
+        Some(std::array::from_fn(|index| Cursor { value: &items[index], place: Place::Item(&self.place, index) }))
+    }
+
+    /// A text; empty where nothing stands here.
+    pub fn text(&self) -> Result<&'a str> {
+        match self.value {
+            Value::Null => Ok(""),
+            Value::String(text) => Ok(text),
+            _ => Err(self.expected("text")),
+        }
+    }
+
+    /// Texts.
+    pub fn texts(&self) -> Result<Vec<String>> {
+        self.list(|at| Ok(at.text()?.to_owned()))
+    }
+
+    /// A whole number; 0 where nothing stands here.
+    pub fn whole(&self) -> Result<u64> {
+        match self.value {
+            Value::Null => Ok(0),
+            value => value.as_u64().ok_or_else(|| self.expected("a whole number")),
+        }
+    }
+
+    /// A number, which may be none (`null`) and need not be finite.
+    pub fn number(&self) -> Result<Option<f64>> {
+        self.optional(|at| numbers::read(at.value).ok_or_else(|| at.expected("a number")))
+    }
+
+    /// True or false; false where nothing stands here.
+    pub fn flag(&self) -> Result<bool> {
+        match self.value {
+            Value::Null => Ok(false),
+            value => value.as_bool().ok_or_else(|| self.expected("true or false")),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A report leaves in one of four forms.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Report, html,
+    link::{self, Link},
+    markdown,
+    wire::{self, WireError},
+};
+
+/// In what a report is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// A page that needs nothing else, and opens as the live report again.
+    #[default]
+    Html,
+    /// For a pull request.
+    Markdown,
+    /// For programs.
+    Json,
+    /// In the fragment of a link.
+    Link,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
+
+    /// For people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Html => "HTML",
+            Self::Markdown => "Markdown",
+            Self::Json => "JSON",
+            Self::Link => "Link",
+        }
+    }
+
+    /// How a file's name ends; a link is no file.
+    #[must_use]
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::Markdown => "md",
+            Self::Json => "json",
+            Self::Link => "txt",
+        }
+    }
+
+    /// The media type of a file.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Html => "text/html",
+            Self::Markdown => "text/markdown",
+            Self::Json => "application/json",
+            Self::Link => "text/plain",
+        }
+    }
+}
+
+/// A report as it leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Written {
+    /// A file to save.
+    File {
+        /// The name to offer: `collectune-all_reduce-on-2-nodes-16-ranks.html`.
+        name: String,
+        /// Its media type.
+        media_type: String,
+        /// Its text.
+        text: String,
+    },
+    /// A link.
+    Link(Link),
+}
+
+/// Writes a report.
+///
+/// # Errors
+/// It holds more than could be read again; in words, to come after `The report`.
+pub fn write(report: &Report, form: Form) -> Result<Written, WireError> {
+    let text = match form {
+        Form::Link => return Ok(Written::Link(link::encode(report))),
+        Form::Markdown => markdown::markdown(report),
+        Form::Json => {
+            let json = wire::write(report);
+            wire::is_within_bounds(&json)?;
+            json + "\n"
+        }
+        Form::Html => html::html(report)?,
+    };
+    let name = format!("{}.{}", file_stem(report), form.extension());
+    Ok(Written::File { name, media_type: form.media_type().to_owned(), text })
+}
+
+/// What a report's files are called: the title in letters that every disk takes.
+#[must_use]
+pub fn file_stem(report: &Report) -> String {
+    /// Longer names are cut by some.
+    const LONGEST: usize = 80;
+    let mut stem = String::from("collectune");
+    let mut between = true;
+    for c in report.title.chars() {
+        if stem.len() >= LONGEST {
+            break;
+        }
+        if c.is_ascii_alphanumeric() || c == '_' {
+            if between {
+                stem.push('-');
+            }
+            stem.push(c.to_ascii_lowercase());
+            between = false;
+        } else {
+            between = true;
+        }
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_after_the_title() {
+        let stem = |title: &str| file_stem(&Report { title: title.to_owned(), ..Report::default() });
+        assert_eq!(stem("all_reduce on 2 nodes, 16 ranks"), "collectune-all_reduce-on-2-nodes-16-ranks");
+        assert_eq!(stem("../../etc/passwd"), "collectune-etc-passwd");
+        assert_eq!(stem(""), "collectune");
+        assert!(stem(&"a".repeat(500)).len() <= 80);
+    }
+}

@@ -1,0 +1,325 @@
+//! What of a sweep is kept to compare it with a later one: what ran at each size, how fast, and what was to be deployed.
+//!
+//! A [`Snapshot`] holds used runs only, and no names of files or nodes. It travels inside reports: whole in files, thinned
+//! to the default, the best and what was to be deployed in links. [`Snapshot::to_value`] is its form there.
+
+mod drift;
+mod wire;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    decision::{Decision, deviations::Own},
+    origin::{Aspect, Origins},
+    read::{Evidence, Kind, Row},
+    result::Recommendation,
+    runs::{Place, Run, Runs},
+    stalls::{Screened, mean_range},
+    study::{Study, StudyError},
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    math::{exp, median},
+    order::Order,
+    sorted::SortedMap,
+};
+
+pub use drift::Drift;
+pub use wire::SnapshotError;
+
+/// What a sweep, or a report, knows for a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The program that made it: `collectune 0.1.0`.
+    pub program: String,
+    /// Every measured configuration is there; else the default, the best and what was to be deployed.
+    pub is_whole: bool,
+    /// Ascending by collective and scale.
+    pub groups: Vec<Group>,
+}
+
+/// One collective and scale.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// What it was measured with, as far as the files say: versions of the library, data types and operations.
+    pub measured_with: Vec<String>,
+    /// How far the passes over the sweep lie from each other; `None` where single runs don't tell.
+    pub drift: Option<Drift>,
+    /// Ascending by size.
+    pub sizes: Vec<AtSize>,
+}
+
+/// One size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtSize {
+    /// Message size.
+    pub size_bytes: u64,
+    /// What was to be deployed.
+    pub deployed: Deployed,
+    /// The library's own choice.
+    pub default: Option<Measurement>,
+    /// What was asked for, ascending by configuration.
+    pub measured: Vec<Measurement>,
+}
+
+/// What was to be deployed at a size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Deployed {
+    /// It is not known.
+    #[default]
+    Unknown,
+    /// The library's default.
+    Default,
+    /// This.
+    Configuration(Configuration),
+}
+
+/// The used runs of one configuration, or of the default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// What ran; of the default what it chose most often.
+    pub configuration: Configuration,
+    /// The channels are those that were seen to run.
+    pub executed: bool,
+    /// How fast it was.
+    pub runs: Measured,
+}
+
+/// Runs, or what is left of them. Bandwidths are busbw in GB/s.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Measured {
+    /// Each run, in the order in which they ran: at least one.
+    Each(Vec<f64>),
+    /// Their median.
+    Median {
+        /// busbw in GB/s.
+        busbw_gbps: f64,
+        /// Of how many runs.
+        runs: u32,
+        /// (max − min) / median in per cent, or what it would be of normal numbers as far apart as the runs are; `None`
+        /// where nothing tells.
+        spread_pct: Option<f64>,
+    },
+}
+
+/// With what each collective and scale was measured, in words.
+pub type MeasuredWith = SortedMap<(Collective, Scale), Vec<String>>;
+
+/// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart and
+/// names none.
+#[must_use]
+pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
+    /// More different ones are not told.
+    const MOST: usize = 8;
+    let key = |row: &Row| (row.workload.collective, row.workload.scale, row.origin);
+    let mut words = MeasuredWith::new();
+    for same in rows.chunk_by(|a, b| key(a) == key(b)) {
+        let (collective, scale, origin) = key(&same[0]);
+        let of_group = words.entry((collective, scale)).or_default();
+        for (aspect, value) in Aspect::ALL.into_iter().zip(origins.get(origin).values()) {
+            let Some(value) = value else { continue };
+            let word = match aspect {
+                Aspect::Nodes => format!("node set {}", value.chars().take(4).collect::<String>()),
+                _ => value.clone(),
+            };
+            if of_group.len() < MOST && !of_group.contains(&word) {
+                of_group.push(word);
+            }
+        }
+    }
+    words.values_mut().for_each(|words| words.order());
+    words
+}
+
+/// How much of a sweep is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Every measured configuration, run by run.
+    Whole,
+    /// Medians of the default, of what is to be deployed, and of those that can't be told apart from the best.
+    Thinned,
+}
+
+/// More runs than this are kept as their median and spread.
+const MOST_RUNS: usize = 16;
+
+/// So many of those that are tied are kept in a thinned snapshot, those with the fewest channels first.
+const MOST_TIED: usize = 3;
+
+impl Snapshot {
+    /// Of what was measured, and what is to be deployed by the last answer or, before any training, by the measured
+    /// winners.
+    ///
+    /// # Errors
+    /// None as long as nothing was learnt.
+    pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
+        let winners;
+        let answer = match study.recommendations() {
+            [] => {
+                winners = study.winners()?;
+                &winners[..]
+            }
+            answered => answered,
+        };
+        let (runs, screened) = (study.runs(), study.screened());
+        let mut groups: Vec<Group> = Vec::new();
+        for (place, first, of_place) in runs.places() {
+            let Workload { collective, scale, size_bytes } = place.workload;
+            let Some(measurement) = measurement(place, first, of_place, screened, extent) else { continue };
+            if groups.last().is_none_or(|group| (group.collective, group.scale) != (collective, scale)) {
+                let drift = Drift::new(runs, screened, (collective, scale));
+                groups.push(Group { collective, scale, measured_with: Vec::new(), drift, sizes: Vec::new() });
+            }
+            let Some(group) = groups.last_mut() else { continue };
+            let advice = || answer.iter().find(|recommendation| recommendation.workload == place.workload);
+            if group.sizes.last().is_none_or(|at| at.size_bytes != size_bytes) {
+                let deployed = advice().map(deployed).unwrap_or_default();
+                group.sizes.push(AtSize { size_bytes, deployed, default: None, measured: Vec::new() });
+            }
+            let Some(at) = group.sizes.last_mut() else { continue };
+            if place.kind == Kind::Default {
+                at.default = Some(measurement);
+            } else if extent == Extent::Whole || advice().is_some_and(|r| is_kept(r, &measurement.configuration)) {
+                at.measured.push(measurement);
+            }
+        }
+        let program = concat!("collectune ", env!("CARGO_PKG_VERSION")).to_owned();
+        Ok(Self { program, is_whole: extent == Extent::Whole, groups })
+    }
+
+    /// Says with what it was measured.
+    pub fn measured_with(&mut self, words: &MeasuredWith) {
+        for group in &mut self.groups {
+            group.measured_with = words.get(&(group.collective, group.scale)).cloned().unwrap_or_default();
+        }
+    }
+
+    /// The runs, as they were taken from a file.
+    #[must_use]
+    pub fn runs(&self) -> Runs {
+        let mut runs = Runs::default();
+        for group in &self.groups {
+            let Group { collective, scale, .. } = *group;
+            for at in &group.sizes {
+                let workload = Workload { collective, scale, size_bytes: at.size_bytes };
+                let mut push = |measurement: &Measurement, kind| {
+                    runs.push(workload, kind, measurement.configuration, &measurement.lines());
+                };
+                at.measured.iter().for_each(|measurement| push(measurement, Kind::Asked));
+                at.default.iter().for_each(|measurement| push(measurement, Kind::Default));
+            }
+        }
+        runs
+    }
+
+    /// Its size at a workload.
+    #[must_use]
+    pub fn at(&self, workload: &Workload) -> Option<&AtSize> {
+        let key = |group: &Group| (group.collective, group.scale);
+        let group = self.groups.iter().find(|group| key(group) == (workload.collective, workload.scale))?;
+        group.sizes.iter().find(|at| at.size_bytes == workload.size_bytes)
+    }
+
+    /// Every workload, ascending.
+    pub fn workloads(&self) -> impl Iterator<Item = Workload> {
+        self.groups.iter().flat_map(|group| {
+            let Group { collective, scale, .. } = *group;
+            group.sizes.iter().map(move |at| Workload { collective, scale, size_bytes: at.size_bytes })
+        })
+    }
+
+    /// Brings groups, sizes and configurations into their order, one of each.
+    fn put_in_order(&mut self) {
+        self.groups.order_by_key(|group| (group.collective, group.scale));
+        self.groups.dedup_by_key(|group| (group.collective, group.scale));
+        for group in &mut self.groups {
+            group.sizes.order_by_key(|at| at.size_bytes);
+            group.sizes.dedup_by_key(|at| at.size_bytes);
+            for at in &mut group.sizes {
+                at.measured.order_by_key(|measurement| measurement.configuration);
+                at.measured.dedup_by_key(|measurement| measurement.configuration);
+            }
+        }
+    }
+}
+
+impl Measurement {
+    fn lines(&self) -> Vec<Run> {
+        let evidence = if self.executed { Evidence::Executed } else { Evidence::Planned };
+        let line = |busbw, repeats, spread| Run::known(self.configuration, busbw, repeats, spread, evidence);
+        match &self.runs {
+            Measured::Each(runs) => runs.iter().map(|busbw| line(*busbw, 1, None)).collect(),
+            Measured::Median { busbw_gbps, runs, spread_pct } => vec![line(*busbw_gbps, *runs, *spread_pct)],
+        }
+    }
+}
+
+fn deployed(recommendation: &Recommendation) -> Deployed {
+    match (recommendation.decision, recommendation.configuration) {
+        (Decision::KeepDefault { .. }, _) => Deployed::Default,
+        (Decision::Deploy | Decision::NoDefault, Some(configuration)) => Deployed::Configuration(configuration),
+        _ => Deployed::Unknown,
+    }
+}
+
+fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bool {
+    let of_best = recommendation.measured_best.as_ref().map(|best| best.configuration);
+    recommendation.configuration == Some(*configuration)
+        || of_best == Some(*configuration)
+        || recommendation.tied.iter().take(MOST_TIED).any(|tied| tied == configuration)
+}
+
+/// The used runs of a place; `None` of none, and of one that stalled, which stands in an answer for want of a better one,
+/// but is no change.
+fn measurement(place: &Place, first: usize, runs: &[Run], screened: &Screened, extent: Extent) -> Option<Measurement> {
+    if let [lone] = runs
+        && screened.is_stalled(lone)
+    {
+        return None;
+    }
+    let used = || runs.iter().zip(first..).filter(|(_, index)| screened.keep(place, *index).run).map(|(run, _)| run);
+    let singles = used().all(|run| run.repeats == 1);
+    let count = used().count();
+    let measured = if singles && (1..=MOST_RUNS).contains(&count) && extent == Extent::Whole {
+        Measured::Each(used().map(|run| rounded(run.busbw_gbps)).collect())
+    } else {
+        let mut values: Vec<(f64, u32)> = used().map(|run| (run.busbw_gbps, run.repeats)).collect();
+        let busbw_gbps = rounded(super::runs::weighted_median(&mut values)?);
+        let own = Own::new(place, first, runs, screened);
+        // The range that normal numbers with this deviation have.
+        let spread = |deviation: f64| (exp(deviation * mean_range(own.runs)) - 1.0) * 100.0;
+        let spread_pct = (own.variance.freedom() > 0.0).then(|| rounded(spread(own.variance.deviation())));
+        Measured::Median { busbw_gbps, runs: own.runs, spread_pct }
+    };
+    let executed = used().all(|run| run.evidence == Evidence::Executed);
+    Some(Measurement { configuration: place.configuration, executed, runs: measured })
+}
+
+impl Measured {
+    /// Their median in GB/s.
+    #[must_use]
+    pub fn busbw_gbps(&self) -> f64 {
+        match self {
+            Self::Each(runs) => median(&mut runs.clone()).unwrap_or(f64::NAN),
+            Self::Median { busbw_gbps, .. } => *busbw_gbps,
+        }
+    }
+
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::Each(runs) => u32::try_from(runs.len()).unwrap_or(u32::MAX),
+            Self::Median { runs, .. } => *runs,
+        }
+    }
+}
+
+/// To five digits: times have no more.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}

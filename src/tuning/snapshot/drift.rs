@@ -1,0 +1,73 @@
+//! How far the passes over a sweep lie from each other.
+//!
+//! A sweep with repeats is measured in passes: every first run, every second one, and so on. What a pass as a whole was
+//! faster or slower than the others (clocks, temperature, neighbours on the fabric) is a small picture of what lies
+//! between two campaigns. It is a variance component: that of the means of the passes, less what the noise of single runs
+//! brings to them (one-way random effects by the method of moments: Searle, Casella, McCulloch 1992).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Collective, Scale},
+    math::ln,
+    sorted::SortedMap,
+    tuning::{
+        runs::{Run, Runs},
+        stalls::Screened,
+    },
+};
+
+/// The spread of passes over one collective and scale.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Standard deviation of the passes, in per cent of busbw; 0 where noise explains all of it.
+    pub deviation_pct: f64,
+    /// How many passes tell it.
+    pub passes: u32,
+}
+
+/// More passes than this are not looked at.
+const MOST_PASSES: usize = 16;
+
+impl Drift {
+    /// Of the single runs of the places with as many runs as most have; `None` where these have one.
+    #[must_use]
+    pub fn new(runs: &Runs, screened: &Screened, group: (Collective, Scale)) -> Option<Self> {
+        let all = || {
+            runs.places().filter(|(place, ..)| (place.workload.collective, place.workload.scale) == group).filter(
+                |(place, first, of)| {
+                    (2..=MOST_PASSES).contains(&of.len())
+                        && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
+                },
+            )
+        };
+        let mut counts: SortedMap<usize, usize> = SortedMap::new();
+        all().for_each(|(_, _, of)| *counts.entry(of.len()).or_default() += 1);
+        let passes = counts.iter().max_by_key(|(_, places)| **places).map(|(passes, _)| *passes)?;
+        let of_passes = || all().filter(|(_, _, of)| of.len() == passes);
+        let mut variances: SortedMap<u64, (f64, f64)> = SortedMap::new();
+        for (place, _, of) in of_passes() {
+            let (squares, freedom) = variances.entry(place.workload.size_bytes).or_default();
+            *squares += residuals(of).map(|residual| residual * residual).sum::<f64>();
+            *freedom += (passes - 1) as f64;
+        }
+        let mut sums = vec![0.0; passes];
+        let mut weights = 0.0;
+        for (place, _, of) in of_passes() {
+            let Some((squares, freedom)) = variances.get(&place.workload.size_bytes) else { continue };
+            let weight = freedom / squares.max(1e-8 * freedom);
+            weights += weight;
+            sums.iter_mut().zip(residuals(of)).for_each(|(sum, residual)| *sum += weight * residual);
+        }
+        let of_means = sums.iter().map(|sum| sum / weights * (sum / weights)).sum::<f64>() / (passes - 1) as f64;
+        let variance = (of_means - 1.0 / weights).max(0.0);
+        let deviation_pct = variance.sqrt() * 100.0;
+        deviation_pct.is_finite().then_some(Self { deviation_pct, passes: passes as u32 })
+    }
+}
+
+/// ln busbw of each run less their mean.
+fn residuals(runs: &[Run]) -> impl Iterator<Item = f64> {
+    let mean = runs.iter().map(|run| ln(run.busbw_gbps)).sum::<f64>() / runs.len() as f64;
+    runs.iter().map(move |run| ln(run.busbw_gbps) - mean)
+}

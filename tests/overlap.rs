@@ -11,6 +11,7 @@ use collectune::{
     overlap::{
         features::Settings,
         files::{NamedPart, Part, bring_together},
+        kernel::Kernel,
         models::{Kind, PUBLISHED},
         predict,
         request::{Answer, Question, Results, Studied},
@@ -102,7 +103,7 @@ fn the_shipped_pair_merges_to_the_shipped_file() {
             (merge.matched, merge.passed_over, merge.statistics_left_over, merge.metrics_left_over),
             (619, 0, 0, 0)
         );
-        close(pair.kernels.iter().map(|kernel| kernel.slowdown()).sum(), 356.38254339608307, 1e-9);
+        close(pair.kernels.iter().map(Kernel::slowdown).sum(), 356.38254339608307, 1e-9);
     }
 }
 
@@ -269,7 +270,7 @@ fn what_leaves_comes_back() {
         let kernels: Vec<_> = dataset.overlapped().collect();
         let said = model.predict(dataset, &kernels, false).unwrap();
         let off = |(kernel, said): (&&_, &collectune::overlap::models::Predicted)| {
-            let kernel: &collectune::overlap::kernel::Kernel = kernel;
+            let kernel: &Kernel = kernel;
             let wanted = match kind {
                 Kind::TreesPublished => kernel.slowdown(),
                 _ => collectune::math::ln(kernel.duration_ns / kernel.alone_ns),

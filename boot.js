@@ -5,6 +5,7 @@
 //     globalThis.collectune = {
 //       module: Promise<WebAssembly.Module>,  // compiled once, for the page and all its workers
 //       glue: Promise<string>,                // its JavaScript; defines the global `wasm_bindgen`
+//       …                                     // and what register.js says there
 //     }
 //
 // Both are there by then: without its workers the page would be of no use, and starting one later needs no request.
@@ -27,21 +28,49 @@
 //     };
 //
 // While this script works, <html data-state> is "loading"; where it gives up, "failed". From `main` on the page sets
-// "busy" and "idle". The element #boot is removed when `main` has returned.
+// "busy" and "idle". The element #boot, the page's face until then, is removed when `main` has returned.
+//
+// A button with `data-copy="ID"` copies the text of that element, also where the page's own code has stopped.
 
 (() => {
   "use strict";
   const boot = document.getElementById("boot");
+  const line = document.getElementById("boot-line");
   const bar = boot.querySelector("progress");
+  const page = globalThis.collectune;
+
+  const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
   const fail = (sentence, error) => {
     document.documentElement.dataset.state = "failed";
-    const text = document.createElement("p");
+    const text = element("p", error ? `${sentence} (${error.message ?? error})` : sentence);
     text.setAttribute("role", "alert");
-    text.textContent = error ? `${sentence} (${error.message ?? error})` : sentence;
-    boot.replaceChildren(text);
+    text.className = "boot-failed";
+    line.replaceChildren(text);
     if (!boot.isConnected) document.body.prepend(boot);
   };
+  // Where another try may do better.
+  const failForNow = (sentence, error) => {
+    fail(sentence, error);
+    const again = element("button", "Try again");
+    again.type = "button";
+    again.onclick = () => location.reload();
+    line.append(again);
+  };
+
+  document.addEventListener("click", async ({ target }) => {
+    const source = document.getElementById(target.dataset?.copy);
+    if (!source) return;
+    const label = target.textContent;
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      target.textContent = "Copied";
+    } catch (_) {
+      getSelection().selectAllChildren(source);
+      target.textContent = "Selected: copy it yourself";
+    }
+    setTimeout(() => (target.textContent = label), 2000);
+  });
 
   if (typeof WebAssembly !== "object" || typeof WebAssembly.compile !== "function") {
     fail("This browser has no WebAssembly, or it is switched off. Open the page in a current Firefox, Chrome, Edge or Safari.");
@@ -52,22 +81,29 @@
     return;
   }
 
-  const parts = [];
-  const part = (promise) => {
-    parts.push(promise);
-    bar.max = parts.length;
-    promise.then(() => (bar.value += 1), () => {});
-    return promise;
-  };
-
   const get = async (url, options) => {
     const response = await fetch(url, options);
     if (!response.ok) throw new Error(`${new URL(url).pathname}: ${response.status} ${response.statusText}`);
     return response;
   };
-  // Some hosts serve .wasm under another type, which streaming compilation refuses.
-  const compile = async (url) => {
-    const response = await get(url, { mode: "cors", credentials: "same-origin" });
+  // Content-Length counts what travels, which is compressed; the build has written down how much is left of it here.
+  const show = async (response, total) => {
+    const text = document.getElementById("boot-bytes");
+    const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+    const reader = response.body.getReader();
+    let [received, piece] = [0, await reader.read()];
+    while (!piece.done) {
+      received += piece.value.length;
+      text.textContent = total ? `${megabytes(received)} of ${megabytes(total)} MB` : `${megabytes(received)} MB`;
+      if (total) bar.value = received / total;
+      piece = await reader.read();
+    }
+  };
+  const compile = async (link) => {
+    const response = await get(link.href, { mode: "cors", credentials: "same-origin" });
+    // Counted on a copy: what is compiled has to be the response itself, or the browser can't keep the result.
+    show(response.clone(), Number(link.dataset.bytes)).catch(() => {});
+    // Some hosts serve .wasm under another type, which streaming compilation refuses.
     return response.headers.get("content-type") === "application/wasm"
       ? WebAssembly.compileStreaming(response)
       : WebAssembly.compile(await response.arrayBuffer());
@@ -81,19 +117,20 @@
       document.head.append(script);
     });
 
-  bar.value = 0;
   const address = document.getElementById("page-glue").href;
-  const module = part(compile(document.getElementById("page-wasm").href));
-  const glue = part(get(address).then((response) => response.text()));
+  const module = compile(document.getElementById("page-wasm"));
+  const glue = get(address).then((response) => response.text());
   // After the text is there, the script comes from the browser's cache.
-  const running = part(glue.then(() => run(address)));
-  globalThis.collectune = { module, glue };
+  const running = glue.then(() => run(address));
+  Object.assign(page, { module, glue });
 
   const start = ([module]) =>
     wasm_bindgen({ module_or_path: module })
       .then(() => boot.remove())
       .catch((error) => fail("The page could not start. Reload it; if that doesn't help, the browser may be too old.", error));
-  Promise.all([module, running]).then(start, (error) =>
-    fail("The page's code could not be loaded. Check the connection and reload the page.", error),
-  );
+  Promise.all([module, running])
+    .then(start, (error) =>
+      failForNow("The page's code could not be loaded. Check the connection and reload the page.", error),
+    )
+    .then(page.arrived);
 })();

@@ -5,13 +5,11 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::{hint::black_box, path::PathBuf};
+use std::hint::black_box;
 
 use collectune::{
-    intake::{self, Content},
     progress::Silent,
     tuning::{
-        aggregate::{Target, aggregate},
         plan::{
             self, Question,
             explore::Worth,
@@ -27,22 +25,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 #[allow(dead_code, reason = "other benches take other parts")]
 mod simulated;
 
-const SWEEPS: [&str; 6] =
-    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
-
-fn real(name: &str) -> Option<Sweep> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name).with_extension("csv");
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
-    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => Some(aggregate(&rows, Target::Time).sweep),
-        (report, _) => panic!("{report:?}"),
-    }
-}
+#[allow(dead_code, reason = "tests take the other parts")]
+#[path = "../tests/support/real.rs"]
+mod real;
 
 /// What is lost after a share of the grid's launches; a strategy that has ended stays where it is.
 fn after(spent: &[Spent], launches: usize) -> f64 {
@@ -51,7 +36,9 @@ fn after(spent: &[Spent], launches: usize) -> f64 {
 
 fn curve() {
     const SEEDS: u64 = 20;
-    let Some(sweeps) = SWEEPS.iter().map(|name| real(name)).collect::<Option<Vec<Sweep>>>() else { return };
+    let Some(sweeps) = real::SWEEPS.iter().map(|name| real::sweep(name)).collect::<Option<Vec<Sweep>>>() else {
+        return;
+    };
     let rehearsals: Vec<Rehearsal> = sweeps.iter().map(|sweep| Rehearsal::new(sweep).unwrap()).collect();
     let follow = |r: &Rehearsal, strategy| r.follow(&r.order(strategy, Worth::default()));
     println!("Mean regret in per cent over six sweeps, after a share of the launches of the grid");
@@ -82,7 +69,7 @@ fn planning(criterion: &mut Criterion) {
     group.bench_function("twenty_runs_for_24_groups", |bencher| {
         bencher.iter(|| black_box(plan::plan(&sweep, &[], &Support::default(), &question, &mut Silent)));
     });
-    if let Some(real) = real("all_reduce_3n_median") {
+    if let Some(real) = real::sweep("all_reduce_3n_median") {
         let rehearsal = Rehearsal::new(&real).unwrap();
         group.bench_function("a_real_sweep_from_nothing_to_the_end", |bencher| {
             bencher.iter(|| black_box(rehearsal.order(Strategy::Ours, Worth::default())));

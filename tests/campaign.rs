@@ -3,12 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Command, Output},
-};
+mod support;
+
+use std::fs;
 
 use collectune::{
     collective::{Collective, Scale},
@@ -18,44 +15,15 @@ use collectune::{
         launch::{Launcher, Sizes},
     },
     worker::{
-        executor::{Executor, Source},
-        protocol::{FileToLoad, Request, Response},
+        executor::Executor,
+        protocol::{Request, Response},
     },
 };
 use serde_json::Value;
-
-fn load(files: &[(&str, String)]) -> Executor {
-    let mut executor = Executor::default();
-    let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let sources = files.iter().map(|(_, text)| Source {
-        size_bytes: text.len() as u64,
-        content: Box::new(std::io::Cursor::new(text.clone().into_bytes())),
-    });
-    let request = Request::Load { files: names.collect(), target: Default::default(), set: Default::default() };
-    executor.execute(request, sources.collect(), &mut Silent).unwrap();
-    executor
-}
-
-fn collectune(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// Runs a script with `mpirun` and `srun` replaced by one of ours.
-fn run(folder: &Path, script: &str, launcher: &str) {
-    for name in ["mpirun", "srun"] {
-        let path = folder.join(name);
-        fs::write(&path, launcher).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash").current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-}
+use support::{
+    launcher::{collectune, run, stdout},
+    worker::with,
+};
 
 /// A table of nccl-tests, faster by a fifth where a tuner file with rules is loaded.
 const MEASURES: &str = r##"#!/bin/sh
@@ -125,7 +93,7 @@ fn a_campaign_runs_and_is_judged_by_its_logs() {
 #[test]
 fn the_executor_compares_what_was_loaded() {
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
-    let mut executor = load(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
+    let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned())]);
     let request = Request::Compare(comparison::Question::default());
     match executor.execute(request, vec![], &mut Silent).unwrap() {
         Response::Compared(answer) => {
@@ -137,7 +105,7 @@ fn the_executor_compares_what_was_loaded() {
     }
     // A tuner file of another scale judges nothing: the sizes are judged by themselves, and the answer says so.
     let elsewhere = "allreduce,4096,4096,ring,ll,8,2,16\n".to_owned();
-    let mut executor = load(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
+    let mut executor = with(&[("allreduce_1n.per_size_stats.csv", runs.to_owned()), ("tuner.conf", elsewhere)]);
     match executor.execute(Request::Compare(comparison::Question::default()), vec![], &mut Silent).unwrap() {
         Response::Compared(answer) => {
             assert!(answer.notes[0].starts_with("No rule of the tuner file"), "{:?}", answer.notes);

@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
 use collectune::{collective::Collective, tuning::simulate::Simulation};
 use serde_json::Value;
+use support::real;
 
 /// A folder of one test, removed at its end.
 struct Folder(PathBuf);
@@ -62,14 +65,7 @@ fn json(arguments: &[&str]) -> Value {
 }
 
 fn real(name: &str) -> Option<String> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name);
-    if !path.exists() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    }
-    Some(path.display().to_string())
+    real::path(&format!("tuning/{name}")).map(|path| path.display().to_string())
 }
 
 fn simulation() -> Simulation {

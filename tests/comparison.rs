@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+mod support;
 
 use collectune::tuning::comparison::{
     Question, judge, read,
@@ -11,21 +11,10 @@ use collectune::tuning::comparison::{
     verdict::Verdict,
 };
 use proptest::prelude::*;
+use support::real;
 
-const STATISTICS: &str = "ab/allreduce_1n.per_size_stats.csv";
-const CONF: &str = "ab/allreduce_1n_candidate.conf";
-
-/// A real file; `None`, and a line that says so, where the data are not there.
-fn file(name: &str) -> Option<String> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name);
-    let text = std::fs::read_to_string(&path);
-    if text.is_err() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-    }
-    text.ok()
-}
+const STATISTICS: &str = "tuning/ab/allreduce_1n.per_size_stats.csv";
+const CONF: &str = "tuning/ab/allreduce_1n_candidate.conf";
 
 /// As the publishers print: so many decimals at most, zeros at the end left out but for one.
 fn printed(value: f64, decimals: usize) -> String {
@@ -36,7 +25,7 @@ fn printed(value: f64, decimals: usize) -> String {
 
 #[test]
 fn the_campaign_recomputes_to_its_printed_digits() {
-    let Some(text) = file(STATISTICS) else { return };
+    let Some(text) = real::text(STATISTICS) else { return };
     let comparison = read::read(&text);
     assert_eq!((comparison.problems.count, comparison.trials.len()), (0, 18), "{:?}", comparison.problems);
     for (trial, line) in comparison.trials.iter().zip(text.lines().skip(1)) {
@@ -54,7 +43,7 @@ fn the_campaign_recomputes_to_its_printed_digits() {
 
 #[test]
 fn the_peers_keep_the_first_eight_rules_and_drop_the_last_four_for_the_published_reasons() {
-    let (Some(text), Some(conf)) = (file(STATISTICS), file(CONF)) else { return };
+    let (Some(text), Some(conf)) = (real::text(STATISTICS), real::text(CONF)) else { return };
     let answer = judge(&text, STATISTICS, Some(conf.as_bytes()), &Question::default());
     assert_eq!((answer.void, answer.rules.len()), (None, 12));
     assert!(answer.rules[..8].iter().all(|rule| rule.peers == Verdict::Keep));

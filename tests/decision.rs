@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+mod support;
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    intake::{self, Content},
     math::{Stream, exp, median},
-    progress::Silent,
     tuning::{
         aggregate::{Point, Target},
         decision::{Decision, Judge, Judged, MoreRuns, deviations::Deviations},
@@ -20,26 +18,9 @@ use collectune::{
         sweep::Sweep,
     },
 };
-
-const SWEEPS: [&str; 6] =
-    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
+use support::real::{SWEEPS, rows};
 
 const SCALE: Scale = Scale { nodes: 2, ranks: 16 };
-
-/// The rows of a real sweep; `None`, and a line that says so, where the data are not there.
-fn rows(name: &str) -> Option<Vec<Row>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name).with_extension("csv");
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
-    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => Some(rows),
-        (report, _) => panic!("{report:?}"),
-    }
-}
 
 /// Everything that a judge looks at.
 struct Court {

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{collections::BTreeSet, path::PathBuf};
+mod support;
+
+use std::collections::BTreeSet;
 
 use collectune::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
@@ -24,6 +26,7 @@ use collectune::{
     },
 };
 use proptest::prelude::*;
+use support::real;
 
 /// A page that talks to one worker.
 #[derive(Default)]
@@ -306,26 +309,14 @@ fn model_files_that_cannot_be_used_are_refused() {
 
 #[test]
 fn real_sweeps_are_answered_with_what_ran_in_them() {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let names = [
-        "all_gather_2n.csv",
-        "all_reduce_1n.csv",
-        "all_reduce_2n_median.csv",
-        "all_reduce_3n_median.csv",
-        "broadcast_1n.csv",
-        "broadcast_2n.csv",
-    ];
-    let mut files = Vec::new();
-    for name in names {
-        let path = shared.join("tuning").join(name);
-        let Ok(bytes) = std::fs::read(&path) else {
-            eprintln!("SKIPPED: {} is not there", path.display());
-            return;
-        };
-        files.push((name, bytes));
-    }
-    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, &bytes[..])).collect();
+    let Some(files) = real::SWEEPS
+        .iter()
+        .map(|name| Some((format!("{name}.csv"), real::file(&format!("tuning/{name}.csv"))?)))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (&name[..], &bytes[..])).collect();
     for preset in PRESETS {
         let mut page = Page::default();
         let loaded = page.load(&files);

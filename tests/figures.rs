@@ -2,43 +2,25 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::{
-    path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
 use collectune::{
-    intake::{self, Content},
     math::median,
     progress::Silent,
     tuning::{
         aggregate::{Sweep, Target, aggregate},
         parameters::{Parameters, Preset},
         random_split::random_split,
-        read::Row,
         result::{Evaluation, Score},
         validate,
     },
 };
-
-const SWEEPS: [&str; 6] =
-    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
-
-/// The rows of a real sweep; `None`, and a line that says so, where the data are not there.
-fn rows(name: &str) -> Option<Vec<Row>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name).with_extension("csv");
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
-    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => Some(rows),
-        (report, _) => panic!("{report:?}"),
-    }
-}
+use support::real::{SWEEPS, rows};
 
 /// `work` of each index below `total`, on all processors.
 fn on_threads<T: Send>(total: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {

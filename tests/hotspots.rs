@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+mod support;
 
 use collectune::{
     intake::{self, Content},
@@ -12,19 +12,13 @@ use collectune::{
         hotspots,
     },
 };
+use support::real;
 
 #[test]
 fn the_published_report_comes_out_byte_for_byte() {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let folder = shared.join("tuning/curves");
-    let name = "broadcast_reduce_default_curves.csv";
-    let Ok(curve) = std::fs::read(folder.join(name)) else {
-        eprintln!("SKIPPED: {} is not there", folder.join(name).display());
-        return;
-    };
-    let published = std::fs::read_to_string(folder.join("broadcast_reduce_hotspots_10.csv")).unwrap();
-    let (report, content) = intake::open(&curve[..], name, curve.len() as u64, 0, None, &mut Silent);
+    let Some(curve) = real::file("tuning/curves/broadcast_reduce_default_curves.csv") else { return };
+    let Some(published) = real::text("tuning/curves/broadcast_reduce_hotspots_10.csv") else { return };
+    let (report, content) = intake::open(&curve[..], "curves.csv", curve.len() as u64, 0, None, &mut Silent);
     let Content::Rows(rows) = content else { panic!("{report:?}") };
     let sweep = aggregate(&rows, Target::Printed).sweep;
     let answer = hotspots::answer(&sweep, &[], &hotspots::Question::default());

@@ -1,6 +1,8 @@
 //! What becomes of logs: the tables of nccl-tests and rccl-tests of every version, and a job's debug lines.
 
-use std::{io::Cursor, path::PathBuf};
+mod support;
+
+use std::io::Cursor;
 
 use collectune::{
     collective::{Collective, Scale},
@@ -22,6 +24,7 @@ use proptest::prelude::*;
 mod samples;
 
 use samples::{CALL, COSTS, DECISION, END, HEADER, JSON, REPORT, ROWS, START, log};
+use support::real;
 
 fn open_named(bytes: &[u8], name: &str, configuration: Option<&str>) -> (FileReport, Content) {
     let mapping = configuration.map(|text| Mapping::configuration(text).expect("it is a configuration"));
@@ -55,17 +58,6 @@ fn asks(text: &str, name: &str) -> MappingRequest {
 /// What the rows ran, and how that is known.
 fn ran(rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| format!("{} {:?}", row.ran, row.evidence)).collect()
-}
-
-fn real_file(name: &str) -> Option<Vec<u8>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning/logs").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-    }
-    bytes
 }
 
 #[test]
@@ -391,7 +383,7 @@ fn real_tables() {
         ("scale_8gpu_all_reduce.log", 32, 0, Scale { nodes: 1, ranks: 8 }),
         ("scale_8gpu_alltoall.log", 27, 5, Scale { nodes: 1, ranks: 8 }),
     ] {
-        let Some(bytes) = real_file(name) else { return };
+        let Some(bytes) = real::file(&format!("tuning/logs/{name}")) else { return };
         let text = String::from_utf8_lossy(&bytes);
         let request = asks(&text, name);
         assert!(request.problem.starts_with("does not say which algorithm ran"), "{}", request.problem);
@@ -401,7 +393,7 @@ fn real_tables() {
         assert_eq!(notes.iter().any(|n| n.starts_with(&format!("{empty} rows of size 0"))), empty > 0, "{notes:?}");
         assert!(read_rows.iter().all(|row| row.in_place.is_some() && row.out_of_place.is_some()));
     }
-    let Some(bytes) = real_file("scale_2x8gpu_alltoall.log") else { return };
+    let Some(bytes) = real::file("tuning/logs/scale_2x8gpu_alltoall.log") else { return };
     let (rows, problems, ..) = read(&String::from_utf8_lossy(&bytes), "dead.log", None);
     assert_eq!((rows.len(), problems.count), (0, 1));
     assert!(problems.kept[0].to_string().contains("\"a run of alltoall\" has no row in its table"));
@@ -434,7 +426,7 @@ fn what_ran_is_told_in_another_file() {
     assert!(opened.rows.is_empty() && matches!(opened.files[0].outcome, Outcome::NeedsMapping(_)));
     // The real ones.
     let names = ["scale_2x1gpu_all_reduce.log", "scale_2x1gpu_all_reduce_nccl_debug_excerpt.log"];
-    let [Some(table), Some(debug)] = names.map(real_file) else { return };
+    let [Some(table), Some(debug)] = names.map(|name| real::file(&format!("tuning/logs/{name}"))) else { return };
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
     let opened = load([&text(&table), &text(&debug)]);
     assert_eq!((opened.rows.len(), opened.rows[0].ran.to_string()), (32, "TREE/LL/1".to_owned()));
@@ -444,7 +436,7 @@ fn what_ran_is_told_in_another_file() {
 #[test]
 fn real_debug_logs() {
     let job = |name: &str| {
-        let bytes = real_file(name)?;
+        let bytes = real::file(&format!("tuning/logs/{name}"))?;
         match open_named(&bytes, name, None) {
             (FileReport { outcome: Outcome::Known { format, .. }, .. }, Content::Log { rows, job }) => {
                 assert_eq!((format.as_str(), rows.len()), ("debug log of RCCL", 0));
@@ -455,7 +447,7 @@ fn real_debug_logs() {
     };
     let Some(excerpt) = job("scale_2x1gpu_all_reduce_nccl_debug_excerpt.log") else { return };
     assert_eq!((excerpt.decisions.len(), excerpt.calls.values().sum::<u64>(), excerpt.torn_lines), (32, 31, 0));
-    let Some(silent) = real_file("scale_2x8gpu_alltoall_nccl_debug.log") else { return };
+    let Some(silent) = real::file("tuning/logs/scale_2x8gpu_alltoall_nccl_debug.log") else { return };
     let (report, _) = open_named(&silent, "silent.log", None);
     assert!(matches!(report.outcome, Outcome::Refused(why) if why.contains("NCCL_DEBUG_SUBSYS=COLL,TUNING")));
     let Some(torn) = job("scale_2x8gpu_all_reduce_nccl_debug.log") else { return };

@@ -3,12 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    process::{Command, Output},
-};
+mod support;
+
+use std::fs;
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
@@ -22,12 +19,16 @@ use collectune::{
         sweep::Sweep,
     },
     worker::{
-        executor::{Executor, Source},
-        protocol::{FileToLoad, Request, Response},
+        executor::Executor,
+        protocol::{Request, Response},
     },
 };
 use proptest::prelude::*;
 use serde_json::Value;
+use support::{
+    launcher::{collectune, run, stdout},
+    worker::with,
+};
 
 /// An all_reduce sweep at two nodes; lines for which `keep` is false are left out.
 fn csv(keep: impl Fn(&str) -> bool) -> String {
@@ -40,18 +41,6 @@ fn csv(keep: impl Fn(&str) -> bool) -> String {
     simulation.to_csv().lines().filter(|line| keep(line)).map(|line| format!("{line}\n")).collect()
 }
 
-fn load(files: &[(&str, String)]) -> Executor {
-    let mut executor = Executor::default();
-    let names = (0..).zip(files).map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None });
-    let sources = files.iter().map(|(_, text)| Source {
-        size_bytes: text.len() as u64,
-        content: Box::new(std::io::Cursor::new(text.clone().into_bytes())),
-    });
-    let request = Request::Load { files: names.collect(), target: Default::default(), set: Default::default() };
-    executor.execute(request, sources.collect(), &mut Silent).unwrap();
-    executor
-}
-
 fn ask(executor: &mut Executor, question: Question) -> plan::Answer {
     match executor.execute(Request::Plan(question), vec![], &mut Silent).unwrap() {
         Response::Plan(answer) => answer,
@@ -59,33 +48,12 @@ fn ask(executor: &mut Executor, question: Question) -> plan::Answer {
     }
 }
 
-fn collectune(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// Runs a script with `mpirun` and `srun` replaced by one of ours.
-fn run(folder: &Path, script: &str, launcher: &str) {
-    for name in ["mpirun", "srun"] {
-        let path = folder.join(name);
-        fs::write(&path, launcher).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("bash").current_dir(folder).env("PATH", path).arg("-c").arg(script).output().unwrap();
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
 const TELLS: &str = "#!/bin/sh\nenv | grep ^NCCL_ | sort\necho \"$@\"\n";
 
 #[test]
 fn without_a_default_its_runs_come_first() {
     let without = csv(|line| !line.contains(",,,0,"));
-    let answer = ask(&mut load(&[("sweep.csv", without)]), Question::default());
+    let answer = ask(&mut with(&[("sweep.csv", without)]), Question::default());
     let first = &answer.items[0];
     assert_eq!((first.reason, first.configuration), (Reason::NoDefault, None));
     assert_eq!(answer.listing.rows[0][3].text, "default");
@@ -97,7 +65,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
     let hides = |line: &str| {
         line.contains("TREE,LL128,") && !line.contains(",TREE,LL128,1,") && !line.contains(",TREE,LL128,2,")
     };
-    let answer = ask(&mut load(&[("sweep.csv", csv(|line| !hides(line)))]), Question::default());
+    let answer = ask(&mut with(&[("sweep.csv", csv(|line| !hides(line)))]), Question::default());
     let gains: Vec<Configuration> =
         answer.items.iter().filter(|item| item.reason == Reason::Gain).filter_map(|item| item.configuration).collect();
     let hidden = |c: &&Configuration| (c.algorithm, c.protocol) == (Algorithm::Tree, Protocol::Ll128) && c.channels > 2;
@@ -109,7 +77,7 @@ fn what_was_hidden_and_matters_is_asked_for() {
 
 #[test]
 fn a_complete_sweep_leaves_nothing_to_gain() {
-    let answer = ask(&mut load(&[("sweep.csv", csv(|_| true))]), Question { runs: 300, ..Question::default() });
+    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), Question { runs: 300, ..Question::default() });
     assert!(answer.items.iter().all(|item| item.reason != Reason::Gain), "{:?}", answer.items);
     assert!(answer.notes.iter().any(|note| note.contains("no other launch is expected")), "{:?}", answer.notes);
 }
@@ -117,7 +85,7 @@ fn a_complete_sweep_leaves_nothing_to_gain() {
 #[test]
 fn the_budget_counts_repeats_and_references() {
     let sparse = csv(|line| !line.contains("LL128,"));
-    let mut executor = load(&[("sweep.csv", sparse)]);
+    let mut executor = with(&[("sweep.csv", sparse)]);
     for runs in [0, 1, 2, 5, 9, 30, 100] {
         for repeats in [1, 3, 50] {
             let answer = ask(&mut executor, Question { runs, repeats, ..Question::default() });
@@ -139,7 +107,7 @@ fn sizes_that_a_job_sends_go_to_the_top() {
     let workload =
         Workload { collective: Collective::AllReduce, scale: Scale { nodes: 2, ranks: 16 }, size_bytes: 368_640 };
     let question = Question { uncovered: vec![(workload, 1000)], ..Question::default() };
-    let answer = ask(&mut load(&[("sweep.csv", csv(|_| true))]), question);
+    let answer = ask(&mut with(&[("sweep.csv", csv(|_| true))]), question);
     let first = &answer.items[0];
     assert_eq!(first.sizes, Sizes { first: 368_640, last: 368_640 });
     assert!(answer.items[1].why.contains("A job sends 360 KiB in 1,000 calls"), "{:?}", answer.items[1]);

@@ -2,38 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::PathBuf;
+mod support;
 
-use collectune::{
-    intake::{self, Content},
-    progress::Silent,
-    tuning::{
-        aggregate::{Target, aggregate},
-        plan::{
-            explore::Worth,
-            rehearsal::{Rehearsal, Spent, Strategy},
-        },
-        sweep::Sweep,
-    },
+use collectune::tuning::plan::{
+    explore::Worth,
+    rehearsal::{Rehearsal, Spent, Strategy},
 };
-
-const SWEEPS: [&str; 6] =
-    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
-
-/// A real sweep; `None`, and a line that says so, where the data are not there.
-fn sweep(name: &str) -> Option<Sweep> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name).with_extension("csv");
-    let Ok(bytes) = std::fs::read(&path) else {
-        eprintln!("SKIPPED: {} is not there", path.display());
-        return None;
-    };
-    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => Some(aggregate(&rows, Target::Time).sweep),
-        (report, _) => panic!("{report:?}"),
-    }
-}
+use support::real::{SWEEPS, sweep};
 
 /// The first launch after which 17 of 18 winners are found.
 fn reached(spent: &[Spent], sizes: usize) -> Option<usize> {

@@ -1,5 +1,7 @@
 //! What becomes of the files that people drop: every form of a sweep, and everything that is none.
 
+mod support;
+
 use std::{io::Write, path::PathBuf};
 
 use collectune::{
@@ -15,6 +17,7 @@ use collectune::{
 };
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
+use support::real;
 
 const OLD: &str = "collective,num_nodes,num_gpus,size_bytes,count,data_type,redop,time_oop_us,algbw_oop,busbw_oop,\
                    errors_oop,time_ip_us,algbw_ip,busbw_ip,errors_ip,algo,proto,nchannels";
@@ -90,17 +93,6 @@ fn example() -> String {
     Simulation { sizes: vec![4096, 1 << 20], channels: vec![1, 8], ..Simulation::example() }.to_csv()
 }
 
-fn real_file(name: &str) -> Option<Vec<u8>> {
-    let shared = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = shared.join("tuning").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("SKIPPED: {} is not there", path.display());
-    }
-    bytes
-}
-
 #[test]
 fn real_sweeps_load_whole() {
     for (name, defaults) in [
@@ -115,7 +107,7 @@ fn real_sweeps_load_whole() {
         ("curves/all_gather_broadcast_default_curves.csv", 90),
         ("curves/broadcast_reduce_default_curves.csv", 72),
     ] {
-        let Some(bytes) = real_file(name) else { return };
+        let Some(bytes) = real::file(&format!("tuning/{name}")) else { return };
         let data_lines = bytes.iter().filter(|b| **b == b'\n').count() - 1;
         let (rows, problems) = loaded(&bytes);
         assert_eq!((rows.len(), problems.count), (data_lines, 0), "{name}: {:?}", problems.kept.first());
@@ -125,7 +117,7 @@ fn real_sweeps_load_whole() {
 
 #[test]
 fn real_medians_are_those_of_the_printed_values() {
-    let Some(bytes) = real_file("all_reduce_1n.csv") else { return };
+    let Some(bytes) = real::file("tuning/all_reduce_1n.csv") else { return };
     let (rows, _) = loaded(&bytes);
     let sweep = aggregate(&rows, Target::Printed).sweep;
     assert_eq!((sweep.points.len(), sweep.defaults.len()), (540, 18));
@@ -146,10 +138,10 @@ fn real_medians_are_those_of_the_printed_values() {
 
 #[test]
 fn winners_and_default_curves_are_noticed() {
-    let Some(bytes) = real_file("optimized/all_reduce_2n_optimized.csv") else { return };
+    let Some(bytes) = real::file("tuning/optimized/all_reduce_2n_optimized.csv") else { return };
     let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
     assert!(notes.iter().any(|n| n.contains("only one configuration per size") && n.contains("merged")), "{notes:?}");
-    let Some(bytes) = real_file("curves/broadcast_reduce_default_curves.csv") else { return };
+    let Some(bytes) = real::file("tuning/curves/broadcast_reduce_default_curves.csv") else { return };
     let notes = aggregate(&loaded(&bytes).0, Target::Time).sweep.notes();
     assert!(notes.iter().all(|n| n.contains("only runs of the default")), "{notes:?}");
 }
@@ -177,7 +169,7 @@ fn other_real_files_are_known() {
         ("conf/all_reduce_2n_adaptive.conf", "tuner conf", "11 rules"),
         ("conf/one_rule_no_newline.conf", "tuner conf", "1 rule"),
     ] {
-        let Some(bytes) = real_file(name) else { return };
+        let Some(bytes) = real::file(&format!("tuning/{name}")) else { return };
         let (found_format, found_holds, content) = known(&bytes);
         assert_eq!((found_format.as_str(), found_holds.as_str()), (format, holds), "{name}");
         match content {

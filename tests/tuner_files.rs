@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{path::PathBuf, time::Instant};
+mod support;
+
+use std::time::Instant;
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
@@ -28,18 +30,7 @@ use collectune::{
     },
 };
 use proptest::prelude::*;
-
-/// A file of the real data; says so where it is absent.
-fn data(name: &str) -> Option<Vec<u8>> {
-    let folder = std::env::var_os("COLLECTUNE_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let path = folder.join("tuning").join(name);
-    let bytes = std::fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("skipped: {} is not there", path.display());
-    }
-    bytes
-}
+use support::real;
 
 fn of(code: Code, findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|finding| finding.code == code).collect()
@@ -51,7 +42,7 @@ fn lint_alone(text: impl AsRef<[u8]>, reader: Reader) -> Vec<Finding> {
 
 #[test]
 fn each_half_wildcard_of_the_shared_conf_is_found() {
-    let Some(bytes) = data("conf/gfx950_base_tuner.conf") else { return };
+    let Some(bytes) = real::file("tuning/conf/gfx950_base_tuner.conf") else { return };
     for (reader, severity, what) in [
         (Reader::Example, Severity::Changes, "read as ring"),
         (Reader::DnTuner, Severity::Changes, "memory outside the table"),
@@ -288,7 +279,7 @@ fn a_conf_without_a_rule_is_told_where_it_matters() {
 
 #[test]
 fn a_conf_is_linted_in_milliseconds() {
-    let Some(bytes) = data("conf/gfx950_base_tuner.conf") else { return };
+    let Some(bytes) = real::file("tuning/conf/gfx950_base_tuner.conf") else { return };
     let start = Instant::now();
     const TIMES: u32 = 5;
     for _ in 0..TIMES {
@@ -488,7 +479,7 @@ fn what_is_exported_runs_as_its_column_says() {
 fn study(names: &[&str]) -> Option<Study> {
     let mut rows = Vec::new();
     for (id, name) in (0..).zip(names) {
-        let bytes = data(name)?;
+        let bytes = real::file(&format!("tuning/{name}"))?;
         let (_, content) = intake::open(&bytes[..], name, bytes.len() as u64, id, None, &mut Silent);
         if let Content::Rows(of_file) = content {
             rows.extend(of_file);

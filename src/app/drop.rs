@@ -3,6 +3,7 @@
 use crate::order::Order;
 use std::{cell::RefCell, rc::Rc};
 
+use super::fields;
 use futures::channel::oneshot;
 use js_sys::Array;
 use leptos::{ev, prelude::*, task::spawn_local};
@@ -91,15 +92,15 @@ pub fn DropZone(on_files: OnFiles, collecting: RwSignal<bool>) -> impl IntoView 
         });
     };
     let paste = move |event: ClipboardEvent| {
-        let typed_into = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-        if typed_into.is_some_and(|element| matches!(element.tag_name().as_str(), "INPUT" | "TEXTAREA")) {
+        // A dialog asks for something else first.
+        if fields::is_typing(&event) || document().query_selector("dialog[open]").is_ok_and(|open| open.is_some()) {
             return;
         }
         let Some(transfer) = event.clipboard_data() else { return };
         let mut files = listed(transfer.files());
         if files.is_empty() {
             let text = transfer.get_data("text/plain").unwrap_or_default();
-            files.extend((!text.trim().is_empty()).then(|| text_as_file("pasted text", &text)).flatten());
+            files.extend((!text.trim().is_empty()).then(|| text_as_file("pasted.csv", &text)).flatten());
         }
         if !files.is_empty() {
             event.prevent_default();

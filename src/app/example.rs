@@ -5,7 +5,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
-use super::{drop::text_as_file, parts, tuning::Bench};
+use super::{drop::text_as_file, offline, parts, tuning::Bench};
 
 const ADDRESS: &str = "examples/simulated_sweep.csv";
 
@@ -33,6 +33,7 @@ impl Example {
             }
             bench.warm_up();
             example.open_if_asked(bench);
+            offline::settled().await;
             example.settled.set(true);
         });
         example

@@ -4,6 +4,15 @@ use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use crate::app::live::{Show, live};
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, Event};
+
+/// Whether an event comes from where text is typed or a value chosen by typing.
+pub fn is_typing(event: &Event) -> bool {
+    const FIELDS: &str = "input:not([type=checkbox], [type=radio], [type=file], [type=button]), select, textarea";
+    let element = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    element.is_some_and(|element| element.matches(FIELDS).unwrap_or_default())
+}
 
 /// A number within a range. What can't be taken is said, and the last good value stays.
 #[component]

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::tuning::Bench;
+use super::{report::Reader, tuning::Bench};
 use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
@@ -43,6 +43,10 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     });
     let close = format!("Close {name}");
     let is_unread = move || report.with(Option::is_none) && bench.task.with(Option::is_none);
+    let reader: Reader = expect_context();
+    let is_report = move || bench.documents.with(|all| all.reports.contains(&id));
+    let shown_name = name.clone();
+    let read = move |_| reader.open_file(bench, id, shown_name.clone());
     let mapped = move || {
         report.track();
         bench.files.with(|files| files.iter().find(|file| file.id == id)?.mapping.clone()).map(|(request, _)| request)
@@ -58,6 +62,7 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
                 </button>
             </div>
             {live(move || report.get().map(|report| view! { <ReportView report /> }))}
+            {live(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
             </Show>

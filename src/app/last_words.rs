@@ -4,6 +4,8 @@ use leptos::prelude::*;
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::ErrorEvent;
 
+use super::diagnostics;
+
 /// From now on the page doesn't die in silence.
 pub fn listen() {
     std::panic::set_hook(Box::new(|panic| {
@@ -48,7 +50,12 @@ fn say(message: &str) {
             "This is a mistake in Collectune, or the browser has no memory left. Nothing was sent anywhere, and your \
              files are untouched. Reload the page and open them again.",
         )?;
-        add(&card, "pre", message)?;
+        diagnostics::note_error(message);
+        let facts = add(&card, "pre", &diagnostics::text())?;
+        facts.set_id("last-facts");
+        // boot.js listens to it, which still can.
+        let copy = add(&card, "button", "Copy diagnostics")?;
+        copy.set_attribute("data-copy", "last-facts")?;
         let again: web_sys::HtmlAnchorElement = add(&card, "a", "Reload")?.unchecked_into();
         again.set_class_name("button primary");
         // A link to the page itself would only change the fragment.

@@ -1,37 +1,56 @@
 //! The page: what is the same for every workbench. [`tuning`] is the workbench that exists.
 //!
+//! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
+//! mistakes.
+//!
 //! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
-//! [`table`] show, [`status`] says what is going on and what went wrong.
+//! [`table`] show, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
+//! [`share`] lets results leave, [`report`] shows what others found.
 
 pub mod backstage;
 pub mod chart;
 mod client;
 mod clipboard;
+mod commands;
+mod diagnostics;
 mod drop;
 mod example;
+mod export;
 mod failure;
 mod fields;
 mod files;
+mod history;
+mod kept;
 mod last_words;
+mod listing;
 mod live;
+mod offline;
 mod pace;
 mod parts;
 mod pool;
+mod printing;
+mod report;
+mod share;
 mod status;
 mod table;
+mod text_file;
 mod theme;
 mod tuning;
 
 use crate::app::live::{Show, follow, live};
-use leptos::{ev, mount::mount_to_body, prelude::*};
+use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
-use crate::tuning::{
-    address::{Address, Panel},
-    sets::Choice,
+use crate::{
+    report::link,
+    tuning::address::{Address, Panel},
 };
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
+use kept::Kept;
+use printing::Printing;
+use report::{Reader, ReportPage};
+use share::{Share, ShareDialog};
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
 use tuning::{Bench, Tuning, Welcome};
@@ -51,95 +70,84 @@ pub fn run() {
 #[component]
 fn App() -> impl IntoView {
     provide_context(ActiveTheme::follow());
-    let (address, broken_link) = match Address::parse(&location_fragment()) {
+    provide_context(Printing::follow());
+    let fragment = history::fragment();
+    let (address, broken_link) = match Address::parse(&fragment) {
         Ok(address) => (address, None),
+        Err(_) if link::is_report(&fragment) => (Address::default(), None),
         Err(error) => (Address::default(), Some(error)),
     };
-    let bench = Bench::new(address, Panel::of(&location_fragment()));
+    let reader = Reader::new();
+    provide_context(reader);
+    let bench = Bench::new(address, Panel::of(&fragment));
     provide_context(bench);
+    reader.follow(&fragment);
+    reader.follow_files(bench);
     if let Some(error) = broken_link {
         bench.notify(format!("{error}."), true, None);
     }
     let collecting = RwSignal::new(false);
+    let kept = Kept::follow(bench);
+    provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
             bench.notify("Only the first 500 files were opened.".into(), true, None);
         }
+        reader.leave();
+        kept.remember(&files);
         bench.open(files, false);
     });
     provide_context(on_files);
     let example = Example::fetch(bench);
     provide_context(example);
-    follow_location(bench, example);
+    commands::listen();
+    offline::announce_newer(bench);
+    history::follow(bench, reader, example);
+    let share = Share::new();
+    provide_context(share);
     keep_the_pulse(bench);
     tell_the_state(bench, collecting, example);
 
-    let has_files = Memo::new(move |_| bench.files.with(|files| !files.is_empty()));
+    let has_files = move || bench.has_files();
+    let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                <a class="tab" href="#v=1&w=tuning" aria-current="page">"Tuning"</a>
+                <a class="tab" href="#v=1&w=tuning" aria-current=move || (!reader.is_open()).then_some("page")>"Tuning"</a>
             </nav>
             <div class="masthead-tools">
-                <Show when=move || has_files.get()>
+                <Show when=has_files>
                     <OpenButton on_files />
                 </Show>
+                <Show when=move || share.is_there(bench, reader)>
+                    <button type="button" class="share" on:click=move |_| share.open()>"Share"</button>
+                </Show>
                 <ThemeChoice />
+                <button type="button" class="quiet" data-open="commands" title="Commands and keys (?)" aria-label="Commands and keys">"?"</button>
+                <button type="button" class="quiet" data-open="about">"About"</button>
             </div>
         </header>
         <Status />
         <Notices />
-        <Show when=move || has_files.get() fallback=|| view! { <Welcome /> }>
-            <Tuning />
+        <Show when=is_reading fallback=move || view! { <Workbench /> }>
+            <ReportPage />
         </Show>
+        <ShareDialog />
         <DropZone on_files collecting />
         <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
     }
 }
 
-fn location_fragment() -> String {
-    window().location().hash().unwrap_or_default()
-}
-
-/// Writes what is shown into the URL, and follows the URL: a link pasted into the bar, back and forward.
-fn follow_location(bench: Bench, example: Example) {
-    let is_first = StoredValue::new(true);
-    follow(move || {
-        let panel = bench.panel.get();
-        let fragment = bench.address.get().fragment() + &panel.suffix();
-        let is_first = is_first.try_update_value(|first| std::mem::replace(first, !bench.has_data()));
-        // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = bench.address.get() == Address::default() && panel == Panel::default();
-        let place = Address { set: Choice::Largest, ..bench.address.get() };
-        let title = if is_bare { "Collectune".to_owned() } else { format!("{place} – Collectune") };
-        document().set_title(&title);
-        let here = location_fragment();
-        if here == fragment || (is_bare && here.is_empty()) {
-            return;
-        }
-        let url = if is_bare { window().location().pathname().unwrap_or_default() } else { fragment };
-        if let Ok(history) = window().history() {
-            let nothing = wasm_bindgen::JsValue::NULL;
-            // A view takes the place of the address that left its choice open, or Back would only choose it again.
-            let was_open = Address::parse(&here).is_ok_and(|address| address == Address::default());
-            let _ = if is_first == Some(true) || was_open {
-                history.replace_state_with_url(&nothing, "", Some(&url))
-            } else {
-                history.push_state_with_url(&nothing, "", Some(&url))
-            };
-        }
-    });
-    let listener = window_event_listener(ev::popstate, move |_| match Address::parse(&location_fragment()) {
-        Ok(address) => {
-            let pinned = bench.pinned(address);
-            bench.address.set(pinned);
-            bench.panel.set(Panel::of(&location_fragment()));
-            example.open_if_asked(bench);
-        }
-        Err(error) => bench.notify(format!("{error}."), true, None),
-    });
-    on_cleanup(move || listener.remove());
+/// The workbench, or the first visit to it.
+#[component]
+fn Workbench() -> impl IntoView {
+    let bench: Bench = expect_context();
+    view! {
+        <Show when=move || bench.has_files() fallback=|| view! { <Welcome /> }>
+            <Tuning />
+        </Show>
+    }
 }
 
 /// Listens to the workers once a second, as long as the page is looked at.

@@ -36,14 +36,18 @@ pub async fn load() -> Result<Parts, JsValue> {
     if let Some(parts) = PARTS.with_borrow(Clone::clone) {
         return Ok(parts);
     }
-    let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
-    let part = async |name: &str| JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await;
-    let (module, glue) = (part("module").await?, part("glue").await?);
+    let (module, glue) = (promised("module").await?, promised("glue").await?);
     let script = glue.as_string().ok_or("the worker's code is no text")? + BOOTSTRAP;
     let script = Blob::new_with_options(script.as_str(), Some("text/javascript")).into();
     let parts = Parts { module, script };
     PARTS.set(Some(parts.clone()));
     Ok(parts)
+}
+
+/// What `boot.js` and `register.js` promise under that name, once it is there.
+pub async fn promised(name: &str) -> Result<JsValue, JsValue> {
+    let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
+    JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await
 }
 
 impl Parts {

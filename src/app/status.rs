@@ -3,17 +3,20 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
-use super::tuning::{Bench, Held, Notice, Remedy, Stage};
+use super::{
+    offline,
+    tuning::{Bench, Held, Notice, Remedy, Stage},
+};
 
 /// One line of constant height: the work under way with its cancel button, or what the answer stands on.
 #[component]
 pub fn Status() -> impl IntoView {
     let bench: Bench = expect_context();
     let task = move || bench.current_task();
-    let working = Memo::new(move |_| task().is_some());
+    let working = move || task().is_some();
     view! {
         <section class="status" aria-label="Work under way">
-            <Show when=move || working.get() fallback=|| view! { <AtRest /> }>
+            <Show when=working fallback=|| view! { <AtRest /> }>
                 <Working />
             </Show>
         </section>
@@ -60,7 +63,7 @@ fn AtRest() -> impl IntoView {
     view! {
         <span class="status-words">{words}</span>
         <Show when=untrained>
-            <button type="button" on:click=move |_| bench.train()>"Train"</button>
+            <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
         </Show>
     }
 }
@@ -89,7 +92,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
         let (label, act): (_, fn(Bench)) = match remedy {
             Remedy::ReadAgain => ("Read again", Bench::load),
             Remedy::Train => ("Train", Bench::train),
-            Remedy::Reload => ("Reload the page", |_| drop(window().location().reload())),
+            Remedy::Reload => ("Reload the page", |_| offline::reload()),
         };
         let act = move |_| {
             dismiss();

@@ -6,7 +6,7 @@ use crate::app::live::{For, Show, live};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::pace::count_up;
+use super::{pace::count_up, printing::Printing};
 use crate::text::{Column, Listing};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
@@ -19,7 +19,8 @@ const ROWS_PER_TASK: usize = 8;
 #[component]
 pub fn DataTable(
     /// What the table shows, for assistive technology.
-    caption: &'static str,
+    #[prop(into)]
+    caption: String,
     /// Its content.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
@@ -39,7 +40,9 @@ pub fn DataTable(
     let sort = RwSignal::new(None::<(usize, bool)>);
     let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
     let wants_all = RwSignal::new(false);
-    let limit = move || if wants_all.get() { usize::MAX } else { (drawn.get() + 1) * ROWS_PER_TASK };
+    let Printing(is_printing) = expect_context();
+    let shows_all = move || wants_all.get() || is_printing.get();
+    let limit = move || if shows_all() { usize::MAX } else { (drawn.get() + 1) * ROWS_PER_TASK };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.order(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
@@ -136,12 +139,13 @@ pub fn DataTable(
         let width = width.get();
         order.get().into_iter().take(limit()).map(move |index| (width, index)).collect::<Vec<_>>()
     };
+    let title = caption.clone();
     let hidden = move || order.with(Vec::len).saturating_sub(FIRST_ROWS);
-    let is_cut = move || hidden() > 0 && !wants_all.get();
+    let is_cut = move || hidden() > 0 && !shows_all();
     view! {
         <div class="table-box" tabindex="0" role="region" aria-label=caption>
             <table class="data">
-                <caption class="visually-hidden">{caption}</caption>
+                <caption class="visually-hidden">{title}</caption>
                 <thead>
                     <tr>{live(headers)}</tr>
                 </thead>

@@ -1,6 +1,6 @@
 //! Light, dark, or as the system has it.
 
-use leptos::prelude::*;
+use leptos::{ev, prelude::*};
 use wasm_bindgen::{JsCast, prelude::*};
 use web_sys::MediaQueryListEvent;
 
@@ -25,9 +25,7 @@ pub struct ActiveTheme(Signal<Theme>, RwSignal<Choice>);
 impl ActiveTheme {
     /// Follows the system and the stored choice.
     pub fn follow() -> Self {
-        let stored = storage().and_then(|storage| storage.get_item("theme").ok()?);
-        let stored = CHOICES.iter().find(|(_, name, _)| stored.as_deref() == Some(name));
-        let choice = RwSignal::new(stored.map_or(Choice::System, |(choice, ..)| *choice));
+        let choice = RwSignal::new(chosen(storage().and_then(|storage| storage.get_item("theme").ok()?)));
         let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
         let system_is_dark = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
         if let Some(query) = query {
@@ -39,6 +37,12 @@ impl ActiveTheme {
             on_change.forget();
             std::mem::forget(query);
         }
+        // Other tabs of the page choose for all of them.
+        window_event_listener(ev::storage, move |event| {
+            if event.key().as_deref() == Some("theme") {
+                choice.set(chosen(event.new_value()));
+            }
+        });
         let theme = Signal::derive(move || match (choice.get(), system_is_dark.get()) {
             (Choice::Dark, _) | (Choice::System, true) => Theme::Dark,
             _ => Theme::Light,
@@ -64,7 +68,13 @@ impl ActiveTheme {
     }
 }
 
-fn storage() -> Option<web_sys::Storage> {
+fn chosen(stored: Option<String>) -> Choice {
+    let stored = CHOICES.iter().find(|(_, name, _)| stored.as_deref() == Some(name));
+    stored.map_or(Choice::System, |(choice, ..)| *choice)
+}
+
+/// What the browser keeps for the page, where it keeps anything.
+pub fn storage() -> Option<web_sys::Storage> {
     window().local_storage().ok().flatten()
 }
 

@@ -167,12 +167,12 @@ fn learning_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a learning rate is above 0 and at most 1".to_owned())
 }
 
-fn level(text: &str) -> Result<f64, String> {
+pub(super) fn level(text: &str) -> Result<f64, String> {
     let level = text.parse::<f64>().ok().filter(|level| (50.0..=99.0).contains(level));
     level.map(|level| level / 100.0).ok_or_else(|| "a level is 50 to 99 per cent".to_owned())
 }
 
-fn minimum_gain(text: &str) -> Result<f64, String> {
+pub(super) fn minimum_gain(text: &str) -> Result<f64, String> {
     let gain = text.parse::<f64>().ok().filter(|gain| (0.0..=1000.0).contains(gain));
     gain.ok_or_else(|| "the smallest gain is 0 or more, in per cent".to_owned())
 }

@@ -6,6 +6,7 @@
 
 mod ab;
 mod arguments;
+mod compare;
 mod completions;
 mod conf;
 mod coverage;
@@ -45,6 +46,7 @@ enum Command {
     Coverage(coverage::Coverage),
     Plan(plan::Plan),
     Ab(ab::Ab),
+    Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
 }
@@ -53,7 +55,8 @@ enum Command {
 const FOUND: u8 = 3;
 
 /// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
-/// that can't be understood, 3 for a tuner file that runs something else than it says.
+/// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which something
+/// got slower.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match CommandLine::parse().command {
@@ -63,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Coverage(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };

@@ -2,6 +2,7 @@
 
 mod documents;
 mod doubled;
+mod gzip;
 mod inflate;
 mod logs;
 mod open;

@@ -77,7 +77,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, level, set };
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
         sections.push(deployables(&basis));
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));

@@ -44,14 +44,24 @@ pub enum Panel {
     Plan,
     /// A comparison with the default.
     Comparison,
+    /// Two measured states, before and after.
+    Change,
     /// Tables that can only be looked at.
     Tables,
 }
 
 impl Panel {
     /// All of them, in their order on the page.
-    pub const ALL: &[Self] =
-        &[Self::Answer, Self::Noise, Self::TunerFiles, Self::Coverage, Self::Plan, Self::Comparison, Self::Tables];
+    pub const ALL: &[Self] = &[
+        Self::Answer,
+        Self::Noise,
+        Self::TunerFiles,
+        Self::Coverage,
+        Self::Plan,
+        Self::Comparison,
+        Self::Change,
+        Self::Tables,
+    ];
 
     /// The name on its tab.
     #[must_use]
@@ -63,6 +73,7 @@ impl Panel {
             Self::Coverage => "Coverage",
             Self::Plan => "Measure next",
             Self::Comparison => "A/B",
+            Self::Change => "Compare",
             Self::Tables => "Tables",
         }
     }
@@ -77,6 +88,7 @@ impl Panel {
             Self::Coverage => "coverage",
             Self::Plan => "plan",
             Self::Comparison => "ab",
+            Self::Change => "compare",
             Self::Tables => "tables",
         }
     }

@@ -127,6 +127,13 @@ impl Screened {
         keep
     }
 
+    /// A run stalled, whether it is set aside or not.
+    #[must_use]
+    pub fn is_stalled(&self, run: &Run) -> bool {
+        let is = |stall: &Stall| (stall.file, stall.line, stall.half) == (run.file, run.line, Half::InPlace);
+        self.stalls.iter().any(is)
+    }
+
     /// What stalled, in a sentence for each collective and scale.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {

@@ -30,7 +30,7 @@ use crate::{
         read::Row,
         runs::Runs,
         sets::{self, Choice, Set, Sets},
-        snapshot::{Extent, Snapshot},
+        snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -64,6 +64,9 @@ pub enum ExecuteError {
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
+    /// One of two states has nothing that can be compared.
+    #[error("there is no state {0}: {1}")]
+    NoSide(&'static str, String),
     /// No such report is loaded.
     #[error("this report is not loaded any more: drop it again")]
     NoReport,
@@ -73,9 +76,6 @@ pub enum ExecuteError {
     /// A link holds no report.
     #[error(transparent)]
     Link(#[from] report::link::LinkError),
-    /// A side of a comparison of two states has nothing that can be compared.
-    #[error("nothing was measured {0}; {1}")]
-    NoSide(&'static str, String),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -94,6 +94,8 @@ pub struct Executor {
     saved_hashes: Vec<String>,
     /// Which of several sets of measurements is studied.
     set: Option<String>,
+    /// With what each collective and scale was measured.
+    measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     files: Vec<FileReport>,
     /// What must be known about the whole.
@@ -164,6 +166,12 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
+            Request::Change { before, after, question } => {
+                let mut files = files.into_iter();
+                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
+                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
+                Response::Changed(Box::new(self.change(&before, &after, &question)?))
+            }
             Request::WriteReport { contents, form } => {
                 Response::Written(report::write(&self.report(&contents)?, form)?)
             }
@@ -173,12 +181,6 @@ impl Executor {
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
             Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
-            Request::Change { before, after, question } => {
-                let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
-                Response::Changed(Box::new(change::change(&before, &after, &question)))
-            }
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -209,18 +211,34 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let notes = self.notes.iter().cloned().chain(self.study.notes()).collect();
         let material = report::tuning::Material {
             study: &self.study,
             files: self.files.iter().map(loaded_file).collect(),
             problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
             names: &self.sweeps,
             numbered: &self.names,
-            notes,
-            set: self.set.as_deref(),
+            notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
+            set: self.set(),
             plan: self.plan(&plan::Question::default(), &mut Silent)?,
         };
-        Ok(report::tuning::report(material, contents)?)
+        let mut report = report::tuning::report(material, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
+        Ok(report)
+    }
+
+    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    fn change(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        question: &change::Question,
+    ) -> Result<change::Answer, ExecuteError> {
+        let Some(change::Deployment { file, reader, library }) = question.conf else {
+            return Ok(change::change(before, after, None, question));
+        };
+        let rules = question::rules(&self.documents.confs, file, reader)?;
+        let conf = change::Conf { rules: &rules, reader, library };
+        Ok(change::change(before, after, Some(&conf), question))
     }
 
     /// One of two measured states; `files` are what its files are read from, and maybe more.
@@ -228,6 +246,7 @@ impl Executor {
         &self,
         when: &'static str,
         side: Side,
+        set: Choice,
         files: &mut impl Iterator<Item = Source>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
@@ -236,7 +255,7 @@ impl Executor {
             Side::Snapshot(snapshot) => Ok(*snapshot),
             Side::Files(names) => {
                 let sources = files.take(names.len()).collect();
-                snapshot_of(when, read_files(&names, sources, progress), progress)
+                snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
         }
     }
@@ -246,7 +265,9 @@ impl Executor {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
-        Ok(Snapshot::new(&self.study, extent)?)
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.measured_with);
+        Ok(snapshot)
     }
 
     /// What was loaded besides sweeps.
@@ -277,7 +298,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -297,6 +318,7 @@ impl Executor {
             sweeps,
             saved_hashes,
             set,
+            measured_with,
             files: files.clone(),
             notes: Vec::new(),
         };
@@ -390,12 +412,22 @@ impl Executor {
 /// # Errors
 /// They hold no measurements.
 pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
-    let refused = opened.files.iter().find_map(|file| match &file.outcome {
-        Outcome::Refused(why) => Some(why.clone()),
-        _ => None,
-    });
+    let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
+    if let [(_, report)] = &opened.documents.reports[..] {
+        return match (&report.snapshot, opened.rows.is_empty()) {
+            (Some(snapshot), true) => Ok(snapshot.clone()),
+            (_, false) => missing("a report and a sweep are two states; give one of them"),
+            (None, true) => {
+                missing("this report carries no measurements; they were left out, or it is of something else")
+            }
+        };
+    }
     if opened.rows.is_empty() {
-        return Err(ExecuteError::NoSide(when, refused.unwrap_or_else(|| "give a sweep or a report".to_owned())));
+        let refused = opened.files.iter().find_map(|file| match &file.outcome {
+            Outcome::Refused(why) => Some(why.as_str()),
+            _ => None,
+        });
+        return missing(refused.unwrap_or("a sweep, or one report, is needed"));
     }
     let mut executor = Executor::default();
     executor.take_in(opened, Target::default(), progress)?;
@@ -463,6 +495,8 @@ impl Documents {
 pub struct Opened {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
+    /// With what these were measured.
+    pub measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
@@ -548,6 +582,7 @@ pub fn read_set(
         named.map(|report| report.name.clone()).unwrap_or_default()
     };
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
 }

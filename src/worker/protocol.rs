@@ -146,6 +146,15 @@ pub enum Request {
     Plan(plan::Question),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
+    /// What changed between two measured states. Answers [`Response::Changed`].
+    Change {
+        /// The state before.
+        before: Side,
+        /// The state after.
+        after: Side,
+        /// What is asked.
+        question: change::Question,
+    },
     /// The same as a file or as a link. Answers [`Response::Written`].
     WriteReport {
         /// What goes into it.
@@ -167,15 +176,6 @@ pub enum Request {
     },
     /// The report in a link or in its fragment. Answers [`Response::Report`].
     OpenLink(String),
-    /// What changed between two measured states. Answers [`Response::Changed`].
-    Change {
-        /// The state before.
-        before: Side,
-        /// The state after.
-        after: Side,
-        /// What is asked.
-        question: change::Question,
-    },
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
@@ -259,10 +259,10 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Report`], [`Request::OpenReport`] and [`Request::OpenLink`].
     Report(Box<report::Report>),
-    /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
-    Written(report::Written),
     /// Of [`Request::Change`].
     Changed(Box<change::Answer>),
+    /// Of [`Request::WriteReport`] and [`Request::WriteOpened`].
+    Written(report::Written),
     /// Of [`Request::Table`]; empty where the file is not loaded any more.
     Table(Listing),
 }

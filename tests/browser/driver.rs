@@ -1,7 +1,9 @@
-//! One Chromium with an empty profile, spoken to through chromedriver (W3C WebDriver, and Chrome's own commands).
+//! One browser with an empty profile: Chromium through chromedriver (W3C WebDriver, and Chrome's own commands), or
+//! Firefox through geckodriver.
 
 use std::{
     env,
+    ffi::OsStr,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
@@ -42,9 +44,6 @@ impl From<Element> for Value {
 impl Driver {
     /// Starts a browser whose requests beyond loopback go through the proxy at `proxy` (`host:port`).
     pub fn start(proxy: &str) -> Self {
-        let (process, output, port) = (0..5).find_map(|_| spawn()).expect("chromedriver finds no free port");
-        let server = format!("http://127.0.0.1:{port}/session");
-
         let scratch = tempfile::tempdir().unwrap();
         let mut options = json!({ "args": [
             "--headless",
@@ -70,8 +69,27 @@ impl Driver {
             "goog:loggingPrefs": { "browser": "ALL" },
             "timeouts": { "script": 120_000 },
         });
-        let mut driver = Self { agent: agent(), session: server, process, _output: output, scratch };
-        let session = driver.post("", json!({ "capabilities": { "alwaysMatch": capabilities } }));
+        let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
+        let started = (0..5).find_map(|_| spawn(&program, &["--port=0"], "started successfully on port "));
+        Self::begin(started.expect("chromedriver finds no free port"), scratch, &capabilities)
+    }
+
+    /// Starts a Firefox with an empty profile. Only what the standard has works there.
+    pub fn start_firefox(firefox: &str, geckodriver: &OsStr) -> Self {
+        let options = json!({ "args": ["-headless"], "binary": firefox });
+        let capabilities = json!({
+            "browserName": "firefox",
+            "moz:firefoxOptions": options,
+            "timeouts": { "script": 120_000 },
+        });
+        let started = spawn(geckodriver, &["--port", "0"], "Listening on 127.0.0.1:");
+        Self::begin(started.expect("geckodriver finds no free port"), tempfile::tempdir().unwrap(), &capabilities)
+    }
+
+    fn begin((process, output, port): (Child, BufReader<ChildStdout>, u16), scratch: TempDir, wanted: &Value) -> Self {
+        let session = format!("http://127.0.0.1:{port}/session");
+        let mut driver = Self { agent: agent(), session, process, _output: output, scratch };
+        let session = driver.post("", json!({ "capabilities": { "alwaysMatch": wanted } }));
         driver.session = format!("{}/{}", driver.session, session["sessionId"].as_str().unwrap());
         driver
     }
@@ -150,6 +168,42 @@ impl Driver {
         self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }));
     }
 
+    /// Presses a key while a modifier is held.
+    pub fn press_with(&self, modifier: &str, key: &str) {
+        let strokes = json!([
+            { "type": "keyDown", "value": modifier },
+            { "type": "keyDown", "value": key },
+            { "type": "keyUp", "value": key },
+            { "type": "keyUp", "value": modifier },
+        ]);
+        self.post("/actions", json!({ "actions": [{ "type": "key", "id": "keyboard", "actions": strokes }] }));
+    }
+
+    /// Opens another tab and goes there. Answers the tab before.
+    pub fn open_tab(&self) -> String {
+        let here = self.tab();
+        let tab = self.post("/window/new", json!({ "type": "tab" }));
+        self.go_to_tab(tab["handle"].as_str().unwrap());
+        here
+    }
+
+    /// The tab that is driven.
+    pub fn tab(&self) -> String {
+        let answer = self.agent.get(format!("{}/window", self.session)).call();
+        answer_value(answer).unwrap().as_str().unwrap().to_owned()
+    }
+
+    /// Drives another tab.
+    pub fn go_to_tab(&self, tab: &str) {
+        self.post("/window", json!({ "handle": tab }));
+    }
+
+    /// Closes the tab that is driven.
+    pub fn close_tab(&self) {
+        let answer = self.agent.delete(format!("{}/window", self.session)).call();
+        answer_value(answer).unwrap();
+    }
+
     /// What the window shows, as PNG.
     pub fn screenshot(&self) -> Vec<u8> {
         let answer = self.agent.get(format!("{}/screenshot", self.session)).call();
@@ -187,11 +241,10 @@ fn agent() -> ureq::Agent {
     configuration.new_agent()
 }
 
-/// Starts chromedriver, which says which port it took; none where another program was quicker to take it.
-fn spawn() -> Option<(Child, BufReader<ChildStdout>, u16)> {
-    let program = env::var_os("CHROMEDRIVER").unwrap_or_else(|| "chromedriver".into());
-    let mut process = Command::new(&program)
-        .arg("--port=0")
+/// Starts a driver, which says behind `marker` which port it took; none where another program was quicker to take it.
+fn spawn(program: &OsStr, arguments: &[&str], marker: &str) -> Option<(Child, BufReader<ChildStdout>, u16)> {
+    let mut process = Command::new(program)
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -199,7 +252,7 @@ fn spawn() -> Option<(Child, BufReader<ChildStdout>, u16)> {
     let mut output = BufReader::new(process.stdout.take().unwrap());
     let mut line = String::new();
     while output.read_line(&mut line).unwrap() > 0 {
-        if let Some((_, port)) = line.split_once("started successfully on port ") {
+        if let Some((_, port)) = line.split_once(marker) {
             let port = port.trim().trim_end_matches('.').parse().unwrap();
             return Some((process, output, port));
         }

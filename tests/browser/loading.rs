@@ -1,13 +1,26 @@
 //! The page arrives whole, from any folder, or says in words why it can't.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::page::Page;
 
-/// A copy of the built page that a test may break.
+/// The folder with the built page.
+pub fn dist() -> PathBuf {
+    std::env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set").into()
+}
+
+fn wasm_of(folder: &Path) -> PathBuf {
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|kind| kind == "wasm")).unwrap()
+}
+
+/// A copy of the built page, its folders left out, that a test may break.
 fn copy(change: impl Fn(&str) -> Option<&'static [u8]>) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in fs::read_dir(std::env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set")).unwrap() {
+    for entry in fs::read_dir(dist()).unwrap() {
         let file = entry.unwrap().path();
         let name = file.file_name().unwrap().to_str().unwrap();
         if file.is_file() {
@@ -40,12 +53,52 @@ fn everything_arrives_with_the_page() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn code_that_is_missing_is_said() {
     let folder = copy(|_| None);
-    let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
-    let wasm = files.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "wasm")).unwrap();
-    fs::remove_file(wasm).unwrap();
+    let wasm = wasm_of(folder.path());
+    let code = fs::read(&wasm).unwrap();
+    fs::remove_file(&wasm).unwrap();
     let page = open_broken(folder.path());
     page.wait_for_text("The page's code could not be loaded. Check the connection and reload the page.");
     page.wait_for_text("_bg.wasm: 404");
+    fs::write(&wasm, code).unwrap();
+    page.click("button", "Try again");
+    page.wait_until_idle();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_slow_line_shows_the_page_at_once_and_how_much_has_come() {
+    let page = Page::closed();
+    page.before_loading(
+        "window.seen = [];
+         new MutationObserver(() => {
+             const [said, bar] = ['#boot-bytes', '#boot-line progress'].map((part) => document.querySelector(part));
+             if (said) seen.push([said.textContent, bar.value, document.querySelector('h1').textContent]);
+         }).observe(document, { subtree: true, childList: true, characterData: true });",
+    );
+    page.slow_down(1_000_000);
+    page.visit("");
+    page.wait_until_idle();
+    let seen = page.run("return seen", &[]);
+    let seen = seen.as_array().unwrap();
+    assert!(seen.iter().all(|step| step[2] == "Collectune"), "{seen:?}");
+    let shares: Vec<f64> = seen.iter().filter_map(|step| step[1].as_f64()).collect();
+    let between = shares.iter().filter(|share| **share > 0.0 && **share < 1.0).count();
+    assert!(between >= 3 && shares.is_sorted(), "{shares:?}");
+    assert_eq!(shares.last(), Some(&1.0));
+    let total = fs::metadata(wasm_of(&dist())).unwrap().len() as f64 / 1e6;
+    let last = seen.last().unwrap()[0].as_str().unwrap();
+    assert_eq!(last, format!("{total:.1} of {total:.1} MB"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn without_scripts_a_sentence_says_so() {
+    let page = Page::closed();
+    page.allow_scripts(false);
+    page.visit("");
+    page.wait_for_text("Scripts are switched off for this page.");
+    assert!(!page.text().contains("is loading"), "{}", page.text());
 }
 
 #[test]

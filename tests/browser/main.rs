@@ -8,8 +8,11 @@
 
 mod answer;
 mod driver;
+mod firefox;
+mod home;
 mod loading;
 mod look;
+mod offline;
 mod page;
 mod panels;
 mod privacy;

@@ -30,6 +30,10 @@ pub mod key {
     pub const ENTER: &str = "\u{e007}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
+    /// Closes what is on top.
+    pub const ESCAPE: &str = "\u{e00c}";
+    /// Held for commands.
+    pub const CONTROL: &str = "\u{e009}";
     /// To the right, in a row.
     pub const RIGHT: &str = "\u{e014}";
 }
@@ -211,6 +215,64 @@ impl Page {
         self.driver.press(keys);
     }
 
+    /// Presses a key while Control is held.
+    pub fn press_with_control(&self, key: &str) {
+        self.driver.press_with(key::CONTROL, key);
+    }
+
+    /// Pastes a text where the focus is. Answers whether the page took it.
+    pub fn paste(&self, text: &str) -> bool {
+        self.run(
+            "const data = new DataTransfer();
+             data.setData('text/plain', arguments[0]);
+             const options = { clipboardData: data, bubbles: true, cancelable: true };
+             return !(document.activeElement ?? document.body).dispatchEvent(new ClipboardEvent('paste', options));",
+            &[text.into()],
+        ) == true
+    }
+
+    /// Takes the network away, or gives it back.
+    pub fn unplug(&self, is_unplugged: bool) {
+        self.server.take_down(is_unplugged);
+    }
+
+    /// Opens the page in another tab as well, does something there, and closes that tab.
+    pub fn in_another_tab<T>(&self, act: impl FnOnce() -> T) -> T {
+        let here = self.driver.open_tab();
+        self.before_loading(WATCH);
+        self.visit("");
+        self.wait_until_idle();
+        let answer = act();
+        self.driver.close_tab();
+        self.driver.go_to_tab(&here);
+        answer
+    }
+
+    /// Does something in a tab that was open before, while another one is.
+    pub fn back_in(&self, tab: &str, act: impl FnOnce()) {
+        let here = self.driver.tab();
+        self.driver.go_to_tab(tab);
+        act();
+        self.driver.go_to_tab(&here);
+    }
+
+    /// The tab that is driven.
+    pub fn tab(&self) -> String {
+        self.driver.tab()
+    }
+
+    /// The build that the page says it is of.
+    pub fn build(&self) -> String {
+        self.text_of("return document.documentElement.dataset.build")
+    }
+
+    /// The network as a telephone has it: so many bytes a second, and a round trip of 150 ms.
+    pub fn slow_down(&self, bytes_per_s: u32) {
+        self.driver.devtools("Network.enable", json!({}));
+        let conditions = json!({ "offline": false, "latency": 150, "downloadThroughput": bytes_per_s, "uploadThroughput": bytes_per_s });
+        self.driver.devtools("Network.emulateNetworkConditions", conditions);
+    }
+
     /// Presses Tab until the focus is on what [`Page::find`] finds.
     pub fn tab_to(&self, role: &str, name: &str) {
         let element = self.find(role, name);
@@ -258,6 +320,22 @@ impl Page {
             let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
             self.driver.devtools("Input.dispatchDragEvent", drag);
         }
+    }
+
+    /// Switches scripts off, or on again. The tests' own scripts run all the same.
+    pub fn allow_scripts(&self, are_allowed: bool) {
+        self.driver.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": !are_allowed }));
+    }
+
+    /// Why the browser would not install the page.
+    pub fn installability_errors(&self) -> Value {
+        self.driver.devtools("Page.getInstallabilityErrors", json!({}))["installabilityErrors"].take()
+    }
+
+    /// Lets the page read and write the clipboard without asking.
+    pub fn allow_clipboard(&self) {
+        let permissions = json!({ "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+        self.driver.devtools("Browser.grantPermissions", permissions);
     }
 
     /// Sets the size of the window's content in CSS pixels.

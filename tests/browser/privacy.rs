@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{page::Page, sweep::sweep};
+use crate::{offline, page::Page, sweep::sweep};
 
 /// What a hostile file says.
 const MARKUP: &str = "<img src=x onerror=document.body.remove()>";
@@ -30,6 +30,54 @@ fn once_idle_the_page_asks_for_nothing() {
     page.click("button", "Open the example");
     page.wait_until_idle();
     assert_eq!(page.requests()[before.len()..], [] as [String; 0]);
+    page.assert_clean();
+}
+
+/// A host that sends no headers: the policy of the page alone holds, and lets the page work.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn without_headers_the_pages_own_policy_holds() {
+    let folder = offline::deployed();
+    fs::remove_file(folder.path().join("_headers")).unwrap();
+    let page = Page::of(folder.path());
+    page.visit("");
+    page.wait_until_idle();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    assert!(page.text_in("region", "Answer").contains("GB/s"));
+    page.assert_clean();
+    let refused = page.run(
+        "const refused = (work) => Promise.resolve().then(work).then(() => 'done', () => 'refused');
+         return Promise.all([
+             refused(() => fetch('http://example.com/')),
+             refused(() => {
+                 document.head.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = 1' }));
+                 return window.ran ?? Promise.reject();
+             }),
+             refused(() => navigator.serviceWorker.register('service-worker.js?another')),
+         ])",
+        &[],
+    );
+    assert_eq!(refused, json!(["refused", "refused", "refused"]));
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn headers_come_with_every_file() {
+    let page = Page::open();
+    let policies = page.run(
+        "const names = ['', 'service-worker.js', 'examples/simulated_sweep.csv', document.getElementById('page-glue').href];
+         return Promise.all(names.map(async (name) => {
+             const { headers } = await fetch(name, { cache: 'no-store' });
+             return ['content-security-policy', 'x-content-type-options', 'referrer-policy'].map((one) => headers.get(one));
+         }))",
+        &[],
+    );
+    for headers in policies.as_array().unwrap() {
+        let policy = headers[0].as_str().unwrap();
+        assert!(policy.contains("worker-src 'self' blob:") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert_eq!((&headers[1], &headers[2]), (&json!("nosniff"), &json!("no-referrer")));
+    }
     page.assert_clean();
 }
 

@@ -134,6 +134,61 @@ fn report(what: &str, times: &Times) {
     );
 }
 
+/// Writes down what keeps the page's thread from the very start.
+const WATCH_LONG_TASKS: &str = "
+    window.longTasks = [];
+    new PerformanceObserver((list) => {
+        longTasks.push(...list.getEntries().map((task) => [task.startTime, task.duration]));
+    }).observe({ type: 'longtask', buffered: true });
+";
+
+/// First contentful paint, total blocking time (what tasks take beyond 50 ms each, from that paint until the page is
+/// idle), when the page was idle, and the bytes that came, as they lie on the disk.
+fn first_load(page: &Page, what: &str) {
+    page.wait_until_idle();
+    let figures = page.run(
+        "const paint = performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN;
+         const blocking = longTasks.filter(([start]) => start > paint).reduce((sum, [, ms]) => sum + ms - 50, 0);
+         const files = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+         const started = performance.getEntriesByName('started')[0]?.startTime ?? NaN;
+         return [paint, blocking, started, files.reduce((sum, file) => sum + file.decodedBodySize, 0), files.length]",
+        &[],
+    );
+    let figure = |index: usize| figures[index].as_f64().unwrap_or(f64::NAN);
+    println!(
+        "first_load/{what}: first contentful paint {:.0} ms, total blocking time {:.0} ms, ready after {:.0} ms; {:.0} kB uncompressed in {} files",
+        figure(0),
+        figure(1),
+        figure(2),
+        figure(3) / 1e3,
+        figure(4)
+    );
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn the_first_load() {
+    // The element that boot.js removes is the page's face until it is ready.
+    const MARK_START: &str = "
+        new MutationObserver((changes, observer) => {
+            const isGone = (change) => [...change.removedNodes].some((node) => node.id === 'boot');
+            if (changes.some(isGone)) { performance.mark('started'); observer.disconnect(); }
+        }).observe(document, { subtree: true, childList: true });
+    ";
+    for (what, bytes_per_s) in [("loopback", None), ("10_Mbit_s_150_ms_uncompressed", Some(1_250_000))] {
+        let page = Page::closed();
+        page.before_loading(WATCH_LONG_TASKS);
+        page.before_loading(MARK_START);
+        if let Some(bytes_per_s) = bytes_per_s {
+            page.slow_down(bytes_per_s);
+        }
+        page.visit("");
+        first_load(&page, what);
+        page.reload();
+        first_load(&page, &format!("{what}_again_from_the_copy"));
+    }
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
 fn first_answer() {

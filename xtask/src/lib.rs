@@ -6,11 +6,15 @@
 //! | [`shell`] | running them |
 //! | [`server`] | the static server of `serve` and of the browser tests |
 //! | [`layers`] | the check that no module imports upward or sideways |
+//! | [`site`] | what makes a site of what trunk built: the build's name, the offline copy, headers |
+//! | [`notices`] | the third-party notices |
 //! | [`weight`] | what the shipped page weighs |
 
 pub mod layers;
+pub mod notices;
 pub mod server;
 pub mod shell;
+pub mod site;
 pub mod tools;
 pub mod weight;
 
@@ -18,6 +22,17 @@ use std::path::{Path, PathBuf};
 
 /// What a command answers when it fails: one sentence for people.
 pub type Result<T, E = String> = std::result::Result<T, E>;
+
+/// The version that the project carries.
+///
+/// # Errors
+/// When its `Cargo.toml` can't be read or says none.
+pub fn version() -> Result<String> {
+    let manifest =
+        std::fs::read_to_string(root().join("Cargo.toml")).map_err(|error| format!("Cargo.toml: {error}"))?;
+    let version = manifest.split("name = \"collectune\"\nversion = \"").nth(1).and_then(|rest| rest.split('"').next());
+    version.map(str::to_owned).ok_or_else(|| "Cargo.toml names no version of collectune".to_owned())
+}
 
 /// The project's root folder.
 #[must_use]

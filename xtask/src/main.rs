@@ -9,10 +9,10 @@ use std::{
 };
 
 use xtask::{
-    Result, layers, root,
+    Result, layers, notices, root,
     server::Server,
     shell::{cargo, command, run},
-    tools, weight,
+    site, tools, weight,
 };
 
 const USAGE: &str = "\
@@ -23,6 +23,7 @@ cargo xtask test [--only PART]… check everything, or parts of it: layers, form
 cargo xtask bench               weigh the page and time it in the browser
 cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
                                 feed the readers with mutated files (a million executions by default)
+cargo xtask icons               draw public/icons from public/icon.svg
 
 Missing tools are installed first.";
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ["build"] => build(),
         ["test", options @ ..] => test(options),
         ["bench"] => bench(),
+        ["icons"] => icons(),
         ["fuzz", options @ ..] => fuzz(options),
         _ => {
             eprintln!("{USAGE}");
@@ -74,11 +76,16 @@ fn build() -> Result<()> {
     }
     // trunk builds offline, so that nothing but the pinned tools can come in.
     run(cargo().args(["fetch", "--target", "wasm32-unknown-unknown"]))?;
-    run(&mut trunk())
+    run(&mut trunk())?;
+    let notices = notices::text(&notices::packages()?)?;
+    fs::write(dist().join(notices::FILE), notices).map_err(|error| format!("{}: {error}", notices::FILE))?;
+    let build = site::finish(&dist(), &xtask::version()?)?;
+    println!("dist/ holds build {build}");
+    Ok(())
 }
 
 /// What the page is made of, besides the Rust toolchain.
-const INGREDIENTS: [&str; 11] = [
+const INGREDIENTS: [&str; 13] = [
     "src",
     "compute",
     "style",
@@ -86,6 +93,8 @@ const INGREDIENTS: [&str; 11] = [
     "xtask/src",
     "index.html",
     "boot.js",
+    "register.js",
+    "service-worker.js",
     "Cargo.toml",
     "Cargo.lock",
     "Trunk.toml",
@@ -95,7 +104,7 @@ const INGREDIENTS: [&str; 11] = [
 /// Whether the page is younger than everything that it is made of: optimising the same WebAssembly again takes a
 /// minute.
 fn is_built() -> bool {
-    let built = fs::metadata(dist().join("index.html")).and_then(|page| page.modified());
+    let built = fs::metadata(dist().join(site::SERVICE_WORKER)).and_then(|page| page.modified());
     let changed = INGREDIENTS.iter().map(|path| last_change(&root().join(path))).collect::<io::Result<Vec<_>>>();
     matches!((built, changed), (Ok(built), Ok(changed)) if changed.iter().all(|change| *change < built))
 }
@@ -220,25 +229,58 @@ fn check_weight() -> Result<()> {
 }
 
 fn browser_tests() -> Result<()> {
-    run_browser_tests(&["--skip", "speed::", "--test-threads=2"])
+    // One browser is enough to say whether the page is right; the other is a smoke test.
+    let firefox = tools::for_firefox().inspect_err(|sentence| eprintln!("The test in Firefox is skipped: {sentence}"));
+    run_browser_tests(&["--skip", "speed::", "--test-threads=2"], firefox.ok())
 }
 
 fn bench() -> Result<()> {
     build()?;
     check_weight()?;
-    run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"])
+    run_browser_tests(&["speed::", "--nocapture", "--test-threads=1"], None)
+}
+
+/// Draws the icons that want pixels. The maskable one is cut to any shape by the system, which takes up to a tenth of
+/// each side.
+fn icons() -> Result<()> {
+    let browser = tools::for_browser_tests()?;
+    let public = root().join("public");
+    let scratch = root().join("target/icon.html");
+    for (file, pixels, size_pct) in
+        [("180.png", 180, 100), ("192.png", 192, 100), ("512.png", 512, 100), ("maskable-512.png", 512, 76)]
+    {
+        let ground = if size_pct < 100 { "#0b3954" } else { "transparent" };
+        let page = format!(
+            "<body style=\"margin:0;background:{ground}\"><img src=\"file://{}/icon.svg\" \
+             style=\"display:block;width:{size_pct}vw;margin:{}vw\">",
+            public.display(),
+            (100 - size_pct) / 2
+        );
+        fs::write(&scratch, page).map_err(|error| format!("{}: {error}", scratch.display()))?;
+        run(command(&browser.chrome)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+            .args(["--default-background-color=00000000", &format!("--window-size={pixels},{pixels}")])
+            .arg(format!("--screenshot={}", public.join("icons").join(file).display()))
+            .arg(format!("file://{}", scratch.display())))?;
+    }
+    Ok(())
 }
 
 fn fuzz(options: &[&str]) -> Result<()> {
     run(cargo().args(["run", "--profile", "fuzz", "--example", "fuzz", "--"]).args(options))
 }
 
-fn run_browser_tests(options: &[&str]) -> Result<()> {
+fn run_browser_tests(options: &[&str], firefox: Option<[PathBuf; 2]>) -> Result<()> {
     let browser = tools::for_browser_tests()?;
-    run(cargo()
+    let mut tests = cargo();
+    tests
         .args(["test", "--test", "browser", "--", "--ignored"])
         .args(options)
         .env("COLLECTUNE_DIST", dist())
         .env("CHROME", browser.chrome)
-        .env("CHROMEDRIVER", browser.driver))
+        .env("CHROMEDRIVER", browser.driver);
+    if let Some([firefox, driver]) = firefox {
+        tests.env("FIREFOX", firefox).env("GECKODRIVER", driver);
+    }
+    run(&mut tests)
 }

@@ -1,14 +1,18 @@
 //! A static server on loopback: what any host of the page does, and a record of what was asked.
 //!
 //! It serves one folder under a path prefix, as a host does that keeps the page in a folder of its own, and sends
-//! the headers of the folder's `_headers` file (the format of Netlify and Cloudflare Pages; only the `/*` block).
+//! the headers of the folder's `_headers` file (the format of Netlify and Cloudflare Pages, with `*` at the end of a
+//! path only).
 
 use std::{
     fs,
     io::{self, BufRead, BufReader, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -24,8 +28,8 @@ pub struct Server {
 struct Site {
     folder: PathBuf,
     prefix: String,
-    headers: Vec<String>,
     requests: Mutex<Vec<String>>,
+    is_down: AtomicBool,
 }
 
 impl Server {
@@ -36,12 +40,11 @@ impl Server {
     pub fn start(folder: &Path, prefix: &str, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
-        let headers = headers_for_all(&fs::read_to_string(folder.join("_headers")).unwrap_or_default());
         let site = Arc::new(Site {
             folder: folder.to_owned(),
             prefix: prefix.to_owned(),
-            headers,
             requests: Mutex::default(),
+            is_down: AtomicBool::new(false),
         });
         let served = Arc::clone(&site);
         thread::Builder::new().name("server".to_owned()).spawn(move || {
@@ -66,6 +69,11 @@ impl Server {
         format!("http://{}{}", self.address, self.site.prefix)
     }
 
+    /// Takes the network away: every connection is dropped, until it is given back with `false`.
+    pub fn take_down(&self, is_down: bool) {
+        self.site.is_down.store(is_down, Ordering::SeqCst);
+    }
+
     /// The targets (path and query) of all requests so far, in the order in which they came.
     #[must_use]
     pub fn requests(&self) -> Vec<String> {
@@ -76,6 +84,9 @@ impl Server {
 impl Site {
     /// Answers one request. Errors of the connection are the browser's business.
     fn answer(&self, mut connection: &TcpStream) -> io::Result<()> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         connection.set_read_timeout(Some(Duration::from_secs(30)))?;
         let mut lines = BufReader::new(connection).lines();
         let request = lines.next().transpose()?.unwrap_or_default();
@@ -97,11 +108,11 @@ impl Site {
             None => ("404 Not Found", "text/plain; charset=utf-8", b"There is nothing here.\n".to_vec()),
         };
         let mut head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\nCache-Control: no-cache\r\nConnection: close\r\n",
+            "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\nConnection: close\r\n",
             body.len()
         );
-        for header in &self.headers {
-            head.push_str(header);
+        for header in self.headers(target) {
+            head.push_str(&header);
             head.push_str("\r\n");
         }
         head.push_str("\r\n");
@@ -112,10 +123,20 @@ impl Site {
         connection.flush()
     }
 
+    /// The header lines that `_headers` gives a target. It may change while the site is served.
+    fn headers(&self, target: &str) -> Vec<String> {
+        let blocks = fs::read_to_string(self.folder.join("_headers")).unwrap_or_default();
+        self.path(target).map(|path| headers_for(&blocks, path)).unwrap_or_default()
+    }
+
+    /// A target's path from the folder.
+    fn path<'a>(&self, target: &'a str) -> Option<&'a str> {
+        target.split(['?', '#']).next()?.strip_prefix(&self.prefix)
+    }
+
     /// The file that a target names; none outside the folder.
     fn file(&self, target: &str) -> Option<PathBuf> {
-        let path = target.split(['?', '#']).next()?.strip_prefix(&self.prefix)?;
-        let path = Path::new(path);
+        let path = Path::new(self.path(target)?);
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return None;
         }
@@ -125,15 +146,19 @@ impl Site {
     }
 }
 
-/// The header lines of the `/*` block of a `_headers` file.
-fn headers_for_all(text: &str) -> Vec<String> {
-    text.lines()
-        .skip_while(|line| line.trim() != "/*")
-        .skip(1)
-        .take_while(|line| line.starts_with(char::is_whitespace))
-        .map(|line| line.trim().to_owned())
-        .filter(|line| !line.is_empty())
-        .collect()
+/// The header lines of all blocks of a `_headers` file whose path is this one, or begins it and ends with `*`.
+fn headers_for(blocks: &str, path: &str) -> Vec<String> {
+    let mut applies = false;
+    let mut headers = Vec::new();
+    for line in blocks.lines().filter(|line| !line.trim().is_empty()) {
+        if line.starts_with(char::is_whitespace) {
+            headers.extend(applies.then(|| line.trim().to_owned()));
+        } else {
+            let block = line.trim().trim_start_matches('/');
+            applies = block.strip_suffix('*').map_or(block == path, |start| path.starts_with(start));
+        }
+    }
+    headers
 }
 
 fn media_type(file: &Path) -> &'static str {
@@ -142,7 +167,9 @@ fn media_type(file: &Path) -> &'static str {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "csv" => "text/csv; charset=utf-8",
-        "json" | "webmanifest" => "application/json",
+        "json" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "txt" => "text/plain; charset=utf-8",
         "wasm" => "application/wasm",
         "svg" => "image/svg+xml",
         "png" => "image/png",
@@ -164,7 +191,7 @@ mod tests {
         fs::write(folder.join("secret.txt"), "secret").unwrap();
         fs::write(folder.join("site/index.html"), "<p>page").unwrap();
         fs::write(folder.join("site/code.wasm"), "\0asm").unwrap();
-        fs::write(folder.join("site/_headers"), "/*\n  X-One: 1\n  X-Two: 2\n/other\n  X-Three: 3\n").unwrap();
+        fs::write(folder.join("site/_headers"), "/*\n  X-One: 1\n  X-Two: 2\n/code.wasm\n  X-Three: 3\n").unwrap();
         folder.join("site")
     }
 
@@ -182,7 +209,9 @@ mod tests {
         let page = get(&server, "/tools/page/?q=1");
         assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"), "{page}");
         assert!(page.contains("\r\nX-One: 1\r\nX-Two: 2\r\n\r\n<p>page"), "{page}");
-        assert!(get(&server, "/tools/page/code.wasm").contains("Content-Type: application/wasm\r\n"));
+        let code = get(&server, "/tools/page/code.wasm");
+        assert!(code.contains("Content-Type: application/wasm\r\n"), "{code}");
+        assert!(code.contains("\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n\r\n"), "{code}");
         assert!(get(&server, "/").starts_with("HTTP/1.1 404 "));
         assert_eq!(server.requests(), ["/tools/page/?q=1", "/tools/page/code.wasm", "/"]);
     }

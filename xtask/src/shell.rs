@@ -50,6 +50,20 @@ pub fn run(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status})")) }
 }
 
+/// All that a program prints.
+///
+/// # Errors
+/// When it can't be started or doesn't succeed.
+pub fn output(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command.output().map_err(|error| format!("`{shown}` could not be started: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    }
+}
+
 /// The first line that the program prints, if it can be run and succeeds.
 pub fn first_line(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;

@@ -87,6 +87,33 @@ pub fn for_browser_tests() -> Result<Browser> {
     look().ok_or_else(|| missing("Chromium or its chromedriver", advice))
 }
 
+/// Firefox and its geckodriver, for the smoke test there. `FIREFOX` and `GECKODRIVER` name others than those on the
+/// path.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_firefox() -> Result<[PathBuf; 2]> {
+    let named = |variable, names: &[&str]| {
+        env::var_os(variable).map(PathBuf::from).or_else(|| names.iter().find_map(|name| find(name)))
+    };
+    let look = || named("FIREFOX", &["firefox-esr", "firefox"]);
+    let advice = "apt-get install firefox-esr (or set FIREFOX and GECKODRIVER)";
+    if look().is_none() {
+        let packages = ["install", "-y", "--no-install-recommends", "firefox-esr"];
+        install_by(as_root("apt-get").arg("update"), "Firefox", advice)?;
+        install_by(as_root("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(packages), "Firefox", advice)?;
+    }
+    let firefox = look().ok_or_else(|| missing("Firefox", advice))?;
+    let driver = || named("GECKODRIVER", &["geckodriver"]);
+    if driver().is_none() {
+        cargo_tool("geckodriver", "geckodriver", GECKODRIVER, &["--locked"])?;
+    }
+    Ok([firefox, driver().ok_or_else(|| missing("geckodriver", advice))?])
+}
+
+/// The version of the program that drives Firefox.
+const GECKODRIVER: &str = "0.37.1";
+
 /// The versions that `Trunk.toml` pins.
 #[derive(Debug, PartialEq)]
 struct Pins {

@@ -17,11 +17,13 @@ mod canvas;
 mod data;
 mod export;
 mod legend;
+mod paper;
 mod stage;
 mod state;
 
 use data::DataTable;
 use legend::Legend;
+use paper::Paper;
 use stage::{Stage, Values};
 use state::State;
 
@@ -53,6 +55,7 @@ pub fn ChartView(
             <Readout state hint/>
             <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.said}</p>
             <DataTable chart/>
+            <Paper state/>
         </figure>
     }
 }

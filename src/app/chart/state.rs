@@ -1,11 +1,12 @@
 //! What one chart on the page knows, and how pointer and keyboard change it.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use leptos::prelude::*;
 
 use super::canvas::Sheet;
 use crate::{
+    app::live::follow,
     plot::{Chart, Layout, Pick, Reading, Style, Theme, Walk, reading},
     sorted::SortedSet,
 };
@@ -47,12 +48,12 @@ impl State {
             said: RwSignal::default(),
             on_pick,
         };
-        Effect::new(move |earlier: Option<Option<Arc<Chart>>>| {
+        let shown = RefCell::new(None);
+        follow(move || {
             let chart = chart.get();
-            if let Some(earlier) = earlier {
+            if let Some(earlier) = shown.replace(Some(chart.clone())) {
                 state.carry_over(earlier.as_deref(), chart.as_deref());
             }
-            chart
         });
         state
     }

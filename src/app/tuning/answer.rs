@@ -2,9 +2,9 @@
 
 use leptos::prelude::*;
 
-use super::{Bench, panels::Notes};
+use super::Bench;
 use crate::{
-    app::live::live,
+    app::{live::live, text_file::Notes},
     collective::{Algorithm, Configuration},
     tuning::{
         decision::{Decision, words},

@@ -6,7 +6,7 @@ use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
-    app::{client::Client, failure::Failure, pool::Pool},
+    app::{client::Client, diagnostics, failure::Failure, pool::Pool},
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
@@ -104,6 +104,8 @@ pub struct Bench {
     pub target: RwSignal<Target>,
     /// What to learn with.
     pub parameters: RwSignal<Parameters>,
+    /// What was learnt with last.
+    pub learnt_with: RwSignal<Parameters>,
     /// What to show.
     pub address: RwSignal<Address>,
     /// Which side of it.
@@ -215,6 +217,7 @@ impl Bench {
             files,
             target: RwSignal::default(),
             parameters: RwSignal::default(),
+            learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
             reader: RwSignal::default(),
@@ -296,6 +299,11 @@ impl Bench {
         self.files.with(|files| !files.is_empty() && files.iter().all(|file| file.is_example))
     }
 
+    /// Whether any file is open.
+    pub fn has_files(self) -> bool {
+        self.files.with(|files| !files.is_empty())
+    }
+
     /// Whether anything can be learnt from.
     pub fn has_data(self) -> bool {
         self.groups.with(|groups| !groups.is_empty())
@@ -325,6 +333,7 @@ impl Bench {
 
     /// Tells the user of a failure, with what can be done.
     pub fn notify_failure(self, failure: &Failure, remedy: Remedy) {
+        diagnostics::note_error(&failure.to_string());
         let remedy = if failure.is_curable() { remedy } else { Remedy::Reload };
         self.notify(failure.to_string(), true, Some(remedy));
     }

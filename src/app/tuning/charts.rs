@@ -61,12 +61,12 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
 pub fn Accuracy() -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let is_there = Memo::new(move |_| {
+    let is_there = move || {
         bench.stage.get() == Stage::Validated
             && bench.view.with(|view| view.as_ref().is_some_and(|view| view.predicted_over_measured.is_some()))
-    });
+    };
     view! {
-        <Show when=move || is_there.get()>
+        <Show when=is_there>
             <section class="panel">
                 <ChartView chart=chart_of(bench, 3, |view| view.predicted_over_measured.as_ref()) theme />
             </section>

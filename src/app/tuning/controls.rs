@@ -1,7 +1,6 @@
 //! What is shown: collective, scale and size. Every choice is part of the URL.
 
-use leptos::{ev, prelude::*};
-use wasm_bindgen::JsCast;
+use leptos::prelude::*;
 
 use super::Bench;
 use crate::{
@@ -85,19 +84,6 @@ pub fn Controls() -> impl IntoView {
             on_size(size);
         }
     };
-    let shortcut = window_event_listener(ev::keydown, move |event| {
-        let element = event.target().and_then(|target| target.dyn_into::<web_sys::Element>().ok());
-        let is_typing = element.is_some_and(|e| matches!(e.tag_name().as_str(), "INPUT" | "SELECT" | "TEXTAREA"));
-        if is_typing || event.ctrl_key() || event.meta_key() || event.alt_key() {
-            return;
-        }
-        match event.key().as_str() {
-            "[" => step(false),
-            "]" => step(true),
-            _ => {}
-        }
-    });
-    on_cleanup(move || shortcut.remove());
     let is_last = move |up: bool| Signal::derive(move || neighbour(up).is_none());
     view! {
         <section class="controls" aria-label="What is shown">

@@ -11,6 +11,7 @@ use super::bench::{Bench, Held, OpenFile, Remedy, Stage, Task, Unvalidated};
 use crate::{
     app::{
         client::{Answer, Client, Weight},
+        diagnostics,
         failure::Failure,
         pool::Pool,
     },
@@ -25,7 +26,7 @@ use crate::{
         stalls::Stall,
         wording::count,
     },
-    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated},
+    worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 
 /// Why a run ended early.
@@ -221,7 +222,21 @@ impl Bench {
         }
     }
 
-    pub(super) fn main(self) -> Client {
+    /// The handles of the files that a question is about, in its order.
+    pub(super) fn beside(self, request: &Request) -> Vec<JsValue> {
+        let Request::Change { before, after, .. } = request else { return Vec::new() };
+        let asked = [before, after]
+            .into_iter()
+            .filter_map(|side| if let Side::Files(files) = side { Some(files) } else { None });
+        let handle = |asked: &FileToLoad| {
+            self.files
+                .with_untracked(|files| Some(JsValue::from(&files.iter().find(|open| open.id == asked.id)?.handle)))
+        };
+        asked.flatten().filter_map(handle).collect()
+    }
+
+    /// The worker that holds the document.
+    pub fn main(self) -> Client {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
@@ -285,8 +300,10 @@ impl Bench {
                 self.task.set(Some(Task { name, step }));
             }
         };
+        let began_ms = diagnostics::now_ms();
         let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
         self.still(run)?;
+        diagnostics::note_step(name, diagnostics::now_ms() - began_ms);
         answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
     }
 
@@ -334,6 +351,7 @@ impl Bench {
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();
+        self.learnt_with.set(parameters.clone());
         let request = Request::Train { parameters: parameters.clone() };
         let Answer { response: Response::Trained(trained), training: Some(training) } =
             self.work(run, "Training", request, &[]).await?
@@ -395,12 +413,14 @@ impl Bench {
 
     fn show_loaded(self, loaded: Loaded) {
         let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
+        diagnostics::note_loaded(&files);
         let panel = self.panel_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
         self.forget();
         if let Some(parameters) = parameters {
+            self.learnt_with.set(parameters.clone());
             self.parameters.set(parameters);
         }
         self.reports.set(Arc::new(files));

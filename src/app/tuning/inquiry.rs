@@ -62,7 +62,8 @@ impl Inquiry {
         }
         line.set_value(Line::Busy);
         bench.glances.update(|glances| *glances += 1);
-        let answer = bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ()));
+        let beside = bench.beside(&request);
+        let answer = bench.main().ask(Weight::Glance, request, &beside, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
@@ -107,7 +108,7 @@ impl Inquiry {
     }
 
     /// Whether something holds of the last response.
-    pub fn is(self, holds: fn(&Response) -> bool) -> Memo<bool> {
-        Memo::new(move |_| self.get(|response| Some(holds(response))) == Some(true))
+    pub fn is(self, holds: fn(&Response) -> bool) -> impl Fn() -> bool + Copy + Send + Sync {
+        move || self.get(|response| Some(holds(response))) == Some(true)
     }
 }

@@ -4,7 +4,6 @@ mod answer;
 mod bench;
 mod charts;
 mod controls;
-mod export;
 mod flow;
 mod form;
 mod inquiry;
@@ -23,11 +22,14 @@ use leptos::prelude::*;
 use super::{
     drop::{OnFiles, OpenButton},
     example::Example,
+    export,
     files::Files,
+    kept::KeptFiles,
     pace,
 };
 use crate::{
     app::live::{Show, follow, live},
+    intake::{FileReport, Outcome},
     tuning::address::Panel,
     worker::protocol::DocumentFiles,
 };
@@ -70,7 +72,7 @@ pub fn Welcome() -> impl IntoView {
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
                     <Show when=move || example.is_there()>
-                        <button type="button" on:click=move |_| example.open(bench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(bench)>
                             "Open the example"
                         </button>
                     </Show>
@@ -80,6 +82,7 @@ pub fn Welcome() -> impl IntoView {
                      models that this page saves. The example is simulated, not measured."
                 </p>
             </div>
+            <KeptFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>
     }
@@ -89,15 +92,19 @@ pub fn Welcome() -> impl IntoView {
 #[component]
 pub fn Tuning() -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_data = Memo::new(move |_| bench.has_data());
-    let has_documents = Memo::new(move |_| bench.documents.with(|all| **all != DocumentFiles::default()));
+    let has_data = move || bench.has_data();
+    let has_documents = move || bench.documents.with(|all| **all != DocumentFiles::default());
+    let is_empty = move || {
+        let is_refused = |file: &FileReport| matches!(file.outcome, Outcome::Refused(_));
+        bench.reports.with(|files| !files.is_empty() && files.iter().all(is_refused))
+    };
     let is_answer = move || bench.panel.get() == Panel::Answer;
-    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    let shows_workload = move || bench.workload().is_some();
     follow(move || {
         bench.shown.track();
         bench.refresh_view();
     });
-    Effect::new(move || bench.follow_set());
+    follow(move || bench.follow_set());
     view! {
         <div class="bench">
             <main class="bench-main">
@@ -107,7 +114,7 @@ pub fn Tuning() -> impl IntoView {
                         "This is the example: a simulated sweep, not a measurement. Drop your own to replace it."
                     </p>
                 </Show>
-                <Show when=move || has_data.get() || has_documents.get()>
+                <Show when=move || has_data() || has_documents()>
                     <Tabs />
                     <div
                         class="panels"
@@ -115,19 +122,28 @@ pub fn Tuning() -> impl IntoView {
                         id="panel"
                         aria-labelledby=move || format!("tab-{}", bench.panel.get().key())
                     >
-                        <Show when=move || !has_data.get() || shows_workload.get() fallback=|| view! { <NotLoadedView /> }>
+                        <Show when=move || !has_data() || shows_workload() fallback=|| view! { <NotLoadedView /> }>
                             <Show when=is_answer fallback=|| view! { <OtherPanel /> }>
-                                <Show when=move || has_data.get() fallback=|| view! { <NoSweep /> }>
+                                <Show when=has_data fallback=|| view! { <NoSweep /> }>
                                     <Centre />
                                 </Show>
                             </Show>
                         </Show>
                     </div>
                 </Show>
+                <Show when=is_empty>
+                    <section class="panel">
+                        <h2>"Nothing to show"</h2>
+                        <p class="small">
+                            "None of the open files could be read; beside each stands why. Drop a sweep, a tuner file, the log \
+                             of a job, or a report."
+                        </p>
+                    </section>
+                </Show>
             </main>
             <aside class="bench-side" aria-label="What was loaded and how good it is">
                 <Files />
-                <Show when=move || has_data.get()>
+                <Show when=has_data>
                     <QualitySide />
                 </Show>
             </aside>
@@ -140,9 +156,9 @@ pub fn Tuning() -> impl IntoView {
 #[component]
 fn OtherPanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let shows_workload = Memo::new(move |_| bench.workload().is_some());
+    let shows_workload = move || bench.workload().is_some();
     view! {
-        <Show when=move || shows_workload.get()>
+        <Show when=shows_workload>
             <Controls />
         </Show>
         <Side />

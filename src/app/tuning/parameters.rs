@@ -13,7 +13,7 @@ use crate::{
     },
     tuning::{
         aggregate::Target,
-        parameters::{Parameters, Preset, SearchLimits},
+        parameters::{Parameters, Preset},
     },
 };
 
@@ -25,17 +25,14 @@ pub fn ParametersForm() -> impl IntoView {
     let bench: Bench = expect_context();
     let parameters = bench.parameters;
     let preset = Memo::new(move |_| parameters.with(|p| p.preset));
-    let limits = RwSignal::new(SearchLimits::default());
+    let limits = RwSignal::new(parameters.with_untracked(|p| p.search.clone()));
     follow(move || limits.set(parameters.with(|p| p.search.clone())));
-    Effect::watch(
-        move || limits.get(),
-        move |limits, _, _| {
-            if parameters.with_untracked(|p| p.search != *limits) {
-                parameters.update(|p| p.search = limits.clone());
-            }
-        },
-        false,
-    );
+    follow(move || {
+        let limits = limits.get();
+        if parameters.with_untracked(|p| p.search != limits) {
+            parameters.update(|p| p.search = limits);
+        }
+    });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         bench.train();

@@ -23,7 +23,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
     let bench: Bench = expect_context();
     let all = RwSignal::new(false);
     let filter = RwSignal::new(String::new());
-    let several = Memo::new(move |_| bench.groups.with(|groups| groups.len() > 1));
+    let several = move || bench.groups.with(|groups| groups.len() > 1);
     let rows = Memo::new(move |_| {
         let shown = bench.workload().filter(|_| !all.get());
         let is_shown = |r: &&Recommendation| {
@@ -42,7 +42,7 @@ pub fn OptimalConfigurations() -> impl IntoView {
                     <span class="visually-hidden">"Filter rows"</span>
                     <input type="search" placeholder="Filter" bind:value=filter />
                 </label>
-                <Show when=move || several.get()>
+                <Show when=several>
                     <label class="check">
                         <input type="checkbox" bind:checked=all />
                         <span>"all collectives and scales"</span>

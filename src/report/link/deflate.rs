@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use flate2::{Compress, Compression, Crc, FlushCompress, Status, read::DeflateDecoder};
+use flate2::{Compress, Compression, FlushCompress, Status, read::DeflateDecoder};
 
 use super::LinkError;
 
@@ -16,12 +16,6 @@ pub const MOST_RATIO: usize = 200;
 
 /// Words of reports, what is frequent last. Links of format 1 can't be read with another one.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.txt");
-
-pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
-}
 
 pub(super) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut packer = Compress::new(Compression::best(), false);
@@ -83,7 +77,11 @@ mod tests {
     #[test]
     fn the_dictionary_stays() {
         assert!(DICTIONARY.len() < 1 << 15);
-        assert_eq!(checksum(DICTIONARY), 1_947_543_687, "links of format 1 can't be read any more: make a format 2");
+        assert_eq!(
+            crate::crc32::Crc32::of(DICTIONARY),
+            1_947_543_687,
+            "links of format 1 can't be read any more: make a format 2"
+        );
     }
 
     #[test]

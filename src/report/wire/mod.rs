@@ -81,7 +81,12 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
         _ => true,
     };
     let full = fields.into_iter().filter(|(_, value)| is_full(value));
-    Value::Object(full.map(|(name, value)| (name.to_owned(), value)).collect())
+    // One by one: to collect them brings a sort of its own.
+    let mut object = Map::new();
+    for (name, value) in full {
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object)
 }
 
 fn list<T>(values: &[T], write: impl Fn(&T) -> Value) -> Value {

@@ -1,28 +1,59 @@
 //! Two measured states, before and after a driver, a firmware, a topology: what got slower or faster beyond noise, and
 //! whether what was deployed still holds.
 //!
-//! The sides are [`Snapshot`]s.
+//! [`side`] makes a [`Snapshot`] ready, [`contest`] compares both sides at every size and says what chance brings over
+//! all of it, [`standing`] holds what was deployed against what was measured after, [`listing`] and [`chart`] show it,
+//! [`words`] says it, [`export`] writes it.
+
+pub mod chart;
+pub mod contest;
+pub mod export;
+pub mod listing;
+pub mod side;
+pub mod standing;
+pub mod words;
 
 use serde::{Deserialize, Serialize};
 
-use super::{conf::Reader, snapshot::Snapshot, support::Library};
-use crate::{plot::Chart, text::Listing};
+use self::{
+    contest::{Estimate, Family, Interval, Match, shift},
+    side::{State, What},
+    standing::{Standing, draft},
+};
+use super::{
+    conf::{Effect, Reader, Rule, choose},
+    parameters::Confidence,
+    sets::Choice,
+    snapshot::{Deployed, Snapshot},
+    support::{Library, Support},
+};
+use crate::{
+    collective::{Collective, Configuration, Scale, Workload},
+    math::exp,
+    plot::Chart,
+    sorted::SortedMap,
+    text::Listing,
+};
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// All intervals hold at once with this probability, in 0..1: two equal campaigns differ nowhere with it.
     pub level: f64,
-    /// A difference up to this share of busbw, in per cent, does not matter: where a larger one would have been seen,
-    /// nothing changed; where it would not, nothing can be told.
-    pub matters_pct: f64,
+    /// The smallest change that matters, in per cent of busbw: the interval of a change must lie beyond it as a whole.
+    pub least_pct: f64,
+    /// Where a change of this many per cent would have been seen and was not, nothing changed; elsewhere nothing can be
+    /// told.
+    pub telling_pct: f64,
     /// What is deployed stands in this tuner file; `None`: what the first side recommends.
     pub conf: Option<Deployment>,
+    /// Which set of measurements is taken from the files before, and from those after.
+    pub sets: [Choice; 2],
 }
 
 impl Default for Question {
     fn default() -> Self {
-        Self { level: 0.9, matters_pct: 5.0, conf: None }
+        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None, sets: [Choice::Largest; 2] }
     }
 }
 
@@ -31,6 +62,17 @@ impl Default for Question {
 pub struct Deployment {
     /// The file's number.
     pub file: u32,
+    /// Who reads it.
+    pub reader: Reader,
+    /// The library whose rules say what can run.
+    pub library: Library,
+}
+
+/// A tuner file that is deployed.
+#[derive(Clone, Copy, Debug)]
+pub struct Conf<'a> {
+    /// Its rules, as its reader finds them.
+    pub rules: &'a [Rule],
     /// Who reads it.
     pub reader: Reader,
     /// The library whose rules say what can run.
@@ -50,18 +92,247 @@ pub struct Answer {
     pub standing: Listing,
     /// Sizes and configurations that only one side has.
     pub apart: Listing,
-    /// after / before over size, for each collective and scale.
+    /// The change over size, for each collective and scale.
     pub charts: Vec<Chart>,
     /// In what the sides differ besides, and what is assumed.
     pub notes: Vec<String>,
-    /// All of it for a pull request.
+    /// What changed, for a pull request: Markdown.
     pub markdown: String,
-    /// All of it for programs.
+    /// All of it for programs: JSON.
     pub json: String,
 }
 
-/// Compares two sides.
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Subject {
+    /// The library's own choice.
+    Default,
+    /// What was deployed before, with itself.
+    Deployed(Configuration),
+    /// The highest of all that both sides measured.
+    Best,
+}
+
+/// What a difference comes down to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// Faster beyond noise.
+    Faster,
+    /// Slower beyond noise.
+    Slower,
+    /// No difference beyond noise, and a large one would have been seen.
+    NoChange,
+    /// Only a larger change would have been seen.
+    CantTell,
+}
+
+/// One difference. Bandwidths are medians of busbw in GB/s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Where.
+    pub workload: Workload,
+    /// What is compared.
+    pub subject: Subject,
+    /// What ran before; `None`: the default.
+    pub ran_before: Option<Configuration>,
+    /// What ran after; `None`: the default.
+    pub ran_after: Option<Configuration>,
+    /// busbw before.
+    pub before_gbps: f64,
+    /// busbw after.
+    pub after_gbps: f64,
+    /// after / before − 1 in per cent, of [`Subject::Best`] less what choosing the highest brings.
+    pub change_pct: f64,
+    /// Its interval, which holds together with all others; `None` while nothing tells the noise.
+    pub interval_pct: Option<(f64, f64)>,
+    /// The smallest change that would have been seen half of the time, in per cent.
+    pub visible_pct: Option<f64>,
+    /// What it comes down to.
+    pub verdict: Verdict,
+}
+
+/// All that was found, before it is put into words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// Differences, by workload.
+    pub differences: Vec<Difference>,
+    /// What was deployed, by workload.
+    pub standings: Vec<Standing>,
+    /// How far the passes of each side lie from each other where that widened something, in per cent.
+    pub drifts: Vec<(Collective, Scale, f64)>,
+}
+
+impl Findings {
+    /// Something got slower beyond noise.
+    #[must_use]
+    pub fn got_slower(&self) -> bool {
+        self.differences.iter().any(|difference| difference.verdict == Verdict::Slower)
+    }
+}
+
+/// Compares two sides; what is deployed stands in `conf`, or else is what the first side recommends.
 #[must_use]
-pub fn change(_before: &Snapshot, _after: &Snapshot, _question: &Question) -> Answer {
-    Answer::default()
+pub fn change(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, question: &Question) -> Answer {
+    let findings = find(before, after, conf, question);
+    let mut answer = Answer {
+        summary: words::summary(&findings),
+        got_slower: findings.got_slower(),
+        by_size: listing::by_size(&findings.differences),
+        standing: listing::standing(&findings.standings),
+        apart: listing::apart(before, after),
+        charts: chart::charts(&findings.differences),
+        notes: words::notes(before, after, &findings, question),
+        ..Answer::default()
+    };
+    answer.markdown = export::markdown(&answer, &findings);
+    answer.json = export::json(&answer, &findings, question);
+    answer
+}
+
+/// Finds what changed.
+#[must_use]
+pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, question: &Question) -> Findings {
+    let (old, new) = (State::new(before), State::new(after));
+    let (shifts, drifts) = shifts(before, after);
+    let support = conf.map(|conf| Support::new(conf.library.matrix(), &new.sweep));
+    let mut changes = Family::new(question.level);
+    let mut leads = Family::new(question.level);
+    let mut estimates: Vec<(Difference, Estimate)> = Vec::new();
+    let mut drafts = Vec::new();
+    let mut open = Vec::new();
+    let workloads: Vec<Workload> = before.workloads().filter(|workload| after.at(workload).is_some()).collect();
+    let one_of = (1.0 - question.level) / workloads.len().max(1) as f64;
+    let confidence = Confidence { level: 1.0 - one_of, minimum_gain_pct: question.least_pct };
+    for (number, workload) in workloads.iter().enumerate() {
+        let Some(shift) = shifts.get(&(workload.collective, workload.scale)) else { continue };
+        let at = Match::new(&old, &new, *workload, number, shift);
+        let (deployed, effect) = match conf.zip(support.as_ref()) {
+            Some((conf, support)) => told(choose(conf.rules, conf.reader, support, workload).effect),
+            None => (before.at(workload).map(|at| at.deployed).unwrap_or_default(), None),
+        };
+        let common: Vec<What> = at.common().collect();
+        for (subject, of) in subjects(&common, deployed) {
+            let estimate = at.change(&mut changes, &of);
+            let highest = |state: &State<'_>| {
+                let measured = of.iter().filter_map(|what| Some((*what, state.point(workload, *what)?.busbw_gbps)));
+                measured.max_by(|a, b| a.1.total_cmp(&b.1))
+            };
+            let (Some(estimate), Some(before), Some(after)) = (estimate, highest(&old), highest(&new)) else {
+                continue;
+            };
+            let ran = |what: What| if let What::Asked(configuration) = what { Some(configuration) } else { None };
+            let difference = Difference {
+                workload: *workload,
+                subject,
+                ran_before: ran(before.0),
+                ran_after: ran(after.0),
+                before_gbps: before.1,
+                after_gbps: after.1,
+                change_pct: 0.0,
+                interval_pct: None,
+                visible_pct: None,
+                verdict: Verdict::CantTell,
+            };
+            estimates.push((difference, estimate));
+        }
+        match effect {
+            Some(effect) => open.push(Standing {
+                workload: *workload,
+                deployed,
+                effect: Some(effect),
+                busbw_gbps: None,
+                stands: standing::Stands::CantTell,
+            }),
+            None => drafts.extend(draft(&at, &new, deployed, confidence, &mut leads)),
+        }
+    }
+    let interval = changes.intervals();
+    let judged = |(difference, estimate): (Difference, Estimate)| judged(difference, interval(estimate), question);
+    let lead = leads.intervals();
+    let verdict = |estimate| verdict(&lead(estimate), question);
+    let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
+    crate::order::Order::order_by_key(&mut standings[..], |standing| standing.workload);
+    Findings { differences: estimates.into_iter().map(judged).collect(), standings, drifts }
+}
+
+/// What is compared at a workload, each of those that are the highest of themselves.
+fn subjects(common: &[What], deployed: Deployed) -> Vec<(Subject, Vec<What>)> {
+    let mut subjects = Vec::new();
+    if common.contains(&What::Default) {
+        subjects.push((Subject::Default, vec![What::Default]));
+    }
+    let mut rest = common.len() - subjects.len();
+    if let Deployed::Configuration(configuration) = deployed
+        && common.contains(&What::Asked(configuration))
+    {
+        subjects.push((Subject::Deployed(configuration), vec![What::Asked(configuration)]));
+        rest -= 1;
+    }
+    if rest > 0 {
+        subjects.push((Subject::Best, common.to_vec()));
+    }
+    subjects
+}
+
+/// What a tuner file makes run: something that can be deployed, or in words what can't.
+fn told(effect: Effect) -> (Deployed, Option<String>) {
+    match effect.configuration() {
+        Some(configuration) => (Deployed::Configuration(configuration), None),
+        None if effect == Effect::LIBRARY => (Deployed::Default, None),
+        None => (Deployed::Unknown, Some(effect.to_string())),
+    }
+}
+
+type Shifts = SortedMap<(Collective, Scale), Vec<f32>>;
+
+/// What both campaigns may differ in as a whole, for each collective and scale of the first.
+fn shifts(before: &Snapshot, after: &Snapshot) -> (Shifts, Vec<(Collective, Scale, f64)>) {
+    let mut shifts = SortedMap::new();
+    let mut drifts = Vec::new();
+    for (seed, group) in (1..).zip(&before.groups) {
+        let key = (group.collective, group.scale);
+        let other = after.groups.iter().find(|other| (other.collective, other.scale) == key);
+        let known: Vec<(f64, f64)> = [Some(group), other]
+            .into_iter()
+            .flatten()
+            .filter_map(|group| group.drift)
+            .map(|drift| (drift.deviation_pct / 100.0, f64::from(drift.passes.saturating_sub(1))))
+            .collect();
+        let largest = known.iter().map(|(deviation, _)| *deviation * 100.0).fold(0.0, f64::max);
+        if largest > 0.0 && other.is_some() {
+            drifts.push((key.0, key.1, largest));
+        }
+        shifts.insert(key, shift(&known, seed));
+    }
+    (shifts, drifts)
+}
+
+/// A ratio of which no more is known than that it is beyond all measure stays a number.
+fn pct(ln_ratio: f64) -> f64 {
+    const BEYOND: f64 = 50.0;
+    (exp(ln_ratio.clamp(-BEYOND, BEYOND)) - 1.0) * 100.0
+}
+
+fn verdict(interval: &Interval, question: &Question) -> Verdict {
+    let Interval { ln_ratio, half_width } = *interval;
+    let Some(half_width) = half_width else { return Verdict::CantTell };
+    let least = crate::math::ln(1.0 + question.least_pct.max(0.0) / 100.0);
+    match () {
+        () if ln_ratio - half_width > least => Verdict::Faster,
+        () if ln_ratio + half_width < -least => Verdict::Slower,
+        () if pct(half_width + least) <= question.telling_pct => Verdict::NoChange,
+        () => Verdict::CantTell,
+    }
+}
+
+fn judged(difference: Difference, interval: Interval, question: &Question) -> Difference {
+    let Interval { ln_ratio, half_width } = interval;
+    let least = crate::math::ln(1.0 + question.least_pct.max(0.0) / 100.0);
+    Difference {
+        change_pct: pct(ln_ratio),
+        interval_pct: half_width.map(|half| (pct(ln_ratio - half), pct(ln_ratio + half))),
+        visible_pct: half_width.map(|half| pct(half + least)),
+        verdict: verdict(&interval, question),
+        ..difference
+    }
 }

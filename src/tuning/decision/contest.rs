@@ -118,6 +118,23 @@ impl<'a> Contest<'a> {
         }
     }
 
+    /// How the highest of sides errs, a round after the other, in ln busbw, with how badly its deviation may be known.
+    /// Nothing of no side.
+    #[must_use]
+    pub fn errors_of_highest(&self, sides: &[Side]) -> Vec<f32> {
+        let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Vec::new() };
+        let mut highest = vec![f32::NEG_INFINITY; ROUNDS];
+        for side in sides {
+            let behind = (best.ln_busbw - side.ln_busbw) as f32;
+            for (highest, error) in highest.iter_mut().zip(self.errors(side)) {
+                *highest = highest.max(error - behind);
+            }
+        }
+        let widening = self.noise.draws.widening(best.freedom);
+        highest.iter_mut().zip(widening).for_each(|(highest, wider)| *highest *= wider);
+        highest
+    }
+
     /// What chance does to the gains of contenders over a default, where `choice` is to be chosen of them.
     #[must_use]
     pub fn chance<'b>(&self, contenders: impl Iterator<Item = &'b Side>, choice: &Side, default: &Side) -> Chance {

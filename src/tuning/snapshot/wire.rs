@@ -15,17 +15,17 @@ use crate::{
 
 /// A snapshot that can't be read, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the measurements that this report carries can't be read: {place}: {problem}")]
+#[error("{place}: {expected} was expected")]
 pub struct SnapshotError {
-    /// Where: `group 2, channels`.
+    /// Where: `groups[1].channels`.
     pub place: String,
-    /// What is wrong.
-    pub problem: String,
+    /// What should stand there.
+    pub expected: String,
 }
 
 /// A whole sweep has fewer; more is no sweep.
-const MOST_GROUPS: usize = 1000;
-const MOST_PLACES: usize = 200_000;
+const MOST_GROUPS: usize = 100;
+const MOST_PLACES: usize = 100_000;
 const MOST_WORDS: usize = 16;
 const LONGEST_WORD: usize = 80;
 
@@ -45,12 +45,12 @@ impl Snapshot {
     /// # Errors
     /// Something is missing, of another kind, or out of bounds; where and why.
     pub fn from_value(value: &Value) -> Result<Self, SnapshotError> {
-        let top = Part { value: object(value, "the whole")?, place: String::new() };
+        let top = Part { value: object(value, "")?, place: String::new() };
         let listed = top.list("groups", MOST_GROUPS)?;
         let mut places = 0;
         let mut groups = Vec::with_capacity(listed.len());
-        for (number, value) in (1..).zip(listed) {
-            let place = format!("group {number}");
+        for (number, value) in listed.iter().enumerate() {
+            let place = format!("groups[{number}]");
             let group = group(&Part { value: object(value, &place)?, place }, &mut places)?;
             groups.push(group);
         }
@@ -132,14 +132,14 @@ struct Part<'a> {
 }
 
 fn object<'a>(value: &'a Value, place: &str) -> Result<&'a Map<String, Value>, SnapshotError> {
-    let problem = || SnapshotError { place: place.to_owned(), problem: "is no object".to_owned() };
+    let problem = || SnapshotError { place: place.to_owned(), expected: "an object".to_owned() };
     value.as_object().ok_or_else(problem)
 }
 
 impl<'a> Part<'a> {
-    fn wrong(&self, name: &str, problem: impl Into<String>) -> SnapshotError {
-        let comma = if self.place.is_empty() { "" } else { ", " };
-        SnapshotError { place: format!("{}{comma}{name}", self.place), problem: problem.into() }
+    fn wrong(&self, name: &str, expected: impl Into<String>) -> SnapshotError {
+        let dot = if self.place.is_empty() { "" } else { "." };
+        SnapshotError { place: format!("{}{dot}{name}", self.place), expected: expected.into() }
     }
 
     fn get(&self, name: &str) -> Option<&'a Value> {
@@ -147,9 +147,9 @@ impl<'a> Part<'a> {
     }
 
     fn list(&self, name: &str, most: usize) -> Result<&'a [Value], SnapshotError> {
-        let list = self.get(name).and_then(Value::as_array).ok_or_else(|| self.wrong(name, "is no list"))?;
+        let list = self.get(name).and_then(Value::as_array).ok_or_else(|| self.wrong(name, "a list"))?;
         if list.len() > most {
-            return Err(self.wrong(name, format!("has {} entries, more than the {most} of any sweep", list.len())));
+            return Err(self.wrong(name, format!("a list of at most {most}")));
         }
         Ok(list)
     }
@@ -157,7 +157,7 @@ impl<'a> Part<'a> {
     /// A list of as many things as another one has.
     fn as_long(&self, name: &str, other: usize) -> Result<&'a [Value], SnapshotError> {
         let list = self.list(name, MOST_PLACES)?;
-        if list.len() == other { Ok(list) } else { Err(self.wrong(name, format!("has not {other} entries"))) }
+        if list.len() == other { Ok(list) } else { Err(self.wrong(name, format!("a list of {other}"))) }
     }
 
     fn flag(&self, name: &str) -> bool {
@@ -165,13 +165,13 @@ impl<'a> Part<'a> {
     }
 
     fn word(&self, name: &str) -> Result<String, SnapshotError> {
-        let text = self.get(name).and_then(Value::as_str).ok_or_else(|| self.wrong(name, "is no text"))?;
-        Ok(text.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect())
+        let text = self.get(name).and_then(Value::as_str).ok_or_else(|| self.wrong(name, "a text"))?;
+        Ok(plain(text))
     }
 
     fn whole(&self, name: &str, value: &Value, most: u64) -> Result<u64, SnapshotError> {
         let number = value.as_u64().filter(|number| *number <= most);
-        number.ok_or_else(|| self.wrong(name, format!("{} is no whole number up to {most}", shown(value))))
+        number.ok_or_else(|| self.wrong(name, format!("a whole number up to {most}")))
     }
 
     fn number(&self, name: &str, most: u64) -> Result<u32, SnapshotError> {
@@ -180,7 +180,7 @@ impl<'a> Part<'a> {
     }
 
     fn signed(&self, name: &str, value: &Value) -> Result<i64, SnapshotError> {
-        value.as_i64().ok_or_else(|| self.wrong(name, format!("{} is no whole number", shown(value))))
+        value.as_i64().ok_or_else(|| self.wrong(name, "a whole number"))
     }
 
     /// A number above zero, or zero where that may be.
@@ -188,18 +188,19 @@ impl<'a> Part<'a> {
         const MOST: f64 = 1e9;
         const LEAST: f64 = 1e-9;
         let number = value.as_f64().filter(|n| (LEAST..=MOST).contains(n) || (from_zero && (0.0..=MOST).contains(n)));
-        number.ok_or_else(|| self.wrong(name, format!("{} is no number above zero", shown(value))))
+        number.ok_or_else(|| self.wrong(name, "a number above zero"))
     }
 
     fn named<T>(&self, name: &str, value: &Value, parse: fn(&str) -> Option<T>) -> Result<T, SnapshotError> {
         let known = value.as_str().and_then(parse);
-        known.ok_or_else(|| self.wrong(name, format!("{} is not known here", shown(value))))
+        known.ok_or_else(|| self.wrong(name, "a name that this version knows"))
     }
 }
 
-/// A value as far as a message has room for it.
-fn shown(value: &Value) -> String {
-    value.to_string().chars().take(20).collect()
+/// What names and versions are made of: these words stand in sentences, where nothing is markup.
+fn plain(text: &str) -> String {
+    let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '.' | '+' | '-' | ':' | '_' | ',' | '·');
+    text.chars().filter(is_part).take(LONGEST_WORD).collect()
 }
 
 /// Limits of sizes, nodes, ranks, channels and repeats, as the reader of sweeps has them.
@@ -213,7 +214,7 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
     let (algorithms, protocols) = (part.list("algorithms", MOST_PLACES)?, part.list("protocols", MOST_PLACES)?);
     let channels = part.as_long("channels", algorithms.len())?;
     if protocols.len() != algorithms.len() {
-        return Err(part.wrong("protocols", "is not as long as algorithms"));
+        return Err(part.wrong("protocols", "as many as algorithms"));
     }
     let mut configurations = Vec::with_capacity(channels.len());
     for ((algorithm, protocol), channels) in algorithms.iter().zip(protocols).zip(channels) {
@@ -225,7 +226,7 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
     }
     let configuration = |name: &str, number: i64| {
         let known = usize::try_from(number).ok().and_then(|number| configurations.get(number)).copied();
-        known.ok_or_else(|| part.wrong(name, format!("there is no configuration {number}")))
+        known.ok_or_else(|| part.wrong(name, format!("one of {} configurations", configurations.len())))
     };
     let sizes_bytes = part.list("sizes", MOST_PLACES)?;
     let mut sizes = Vec::with_capacity(sizes_bytes.len());
@@ -241,7 +242,7 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
     let at = part.list("at", MOST_PLACES)?;
     *places += at.len() + sizes.len() + configurations.len();
     if *places > MOST_PLACES {
-        return Err(part.wrong("at", format!("with the groups before there are more than {MOST_PLACES} places")));
+        return Err(part.wrong("at", format!("at most {MOST_PLACES} places in all groups")));
     }
     let ran = part.as_long("ran", at.len())?;
     let busbw = part.as_long("busbw_gbps", at.len())?;
@@ -255,7 +256,8 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
     }
     for (place, at) in at.iter().enumerate() {
         let number = part.whole("at", at, MOST_PLACES as u64)? as usize;
-        let of_size = sizes.get_mut(number).ok_or_else(|| part.wrong("at", format!("there is no size {number}")))?;
+        let known = sizes.len();
+        let of_size = sizes.get_mut(number).ok_or_else(|| part.wrong("at", format!("one of {known} sizes")))?;
         let number = part.signed("ran", &ran[place])?;
         let is_default = number < 0;
         let configuration = configuration("ran", if is_default { !number } else { number })?;
@@ -279,8 +281,8 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
     };
     let words = part.get("measured_with").map(|_| part.list("measured_with", MOST_WORDS)).transpose()?;
     let word = |value: &Value| {
-        let text = value.as_str().ok_or_else(|| part.wrong("measured_with", "holds something that is no text"))?;
-        Ok(text.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect())
+        let text = value.as_str().ok_or_else(|| part.wrong("measured_with", "texts"))?;
+        Ok(plain(text))
     };
     let measured_with = words.unwrap_or_default().iter().map(word).collect::<Result<Vec<String>, SnapshotError>>()?;
     Ok(Group { collective, scale, measured_with, drift, sizes })
@@ -294,8 +296,7 @@ fn runs(
 ) -> Result<Measured, SnapshotError> {
     if let Some(runs) = busbw.as_array() {
         if runs.is_empty() || runs.len() > super::MOST_RUNS {
-            let problem = format!("holds {} runs, and not 1 to {}", runs.len(), super::MOST_RUNS);
-            return Err(part.wrong("busbw_gbps", problem));
+            return Err(part.wrong("busbw_gbps", format!("1 to {} runs", super::MOST_RUNS)));
         }
         let each: Result<Vec<f64>, _> = runs.iter().map(|run| part.positive("busbw_gbps", run, false)).collect();
         return Ok(Measured::Each(each?));

@@ -33,13 +33,13 @@ use crate::{
 #[component]
 pub fn ComparisonPanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let any = Memo::new(move |_| bench.documents.with(|all| !all.comparisons.is_empty()));
-    let has_data = Memo::new(move |_| bench.workload().is_some());
+    let any = move || bench.documents.with(|all| !all.comparisons.is_empty());
+    let has_data = move || bench.workload().is_some();
     view! {
         <section class="panel" aria-labelledby="ab-heading">
             <h2 id="ab-heading">"A/B"</h2>
             <Show
-                when=move || any.get()
+                when=any
                 fallback=|| view! {
                     <p class="small">
                         "Drop the per-size statistics of a campaign (per_size_stats.csv), and the tuner file that it ran \
@@ -50,7 +50,7 @@ pub fn ComparisonPanel() -> impl IntoView {
                 <Judgement />
             </Show>
         </section>
-        <Show when=move || has_data.get()>
+        <Show when=has_data>
             <NextCampaign />
         </Show>
     }

@@ -130,7 +130,7 @@ pub fn CoveragePanel() -> impl IntoView {
                 />
             </form>
             <Failed error=found.error />
-            <Show when=move || is_there.get()>
+            <Show when=is_there>
                 <p class="sentence" role="status">{live(sentence)}</p>
                 {live(notes)}
                 <ListingView heading="Calls" listing name="coverage" />
@@ -147,13 +147,13 @@ pub fn CoveragePanel() -> impl IntoView {
 fn Costs(#[prop(into)] charts: Signal<Vec<Chart>>) -> impl IntoView {
     let theme = expect_context::<ActiveTheme>().signal();
     let chosen = RwSignal::new(0_usize);
-    let any = Memo::new(move |_| charts.with(|charts| !charts.is_empty()));
+    let any = move || charts.with(|charts| !charts.is_empty());
     let choices = move || {
         charts.with(|charts| charts.iter().enumerate().map(|(n, chart)| (n, chart.title.clone())).collect::<Vec<_>>())
     };
     let chart = Memo::new(move |_| charts.with(|all| all.get(chosen.get()).or(all.first()).cloned().map(Arc::new)));
     view! {
-        <Show when=move || any.get()>
+        <Show when=any>
             <div class="panel-head">
                 <h3>"What the library believes, beside what was measured"</h3>
                 <ChoiceField

@@ -32,8 +32,17 @@ enum Wish {
 impl DocumentChoice {
     /// Of the documents that `all` finds.
     pub fn new(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
+        Self::beginning_with(Box::new(all), Wish::Newest)
+    }
+
+    /// Of the documents that `all` finds, none of them until one is chosen.
+    pub fn without(all: impl Fn() -> Vec<u32> + Send + Sync + 'static) -> Self {
+        Self::beginning_with(Box::new(all), Wish::None)
+    }
+
+    fn beginning_with(all: Box<dyn Fn() -> Vec<u32> + Send + Sync>, wish: Wish) -> Self {
         let all = Memo::new(move |_| all());
-        let wish = RwSignal::new(Wish::Newest);
+        let wish = RwSignal::new(wish);
         let chosen = Memo::new(move |_| {
             let newest = all.with(|all| all.last().copied());
             match wish.get() {

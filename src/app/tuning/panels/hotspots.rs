@@ -68,10 +68,10 @@ pub fn Hotspots() -> impl IntoView {
                     on_value=move |gbps| rule.update(|rule| rule.min_drop_gbps = gbps)
                 />
             </form>
-            <Show when=move || none.get()>
+            <Show when=none>
                 <p class="small">"No curve dips: not the default's, not the best measured, not what is to be deployed."</p>
             </Show>
-            <Show when=move || any.get()>
+            <Show when=any>
                 <ListingView heading="Where curves dip" listing name="hotspots-found" />
             </Show>
             {live(report)}

@@ -1,25 +1,23 @@
 //! The sides of the workbench: a strip of tabs, and one panel at a time. A panel asks the worker only while it is shown.
 
+mod change;
 mod comparison;
 mod coverage;
 mod documents;
 mod hotspots;
-mod listing;
 mod noise;
 mod plan;
 mod tables;
-mod text_file;
 mod tuner_files;
 
 pub use hotspots::Hotspots;
-pub use text_file::Notes;
 
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::Bench;
 use crate::{
-    app::live::live,
+    app::{listing, live::live, text_file},
     collective::Workload,
     tuning::{
         address::{Address, Panel},
@@ -84,13 +82,14 @@ pub fn Tabs() -> impl IntoView {
 #[component]
 pub fn Side() -> impl IntoView {
     let bench: Bench = expect_context();
-    move || match bench.panel.get() {
+    live(move || match bench.panel.get() {
         Panel::Answer => ().into_any(),
         Panel::Noise => view! { <noise::NoisePanel /> }.into_any(),
         Panel::TunerFiles => view! { <tuner_files::TunerFilesPanel /> }.into_any(),
         Panel::Coverage => view! { <coverage::CoveragePanel /> }.into_any(),
         Panel::Plan => view! { <plan::PlanPanel /> }.into_any(),
         Panel::Comparison => view! { <comparison::ComparisonPanel /> }.into_any(),
+        Panel::Change => view! { <change::ChangePanel /> }.into_any(),
         Panel::Tables => view! { <tables::TablesPanel /> }.into_any(),
-    }
+    })
 }

@@ -28,10 +28,10 @@ fn recorded(response: &Response) -> Option<&record::Answer> {
 #[component]
 pub fn NoisePanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_data = Memo::new(move |_| bench.has_data());
+    let has_data = move || bench.has_data();
     view! {
         <Show
-            when=move || has_data.get()
+            when=has_data
             fallback=|| view! { <p class="panel small">"Drop a sweep to see how noisy it is."</p> }
         >
             <Asked />
@@ -161,7 +161,7 @@ fn Figure(name: &'static str, value: String, note: &'static str) -> impl IntoVie
 #[component]
 fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoView {
     let bench: Bench = expect_context();
-    move || {
+    live(move || {
         let (workload, row) = (bench.workload()?, open.get()?);
         let measured = found.get(|response| recorded(response)?.measured.get(row).cloned())?;
         let name = if measured.is_default { "The default".to_owned() } else { measured.configuration.to_string() };
@@ -208,7 +208,7 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
                 </table>
             </div>
         })
-    }
+    })
 }
 
 /// What was set aside by hand, with a button each to bring it back.
@@ -228,7 +228,7 @@ fn SetAsideList() -> impl IntoView {
             </li>
         }
     };
-    move || {
+    live(move || {
         let all = all();
         (!all.is_empty()).then(|| {
             view! {
@@ -236,7 +236,7 @@ fn SetAsideList() -> impl IntoView {
                 <ul class="notes">{all.into_iter().map(item).collect_view()}</ul>
             }
         })
-    }
+    })
 }
 
 /// What stalled anywhere.
@@ -267,10 +267,10 @@ fn Stalls() -> impl IntoView {
                 <h2 id="stalls-heading">"Stalled runs"</h2>
                 <span class="small">"Something else held the machine up: measure these again. Open a row to use its run, or to set it aside again."</span>
             </div>
-            <Show when=move || none.get()>
+            <Show when=none>
                 <p class="small">"No run stalled."</p>
             </Show>
-            <Show when=move || any.get()>
+            <Show when=any>
                 <label class="check">
                     <input
                         type="checkbox"

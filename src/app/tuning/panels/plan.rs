@@ -74,7 +74,7 @@ pub fn PlanPanel() -> impl IntoView {
             </details>
         })
     };
-    let several = Memo::new(move |_| bench.groups.with(|groups| groups.len() > 1));
+    let several = move || bench.groups.with(|groups| groups.len() > 1);
     view! {
         <section class="panel" aria-labelledby="plan-heading">
             <div class="panel-head">
@@ -99,7 +99,7 @@ pub fn PlanPanel() -> impl IntoView {
                         on_value=move |number| repeats.set(number)
                     />
                     <LauncherField launcher />
-                    <Show when=move || several.get()>
+                    <Show when=several>
                         <label class="check">
                             <input type="checkbox" bind:checked=only_shown />
                             <span>"only the collective and scale shown"</span>
@@ -108,7 +108,7 @@ pub fn PlanPanel() -> impl IntoView {
                 </form>
                 <Failed error=found.error />
                 {live(notes)}
-                <Show when=move || any.get()>
+                <Show when=any>
                     <ListingView heading="The most urgent first" listing name="measure-next" />
                 </Show>
                 {live(scripts)}

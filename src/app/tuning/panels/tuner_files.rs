@@ -86,17 +86,17 @@ fn overlaid(response: &Response) -> Option<(&Listing, &str, &Charts)> {
 #[component]
 pub fn TunerFilesPanel() -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_conf = Memo::new(move |_| bench.documents.with(|all| !all.confs.is_empty()));
-    let has_data = Memo::new(move |_| bench.has_data());
+    let has_conf = move || bench.documents.with(|all| !all.confs.is_empty());
+    let has_data = move || bench.has_data();
     view! {
-        <Show when=move || has_conf.get()>
+        <Show when=has_conf>
             <Check />
         </Show>
-        <Show when=move || has_data.get()>
+        <Show when=has_data>
             <Export />
             <Environment />
         </Show>
-        <Show when=move || !has_conf.get()>
+        <Show when=move || !has_conf()>
             <p class="panel small">
                 "Drop a tuner conf to see what each of its rules does in each reader, and what it would choose at every \
                  measured size."
@@ -210,7 +210,7 @@ fn Check() -> impl IntoView {
     let bench: Bench = expect_context();
     let conf = DocumentChoice::new(move || bench.documents.with(|all| all.confs.clone()));
     let all_readers = RwSignal::new(false);
-    let has_data = Memo::new(move |_| bench.has_data());
+    let has_data = move || bench.has_data();
     let lint = inquire(bench, move || {
         let readers = if all_readers.get() { Vec::new() } else { vec![bench.reader.get()] };
         Some(Question::Lint { file: conf.chosen.get()?, readers, library: bench.library.get() })
@@ -238,11 +238,11 @@ fn Check() -> impl IntoView {
             </form>
             <Failed error=lint.error />
             <p role="status">{summary}</p>
-            <Show when=move || has_findings.get()>
+            <Show when=has_findings>
                 <ListingView heading="Findings" listing=findings name="findings" row_class=row_class />
             </Show>
             <Show
-                when=move || has_data.get()
+                when=has_data
                 fallback=|| view! { <p class="small">"Drop the sweep beside it to see what the file would cost or gain."</p> }
             >
                 <Overlay conf=conf.chosen />
@@ -278,5 +278,5 @@ fn Overlay(conf: Memo<Option<u32>>) -> impl IntoView {
 /// Why a panel has no answer.
 #[component]
 pub fn Failed(error: RwSignal<Option<String>>) -> impl IntoView {
-    move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> })
+    live(move || error.get().map(|error| view! { <p class="wrong" role="alert">{error}</p> }))
 }

@@ -1,22 +1,24 @@
-//! A listing as a panel shows it: heading, filter, export, table.
+//! A listing as the page shows it: heading, filter, export, table.
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
-use super::super::export::ListingExport;
-use crate::{app::live::Show, app::table::DataTable, text::Listing};
+use super::{export::ListingExport, live::Show, table::DataTable};
+use crate::text::Listing;
 
 /// A table with everything around it.
 #[component]
 pub fn ListingView(
     /// Its heading.
-    heading: &'static str,
+    #[prop(into)]
+    heading: String,
     /// The table.
     #[prop(into)]
     listing: Signal<Arc<Listing>>,
     /// The name of its export, without the extension.
-    name: &'static str,
+    #[prop(into)]
+    name: String,
     /// A row's class, by index.
     #[prop(optional)]
     row_class: Option<UnsyncCallback<usize, &'static str>>,
@@ -25,12 +27,12 @@ pub fn ListingView(
     on_open: Option<UnsyncCallback<usize>>,
 ) -> impl IntoView {
     let filter = RwSignal::new(String::new());
-    let is_long = Memo::new(move |_| listing.with(|listing| listing.rows.len() > 8));
+    let is_long = move || listing.with(|listing| listing.rows.len() > 8);
     view! {
         <div class="listing">
             <div class="panel-head">
-                <h3>{heading}</h3>
-                <Show when=move || is_long.get()>
+                <h3>{heading.clone()}</h3>
+                <Show when=is_long>
                     <label class="filter">
                         <span class="visually-hidden">"Filter rows"</span>
                         <input type="search" placeholder="Filter" bind:value=filter />

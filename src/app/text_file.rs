@@ -2,8 +2,7 @@
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::super::Bench;
-use crate::app::{clipboard, parts::describe};
+use super::{clipboard, parts::describe, tuning::Bench};
 
 /// Longer texts are shown from their beginning.
 const SHOWN_LINES: usize = 400;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::Bench;
+use super::tuning::Bench;
 use crate::{
     app::{clipboard, fields::ChoiceField, parts::describe},
     text::Listing,
@@ -22,7 +22,7 @@ pub fn write_listing(format: Format, listing: &Listing) -> String {
 
 /// A listing's export.
 #[component]
-pub fn ListingExport(listing: Signal<Arc<Listing>>, name: &'static str) -> impl IntoView {
+pub fn ListingExport(listing: Signal<Arc<Listing>>, #[prop(into)] name: String) -> impl IntoView {
     let write = UnsyncCallback::new(move |format| listing.with_untracked(|listing| write_listing(format, listing)));
     view! { <ExportMenu write name /> }
 }
@@ -33,7 +33,8 @@ pub fn ExportMenu(
     /// Writes what is exported.
     write: UnsyncCallback<Format, String>,
     /// The file's name, without the extension.
-    name: &'static str,
+    #[prop(into)]
+    name: String,
 ) -> impl IntoView {
     let bench: Bench = expect_context();
     let format = RwSignal::new(Format::Csv);
@@ -47,9 +48,10 @@ pub fn ExportMenu(
             }
         });
     };
+    let name = StoredValue::new(name);
     let save = move |_| {
         let format = format.get_untracked();
-        let name = format!("{name}.{}", format.extension());
+        let name = name.with_value(|name| format!("{name}.{}", format.extension()));
         if let Err(error) = clipboard::save(&name, format.media_type(), &text()) {
             bench.notify(format!("The table could not be saved: {}.", describe(&error)), true, None);
         }

@@ -1,0 +1,37 @@
+//! The chart on paper: a drawing without pixels, made when the browser prints.
+
+use leptos::{html, prelude::*};
+use wasm_bindgen::JsCast;
+use web_sys::{DomParser, SupportedType};
+
+use super::state::State;
+use crate::{
+    app::{live::follow, printing::Printing},
+    plot::{Style, Theme, svg},
+};
+
+/// Where the drawing stands while the browser prints.
+#[component]
+pub(super) fn Paper(state: State) -> impl IntoView {
+    let sheet = NodeRef::<html::Div>::new();
+    let Printing(is_printing) = expect_context();
+    follow(move || {
+        let (Some(sheet), is_printing) = (sheet.get(), is_printing.get()) else { return };
+        sheet.set_text_content(None);
+        let Some(chart) = state.chart.get_untracked().filter(|_| is_printing) else { return };
+        let style = Style {
+            height: 380.0,
+            theme: Theme::Light,
+            hidden: state.hidden.get_untracked(),
+            highlight: state.pinned.get_untracked(),
+            ..Style::default()
+        };
+        // An SVG document runs nothing, and its text is escaped where it is written.
+        let document = DomParser::new()
+            .and_then(|parser| parser.parse_from_string(&svg(&chart, &style), SupportedType::ImageSvgXml));
+        if let Some(drawing) = document.ok().and_then(|document| document.document_element()) {
+            let _ = sheet.append_child(drawing.unchecked_ref());
+        }
+    });
+    view! { <div node_ref=sheet class="chart-paper"></div> }
+}

@@ -1,0 +1,273 @@
+//! Files kept on this device, once the user has switched that on.
+//!
+//! The switch is an entry of the local storage; the files lie in a database of their own (IndexedDB), each with the
+//! time at which it was opened as its key. Nothing is in either while the switch is off. A connection lasts for one
+//! question: tabs don't hinder each other, and another tab sees what is there when it asks.
+
+use js_sys::{Array, Promise};
+use leptos::{ev, prelude::*, task::spawn_local};
+use wasm_bindgen::{JsCast, prelude::*};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{DomException, EventTarget, File, IdbDatabase, IdbFactory, IdbObjectStore, IdbTransactionMode};
+
+use super::{
+    drop::{OnFiles, Opened},
+    live::{For, Show},
+    parts::describe,
+    theme::storage,
+    tuning::Bench,
+};
+use crate::tuning::wording::file_size;
+
+const NAME: &str = "collectune";
+const STORE: &str = "files";
+const SWITCH: &str = "keep";
+/// The oldest make room for newer ones.
+const MOST_FILES: u32 = 20;
+
+/// What is kept, as this tab knows it.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    is_on: RwSignal<bool>,
+    files: RwSignal<Vec<KeptFile>, LocalStorage>,
+    bench: Bench,
+}
+
+#[derive(Clone)]
+struct KeptFile {
+    opened_ms: f64,
+    file: File,
+}
+
+impl Kept {
+    /// Looks whether the switch is on, and follows what other tabs do with it.
+    pub fn follow(bench: Bench) -> Self {
+        let kept = Self { is_on: RwSignal::new(is_switched_on()), files: RwSignal::new_local(Vec::new()), bench };
+        window_event_listener(ev::storage, move |event| {
+            if event.key().is_none_or(|key| key == SWITCH) {
+                kept.is_on.set(is_switched_on());
+                kept.list();
+            }
+        });
+        kept.list();
+        kept
+    }
+
+    /// Keeps files that were opened, where that is switched on.
+    pub fn remember(self, files: &[File]) {
+        if !is_switched_on() {
+            return;
+        }
+        let files = files.to_vec();
+        self.attempt("could not be kept", async move || {
+            let connection = Connection::open(IdbTransactionMode::Readwrite).await?;
+            let store = &connection.store;
+            let mut present = connection.list().await?;
+            for (index, file) in files.iter().enumerate() {
+                let is_same = |kept: &KeptFile| {
+                    let one = |file: &File| (file.name(), file.size(), file.last_modified());
+                    one(&kept.file) == one(file)
+                };
+                for same in present.extract_if(.., |kept| is_same(kept)) {
+                    store.delete(&same.opened_ms.into())?;
+                }
+                // Files that were opened together differ by fractions of a millisecond.
+                store.put_with_key(file, &(js_sys::Date::now() + index as f64 / 1000.0).into())?;
+            }
+            let surplus = (present.len() + files.len()).saturating_sub(MOST_FILES as usize);
+            for oldest in present.iter().take(surplus) {
+                store.delete(&oldest.opened_ms.into())?;
+            }
+            connection.finish().await
+        });
+    }
+
+    fn remove(self, opened_ms: f64) {
+        self.attempt("could not be removed", async move || {
+            let connection = Connection::open(IdbTransactionMode::Readwrite).await?;
+            connection.store.delete(&opened_ms.into())?;
+            connection.finish().await
+        });
+    }
+
+    fn switch(self, on: bool) {
+        if !on {
+            self.clear();
+            return;
+        }
+        let stored = storage().is_some_and(|storage| storage.set_item(SWITCH, "on").is_ok());
+        self.is_on.set(stored);
+        if !stored {
+            self.bench.notify("This browser keeps nothing for the page, so files can't be kept.".into(), true, None);
+        }
+    }
+
+    /// Removes the switch, the files and their database.
+    fn clear(self) {
+        let _ = storage().map(|storage| storage.remove_item(SWITCH));
+        self.is_on.set(false);
+        self.attempt("could not all be removed", async move || {
+            let deletion = factory()?.delete_database(NAME)?;
+            done(&deletion, "success").await?;
+            let text = "All kept files are removed from this device. What stays is the theme and the copy of the page \
+                        for offline use; the browser removes both with the site's data.";
+            self.bench.notify(text.into(), false, None);
+            Ok(())
+        });
+    }
+
+    fn list(self) {
+        if is_switched_on() {
+            self.attempt("could not be listed", async || Ok(()));
+        } else {
+            self.files.set(Vec::new());
+        }
+    }
+
+    /// Does something to the kept files and lists them again; says where that fails.
+    fn attempt(self, failed: &'static str, work: impl AsyncFnOnce() -> Result<(), JsValue> + 'static) {
+        spawn_local(async move {
+            let worked = work().await;
+            let files = if worked.is_ok() && is_switched_on() {
+                match Connection::open(IdbTransactionMode::Readonly).await {
+                    Ok(connection) => connection.list().await,
+                    Err(error) => Err(error),
+                }
+            } else {
+                worked.map(|()| Vec::new())
+            };
+            match files {
+                Ok(mut files) => {
+                    files.reverse();
+                    self.files.set(files);
+                }
+                Err(error) => {
+                    let no_room = error.dyn_ref::<DomException>().is_some_and(|e| e.name() == "QuotaExceededError");
+                    let why = if no_room {
+                        "the browser has no room left for this page; remove some of them".to_owned()
+                    } else {
+                        describe(&error)
+                    };
+                    self.bench.notify(format!("Files on this device {failed}: {why}."), true, None);
+                }
+            }
+        });
+    }
+}
+
+fn is_switched_on() -> bool {
+    storage().and_then(|storage| storage.get_item(SWITCH).ok()?).is_some()
+}
+
+/// The browser's databases. The getter of a window without them throws.
+fn factory() -> Result<IdbFactory, JsValue> {
+    window().indexed_db()?.ok_or_else(|| js_sys::Error::new("this browser has no database for pages").into())
+}
+
+/// The database, and a transaction on what is in it. It is closed when it is dropped.
+struct Connection {
+    database: IdbDatabase,
+    store: IdbObjectStore,
+}
+
+impl Connection {
+    /// Opens the database, which is made where it is missing.
+    async fn open(mode: IdbTransactionMode) -> Result<Self, JsValue> {
+        let request = factory()?.open_with_u32(NAME, 1)?;
+        let next = Promise::race(&Array::of2(&event(&request, "upgradeneeded"), &event(&request, "success")));
+        let happened: web_sys::Event = JsFuture::from(next).await?.unchecked_into();
+        let database: IdbDatabase = request.result()?.unchecked_into();
+        if happened.type_() == "upgradeneeded" {
+            database.create_object_store(STORE)?;
+            done(&request, "success").await?;
+        }
+        let store = database.transaction_with_str_and_mode(STORE, mode)?.object_store(STORE)?;
+        Ok(Self { database, store })
+    }
+
+    /// What is kept, the oldest first.
+    async fn list(&self) -> Result<Vec<KeptFile>, JsValue> {
+        let (keys, files) = (self.store.get_all_keys()?, self.store.get_all()?);
+        done(&files, "success").await?;
+        let (keys, files) = (Array::from(&keys.result()?), Array::from(&files.result()?));
+        let both =
+            |(key, file): (JsValue, JsValue)| Some(KeptFile { opened_ms: key.as_f64()?, file: file.dyn_into().ok()? });
+        Ok(keys.iter().zip(files.iter()).filter_map(both).collect())
+    }
+
+    /// Waits until what was asked is on the disk.
+    async fn finish(&self) -> Result<(), JsValue> {
+        let transaction = self.store.transaction();
+        // Where there was no room, only the whole says so.
+        done(&transaction, "complete").await.map_err(|error| transaction.error().map_or(error, JsValue::from))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.database.close();
+    }
+}
+
+/// Waits for an event of a request or a transaction. An error is what it says of itself.
+async fn done(target: &EventTarget, good: &str) -> Result<(), JsValue> {
+    JsFuture::from(event(target, good)).await.map(drop).map_err(|event| {
+        let failed = event.unchecked_into::<web_sys::Event>().target();
+        let error = failed.and_then(|target| js_sys::Reflect::get(&target, &"error".into()).ok());
+        error.filter(|error| error.is_object()).unwrap_or_else(|| js_sys::Error::new("it was given up").into())
+    })
+}
+
+/// The next event of that name, or the error that comes instead.
+fn event(target: &EventTarget, good: &str) -> Promise {
+    Promise::new(&mut |resolve, reject| {
+        for (name, then) in [(good, &resolve), ("error", &reject), ("abort", &reject)] {
+            // It fails for no name and no function.
+            let _ = target.add_event_listener_with_callback(name, then);
+        }
+    })
+}
+
+/// The switch, and what is kept.
+#[component]
+pub fn KeptFiles() -> impl IntoView {
+    let kept: Kept = expect_context();
+    view! {
+        <section class="on-device" aria-label="Kept on this device">
+            <label class="check">
+                <input
+                    type="checkbox"
+                    prop:checked=move || kept.is_on.get()
+                    on:change:target=move |event| kept.switch(event.target().checked())
+                />
+                <span>"Keep the files that I open on this device"</span>
+            </label>
+            <Show when=move || kept.is_on.get()>
+                <p class="small">
+                    "The last 20, in this browser only. Whoever uses it can open them; switching off removes them."
+                </p>
+                <ul class="on-device-files">
+                    <For each=move || kept.files.get() key=|kept| kept.opened_ms.to_bits() children=|one| view! { <Row one /> } />
+                </ul>
+                <button type="button" on:click=move |_| kept.clear()>"Clear everything"</button>
+            </Show>
+        </section>
+    }
+}
+
+#[component]
+fn Row(one: KeptFile) -> impl IntoView {
+    let kept: Kept = expect_context();
+    let on_files: OnFiles = expect_context();
+    let KeptFile { opened_ms, file } = one;
+    let (name, size) = (file.name(), file_size(file.size() as u64));
+    let remove = format!("Remove {name}");
+    let open = move |_| on_files.run(Opened { files: vec![file.clone()], too_many: false });
+    view! {
+        <li>
+            <button type="button" class="quiet on-device-file" on:click=open>{name}</button>
+            <span class="small">{size}</span>
+            <button type="button" class="quiet" aria-label=remove on:click=move |_| kept.remove(opened_ms)>"×"</button>
+        </li>
+    }
+}

@@ -1,0 +1,38 @@
+//! A report of any workbench, to be read. [`section`] shows what a workbench found, whatever it is: nothing here
+//! computes, and nothing knows a workbench.
+
+mod reader;
+mod section;
+mod trouble;
+mod view;
+
+pub use reader::Reader;
+
+use leptos::prelude::*;
+
+use crate::app::live::live;
+use trouble::Unreadable;
+use view::ReportView;
+
+/// The report that was opened, or why there is none.
+#[component]
+pub fn ReportPage() -> impl IntoView {
+    let reader: Reader = expect_context();
+    live(move || {
+        let opened = reader.opened()?;
+        Some(match opened.report {
+            None => view! { <Opening /> }.into_any(),
+            Some(Ok(_)) => view! { <ReportView opened /> }.into_any(),
+            Some(Err(_)) => view! { <Unreadable opened /> }.into_any(),
+        })
+    })
+}
+
+#[component]
+fn Opening() -> impl IntoView {
+    view! {
+        <main class="welcome">
+            <p class="report-opening" role="status">"Opening the report …"</p>
+        </main>
+    }
+}

@@ -1,0 +1,171 @@
+//! Which report is read, where it came from, and the address that brings it back.
+
+use std::sync::Arc;
+
+use leptos::{prelude::*, task::spawn_local};
+
+use crate::{
+    app::{client::Weight, failure::Failure, live::follow, tuning::Bench},
+    intake::Outcome,
+    report::{Report, link},
+    worker::protocol::{Request, Response},
+};
+
+/// Where a report came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The fragment of a link, with its `#`.
+    Link(String),
+    /// A file, by its number and name. A number of 0 is that of a file that was closed since.
+    File(u32, String),
+}
+
+/// The fragment of a report that came from a file: a fragment holds no file.
+const FROM_FILE: &str = "#v=1&w=report";
+
+/// A report that was opened.
+pub struct Opened {
+    /// Where it came from.
+    pub source: Source,
+    /// The report, or in words why it can't be read; nothing while it is being opened.
+    pub report: Option<Result<Report, String>>,
+}
+
+/// What is read instead of the workbench. Copies are the same.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    shown: RwSignal<Option<Arc<Opened>>>,
+    /// The last report that came from a file, for the way back to it.
+    last_file: StoredValue<Option<Arc<Opened>>>,
+    /// The last report that came from a link, to compare with.
+    last_link: StoredValue<Option<Arc<Opened>>>,
+}
+
+impl Reader {
+    /// Nothing is read.
+    pub fn new() -> Self {
+        Self { shown: RwSignal::new(None), last_file: StoredValue::new(None), last_link: StoredValue::new(None) }
+    }
+
+    /// What is read instead of the workbench.
+    pub fn opened(self) -> Option<Arc<Opened>> {
+        self.shown.get()
+    }
+
+    /// Whether a report is read, or was to be.
+    pub fn is_open(self) -> bool {
+        self.shown.with(Option::is_some)
+    }
+
+    /// The address of what is read.
+    pub fn fragment(self) -> Option<String> {
+        self.shown.with(|shown| {
+            Some(match &shown.as_ref()?.source {
+                Source::Link(fragment) => fragment.clone(),
+                Source::File(..) => FROM_FILE.to_owned(),
+            })
+        })
+    }
+
+    /// The report that is read.
+    pub fn report(self) -> Option<Report> {
+        self.shown.with(|shown| shown.as_ref()?.report.as_ref()?.as_ref().ok().cloned())
+    }
+
+    /// Whether a report is there to be read.
+    pub fn has_report(self) -> bool {
+        self.shown.with(|shown| shown.as_ref().is_some_and(|opened| matches!(opened.report, Some(Ok(_)))))
+    }
+
+    /// The last report that came from a link, where it can be compared with.
+    pub fn linked(self) -> Option<Report> {
+        self.shown.track();
+        self.last_link.with_value(|last| match &last.as_ref()?.report {
+            Some(Ok(report)) if report.snapshot.is_some() => Some(report.clone()),
+            _ => None,
+        })
+    }
+
+    /// What is read is about this.
+    pub fn title(self) -> Option<String> {
+        self.shown.with(|shown| match &shown.as_ref()?.report {
+            Some(Ok(report)) => Some(report.title.clone()),
+            _ => Some("A report".to_owned()),
+        })
+    }
+
+    /// Goes where the address leads: to a report, or away from any. True where it is a report's.
+    pub fn follow(self, fragment: &str) -> bool {
+        if !link::is_report(fragment) {
+            self.leave();
+            return false;
+        }
+        if untrack(move || self.fragment()).as_deref() == Some(fragment) {
+            return true;
+        }
+        if fragment != FROM_FILE {
+            // Reading one takes milliseconds and is bounded; a worker would have to be started first.
+            let report = link::decode(fragment).map_err(|error| error.to_string());
+            self.show(Opened { source: Source::Link(fragment.to_owned()), report: Some(report) });
+            return true;
+        }
+        let why = "This address leads to a report that was opened from a file, and it holds no report itself. Open \
+                   the file again";
+        let closed = || Arc::new(Opened { source: Source::File(0, String::new()), report: Some(Err(why.to_owned())) });
+        self.shown.set(Some(self.last_file.get_value().unwrap_or_else(closed)));
+        true
+    }
+
+    /// Opens a report that comes as a file, where no sweep comes with it.
+    pub fn follow_files(self, bench: Bench) {
+        let known = StoredValue::new(Vec::<u32>::new());
+        follow(move || {
+            let known_before = known.get_value();
+            let (files, all) = bench.reports.with(|files| {
+                let new = files.iter().filter(|file| !known_before.contains(&file.id));
+                let has_sweep = new.clone().any(|file| matches!(file.outcome, Outcome::Loaded { .. }));
+                let new: Vec<_> = new.filter(|_| !has_sweep).map(|file| (file.id, file.name.clone())).collect();
+                (new, files.iter().map(|file| file.id).collect())
+            });
+            let is_report = |file: u32| bench.documents.with_untracked(|all| all.reports.contains(&file));
+            known.set_value(all);
+            if let Some((file, name)) = files.into_iter().find(|(file, _)| is_report(*file)) {
+                self.open_file(bench, file, name);
+            }
+        });
+    }
+
+    /// Goes back to the workbench.
+    pub fn leave(self) {
+        if self.shown.with_untracked(Option::is_some) {
+            self.shown.set(None);
+        }
+    }
+
+    /// Opens a loaded report.
+    pub fn open_file(self, bench: Bench, file: u32, name: String) {
+        let source = Source::File(file, name);
+        self.shown.set(Some(Arc::new(Opened { source: source.clone(), report: None })));
+        bench.glances.update(|glances| *glances += 1);
+        let answer = bench.main().ask(Weight::Glance, Request::OpenReport { file }, &[], Box::new(|_| ()));
+        spawn_local(async move {
+            let report = match answer.await.map(|answer| answer.response) {
+                Ok(Response::Report(report)) => Ok(*report),
+                Ok(_) => Err(Failure::Garbled.to_string()),
+                Err(failure) => Err(failure.to_string()),
+            };
+            bench.glances.update(|glances| *glances -= 1);
+            let is_awaited = self.shown.with_untracked(|shown| shown.as_ref().is_some_and(|now| now.source == source));
+            if is_awaited {
+                self.show(Opened { source, report: Some(report) });
+            }
+        });
+    }
+
+    fn show(self, opened: Opened) {
+        let last = if matches!(opened.source, Source::File(..)) { self.last_file } else { self.last_link };
+        let opened = Some(Arc::new(opened));
+        last.set_value(opened.clone());
+        self.shown.set(opened);
+    }
+}

@@ -1,0 +1,141 @@
+//! A whole report: what it is, what it says first, its sections, and what it stands on.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+
+use super::{
+    reader::{Opened, Reader, Source},
+    section::SectionView,
+};
+use crate::{
+    app::{
+        live::{For, Show},
+        pace::count_up,
+        tuning::Bench,
+    },
+    report::{Fact, LoadedFile, Report},
+    tuning::wording::count,
+};
+
+/// A report with more sections than this has a list of them.
+const LISTED_FROM: usize = 3;
+
+/// A report that was opened.
+#[component]
+pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
+    let Some(Ok(Report { workbench, title, summary, program, made_on, files, parameters, sections, .. })) =
+        &opened.report
+    else {
+        return ().into_any();
+    };
+    let from = match &opened.source {
+        Source::Link(_) => "Opened from a link".to_owned(),
+        Source::File(_, name) => format!("Opened from {name}"),
+    };
+    let made_on = made_on.as_ref().map(|day| format!(" on {day}")).unwrap_or_default();
+    let origin = format!(": not verified. Made by {program}{made_on}; nothing was computed here.");
+    let titles: Vec<String> = sections.iter().map(|section| section.title.clone()).collect();
+    let contents = (titles.len() >= LISTED_FROM).then(|| view! { <ContentsList titles /> });
+    let summary: Vec<_> = summary.iter().map(|sentence| view! { <p class="sentence">{sentence.clone()}</p> }).collect();
+    let basis = view! { <Basis files=files.clone() parameters=parameters.clone() /> };
+    let (kind, title) = (format!("{} report", workbench.name()), title.clone());
+    // A section after the other, so that the page answers meanwhile.
+    let drawn = count_up(sections.len());
+    let all = sections.len();
+    let section = move |index: usize| {
+        let Some(Ok(report)) = &opened.report else { return None };
+        let section = report.sections.get(index)?.clone();
+        Some(view! { <SectionView section id=section_id(index) /> })
+    };
+    view! {
+        <main class="report">
+            <p class="report-notice" role="note">
+                <span><strong>{from}</strong> {origin}</span>
+                <Leave />
+            </p>
+            <header class="panel answer report-head">
+                <p class="small">{kind}</p>
+                <h1>{title}</h1>
+                {summary}
+            </header>
+            {contents}
+            <div class="report-sections">
+                <For each=move || (0..drawn.get().min(all)).collect() key=|index| *index children=section />
+            </div>
+            {basis}
+        </main>
+    }
+    .into_any()
+}
+
+fn section_id(index: usize) -> String {
+    format!("section-{index}")
+}
+
+/// The way from somebody else's report to one's own.
+#[component]
+pub(super) fn Leave() -> impl IntoView {
+    let (bench, reader): (Bench, Reader) = (expect_context(), expect_context());
+    let has_files = move || bench.files.with(|files| !files.is_empty());
+    view! {
+        <button type="button" on:click=move |_| reader.leave()>
+            <Show when=has_files fallback=|| "Start your own">"Back to the workbench"</Show>
+        </button>
+    }
+}
+
+/// The sections, to go to. Links would take the place of the report in the address.
+#[component]
+fn ContentsList(titles: Vec<String>) -> impl IntoView {
+    let item = |(index, title): (usize, String)| {
+        let go = move |_| {
+            let heading = document().get_element_by_id(&section_id(index));
+            if let Some(heading) = heading.and_then(|heading| heading.dyn_into::<web_sys::HtmlElement>().ok()) {
+                heading.scroll_into_view();
+                let _ = heading.focus();
+            }
+        };
+        view! { <li><button type="button" class="link" on:click=go>{title}</button></li> }
+    };
+    view! {
+        <nav class="panel report-contents" aria-labelledby="contents-heading">
+            <h2 id="contents-heading">"Contents"</h2>
+            <ol>{titles.into_iter().enumerate().map(item).collect_view()}</ol>
+        </nav>
+    }
+}
+
+/// What a report stands on: files and parameters.
+#[component]
+fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
+    let file = |file: LoadedFile| {
+        let left_out = match file.left_out {
+            0 => "Nothing was left out.".to_owned(),
+            lines => format!("{} left out.", count(lines, "line")),
+        };
+        view! {
+            <li class="file">
+                <p class="file-name">{file.name.unwrap_or_else(|| "A file without a name".to_owned())}</p>
+                <p class="file-facts">{file.holds}</p>
+                <p class="small">{file.format}</p>
+                <p class="small">{left_out}</p>
+            </li>
+        }
+    };
+    let fact = |fact: Fact| view! { <dt>{fact.name}</dt><dd>{fact.value}</dd> };
+    let facts = (!parameters.is_empty()).then(|| {
+        view! {
+            <h3>"Computed with"</h3>
+            <dl class="facts">{parameters.into_iter().map(fact).collect_view()}</dl>
+        }
+    });
+    view! {
+        <aside class="panel report-basis" aria-labelledby="basis-heading">
+            <h2 id="basis-heading">"What it stands on"</h2>
+            <ul class="files">{files.into_iter().map(file).collect_view()}</ul>
+            {facts}
+        </aside>
+    }
+}

@@ -1,0 +1,130 @@
+//! Has the report written in all its forms, one after the other, whenever what travels changes.
+
+use std::sync::Arc;
+
+use leptos::{prelude::*, task::spawn_local};
+
+use crate::{
+    app::{client::Weight, clipboard, failure::Failure, report::Reader, tuning::Bench},
+    report::{Contents, Form, Written},
+    worker::protocol::{Request, Response},
+};
+
+/// A form of the report, or in words why there is none.
+pub type Outcome = Result<Written, String>;
+
+/// The forms of a report. Copies are the same.
+#[derive(Clone, Copy)]
+pub struct Desk {
+    bench: Bench,
+    reader: Reader,
+    /// What goes into the report.
+    pub contents: RwSignal<Contents>,
+    sheets: RwSignal<Arc<Sheets>>,
+    /// What the dialog says.
+    pub said: RwSignal<String>,
+}
+
+/// What was written so far.
+#[derive(Clone, Default)]
+struct Sheets {
+    done: Vec<(Form, Arc<Outcome>)>,
+    /// Counts the rounds: what an earlier one brings is dropped.
+    round: u32,
+    is_writing: bool,
+}
+
+impl Desk {
+    /// Begins to write.
+    pub fn open(bench: Bench, reader: Reader) -> Self {
+        let whole = Contents { made_on: Some(today()), ..Contents::whole() };
+        let desk = Self {
+            bench,
+            reader,
+            contents: RwSignal::new(whole),
+            sheets: RwSignal::default(),
+            said: RwSignal::default(),
+        };
+        desk.write();
+        desk
+    }
+
+    /// The report in a form, once it is written.
+    pub fn written(self, form: Form) -> Option<Arc<Outcome>> {
+        self.sheets.with(|sheets| sheets.done.iter().find(|(done, _)| *done == form).map(|(_, text)| text.clone()))
+    }
+
+    /// Whether forms are still to be written.
+    pub fn is_writing(self) -> bool {
+        self.sheets.with(|sheets| sheets.is_writing)
+    }
+
+    /// Changes what travels.
+    pub fn choose(self, change: impl FnOnce(&mut Contents)) {
+        self.contents.update(change);
+        self.write();
+    }
+
+    /// Writes no more.
+    pub fn stop(self) {
+        let round = self.sheets.with_untracked(|sheets| sheets.round + 1);
+        self.sheets.update(|sheets| {
+            let sheets = Arc::make_mut(sheets);
+            (sheets.round, sheets.is_writing) = (round, false);
+        });
+        self.say("Cancelled.".to_owned());
+    }
+
+    /// Says something in the dialog.
+    pub fn say(self, text: String) {
+        self.said.try_set(text);
+    }
+
+    /// Copies a text, or says what else can be done.
+    pub fn copy(self, text: String, otherwise: &'static str) {
+        spawn_local(async move {
+            self.say(if clipboard::copy(&text).await {
+                "Copied.".to_owned()
+            } else {
+                format!("The browser does not let the page copy; {otherwise}.")
+            });
+        });
+    }
+
+    fn write(self) {
+        let round = self.sheets.with_untracked(|sheets| sheets.round + 1);
+        self.sheets.set(Arc::new(Sheets { done: Vec::new(), round, is_writing: true }));
+        self.say("Writing …".to_owned());
+        spawn_local(async move {
+            for form in Form::ALL {
+                let Some(contents) = self.contents.try_get_untracked() else { return };
+                let request = match untrack(move || self.reader.report()) {
+                    Some(report) => Request::WriteOpened { report: Box::new(report), form: *form },
+                    None => Request::WriteReport { contents, form: *form },
+                };
+                let answer = self.bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ())).await;
+                let outcome = match answer.map(|answer| answer.response) {
+                    Ok(Response::Written(written)) => Ok(written),
+                    Ok(_) => Err(Failure::Garbled.to_string()),
+                    Err(failure) => Err(failure.to_string()),
+                };
+                // The dialog was closed, or another round has begun.
+                if self.sheets.try_with_untracked(|sheets| sheets.round) != Some(round) {
+                    return;
+                }
+                self.sheets.update(|sheets| {
+                    let sheets = Arc::make_mut(sheets);
+                    sheets.done.push((*form, Arc::new(outcome)));
+                    sheets.is_writing = sheets.done.len() < Form::ALL.len();
+                });
+            }
+            self.say("Ready.".to_owned());
+        });
+    }
+}
+
+/// Today as `2026-11-22`, where the reader of the page is.
+pub fn today() -> String {
+    let now = js_sys::Date::new_0();
+    format!("{:04}-{:02}-{:02}", now.get_full_year(), now.get_month() + 1, now.get_date())
+}

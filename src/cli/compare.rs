@@ -1,0 +1,140 @@
+//! `collectune compare`: what got slower between two measured states.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+
+use super::{
+    CliError, FOUND,
+    arguments::{self, Deployment, Measured},
+    files, table, terminal,
+};
+use crate::{
+    tuning::{
+        change::{self, Answer, Conf, Question},
+        conf::{Reader, read},
+        snapshot::Snapshot,
+    },
+    worker::executor,
+};
+
+/// Say what got slower or faster between two states: before and after a driver, a firmware, a topology
+///
+/// A state is a sweep, or a report that this program made (JSON or HTML). The exit code is 3 where something got slower
+/// beyond noise: the default, what was deployed, or the best of what both states measured, at any size.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune compare before.csv after.csv
+  collectune compare report.html run1.csv,run2.csv,run3.csv --markdown -o change.md
+  collectune compare before/ after/ --conf nccl_tuner.conf --reader rccl --json")]
+pub(super) struct Compare {
+    /// The state before: a sweep or a report; a folder with files of one sweep, or several with commas between them
+    #[arg(value_name = "BEFORE")]
+    before: PathBuf,
+
+    /// The state after, likewise
+    #[arg(value_name = "AFTER")]
+    after: PathBuf,
+
+    /// Of the state before, which measurements to use where they differ in library, data type or nodes, as --set of other
+    /// commands takes it: two sets of one file can be compared
+    #[arg(long, value_name = "SET")]
+    set_before: Option<String>,
+
+    /// The same of the state after
+    #[arg(long, value_name = "SET")]
+    set_after: Option<String>,
+
+    /// Two equal states differ nowhere with this probability, in per cent
+    #[arg(long, value_name = "PCT", default_value = "90", value_parser = arguments::level)]
+    level: f64,
+
+    /// The smallest change that counts, in per cent of busbw
+    #[arg(long, value_name = "PCT", default_value = "1", value_parser = arguments::minimum_gain)]
+    least: f64,
+
+    /// The tuner file that is deployed; without it what the state before recommends
+    #[arg(long, value_name = "CONF")]
+    conf: Option<PathBuf>,
+
+    /// Who reads the tuner file
+    #[arg(long, value_enum, default_value_t, requires = "conf")]
+    reader: Reader,
+
+    #[command(flatten)]
+    deployment: Deployment,
+
+    /// Write JSON
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+
+    /// Write Markdown, with what changed alone
+    #[arg(long)]
+    markdown: bool,
+
+    /// Write to a file; *.json and *.md say the form
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Compare {
+    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+        let before = state("before", &self.before, self.set_before.clone())?;
+        let after = state("after", &self.after, self.set_after.clone())?;
+        let conf = self.conf.as_deref().map(files::bytes).transpose()?;
+        let rules = conf.map(|bytes| read(&bytes, self.reader));
+        let conf = rules.as_deref().map(|rules| Conf { rules, reader: self.reader, library: self.deployment.library });
+        let question = Question { level: self.level, least_pct: self.least, ..Question::default() };
+        let answer = change::change(&before, &after, conf.as_ref(), &question);
+        let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));
+        let text = match () {
+            () if self.json || (!self.markdown && ends_with("json")) => answer.json.clone(),
+            () if self.markdown || ends_with("md") => answer.markdown.clone(),
+            () => for_people(&answer),
+        };
+        match &self.output {
+            None => terminal::write(&text)?,
+            Some(path) => {
+                let error = |error| CliError::SaveFile { what: "comparison", name: path.display().to_string(), error };
+                std::fs::write(path, text).map_err(error)?;
+            }
+        }
+        Ok(if answer.got_slower { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
+    }
+}
+
+/// One of the two states.
+fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
+    let opened = files::read_any(&parts(path), None, &Measured { set })?;
+    if !opened.sets.note.is_empty() {
+        terminal::say("note", &opened.sets.note);
+    }
+    terminal::say_notes(&opened.notes);
+    Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
+}
+
+/// The files that an argument names: one that is there with its commas, else what stands between them.
+fn parts(path: &Path) -> Vec<PathBuf> {
+    match path.to_str() {
+        Some(text) if text.contains(',') && !path.exists() => {
+            text.split(',').filter(|part| !part.is_empty()).map(PathBuf::from).collect()
+        }
+        _ => vec![path.to_owned()],
+    }
+}
+
+fn for_people(answer: &Answer) -> String {
+    terminal::say_notes(&answer.notes);
+    let mut text = answer.summary.join("\n") + "\n";
+    for (title, listing) in
+        [("", &answer.by_size), ("What was deployed:\n", &answer.standing), ("Only on one side:\n", &answer.apart)]
+    {
+        if !listing.rows.is_empty() {
+            text += &format!("\n{title}{}", table::of_listing(listing));
+        }
+    }
+    text
+}

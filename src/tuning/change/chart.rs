@@ -1,0 +1,73 @@
+//! What changed, as charts: the change over size, a chart for each collective and scale.
+
+use super::{Difference, Subject, Verdict, listing::compared};
+use crate::{
+    collective::{Collective, Scale},
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    units::{Size, percent},
+};
+
+/// The charts, by collective and scale.
+#[must_use]
+pub fn charts(differences: &[Difference]) -> Vec<Chart> {
+    let key = |difference: &Difference| (difference.workload.collective, difference.workload.scale);
+    differences.chunk_by(|a, b| key(a) == key(b)).map(|of| chart(of, key(&of[0]))).collect()
+}
+
+fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
+    let point = |difference: &Difference| Point {
+        x: difference.workload.size_bytes as f64,
+        y: difference.change_pct,
+        low: difference.interval_pct.map(|(low, _)| low),
+        high: difference.interval_pct.map(|(_, high)| high),
+        note: format!("{}, {}", compared(difference), difference.verdict.word()),
+    };
+    let series = |name: &str, colour, is_of: fn(&Subject) -> bool| Series {
+        name: name.to_owned(),
+        colour,
+        mark: Mark::Whiskers,
+        points: of.iter().filter(|difference| is_of(&difference.subject)).map(point).collect(),
+    };
+    let nothing = of.chunk_by(|a, b| a.workload == b.workload).map(|of| Point {
+        x: of[0].workload.size_bytes as f64,
+        note: "as fast as before".to_owned(),
+        ..Point::default()
+    });
+    let line =
+        Series { name: "No change".to_owned(), colour: Colour::Muted, mark: Mark::Dashed, points: nothing.collect() };
+    let all = [
+        line,
+        series("Default", Colour::Default, |subject| *subject == Subject::Default),
+        series("Best", Colour::Palette(2), |subject| *subject == Subject::Best),
+        series("Deployed", Colour::Answer, |subject| matches!(subject, Subject::Deployed(_))),
+    ];
+    let axis = |label: &str, quantity, spacing| Axis { label: label.to_owned(), quantity, spacing };
+    Chart {
+        id: format!("change-{collective}-{}n{}r", scale.nodes, scale.ranks),
+        title: format!("Change of {collective} on {scale}"),
+        summary: summary(of),
+        x: axis("Message size", Quantity::Bytes, Spacing::Logarithmic),
+        y: axis("Change of busbw", Quantity::Percent, Spacing::Linear),
+        series: all.into_iter().filter(|series| !series.points.is_empty()).collect(),
+    }
+}
+
+/// What is furthest beyond noise, for those who can't see the chart.
+fn summary(of: &[Difference]) -> String {
+    let furthest = |verdict: Verdict| {
+        let judged = of.iter().filter(move |difference| difference.verdict == verdict);
+        judged.max_by(|a, b| a.change_pct.abs().total_cmp(&b.change_pct.abs()))
+    };
+    let said = |verdict: Verdict| {
+        let Difference { change_pct, workload, .. } = furthest(verdict)?;
+        let count = of.iter().filter(|difference| difference.verdict == verdict).count();
+        let size = Size(workload.size_bytes);
+        Some(format!("{count} {}, furthest by {} at {size}", verdict.word(), percent(*change_pct)))
+    };
+    let all: Vec<String> = [Verdict::Slower, Verdict::Faster].into_iter().filter_map(said).collect();
+    if all.is_empty() {
+        "Nothing changed beyond noise.".to_owned()
+    } else {
+        format!("Of {} comparisons {}.", of.len(), all.join("; "))
+    }
+}

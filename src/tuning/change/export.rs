@@ -1,0 +1,125 @@
+//! What changed, as files: Markdown for a pull request, JSON for programs.
+
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Difference, Findings, Question, Subject, Verdict, listing,
+    standing::{Standing, Stands},
+    words,
+};
+use crate::{
+    collective::{Configuration, Workload},
+    text,
+    tuning::snapshot::Deployed,
+};
+
+/// What changed, and what no longer holds, in Markdown.
+#[must_use]
+pub fn markdown(answer: &Answer, findings: &Findings) -> String {
+    let mut written = "## Before and after\n\n".to_owned();
+    let points = |lines: &[String]| lines.iter().map(|line| format!("- {line}\n")).collect::<String>();
+    written += &points(&answer.summary);
+    let changed: Vec<Difference> = findings
+        .differences
+        .iter()
+        .filter(|difference| matches!(difference.verdict, Verdict::Slower | Verdict::Faster))
+        .copied()
+        .collect();
+    if !changed.is_empty() {
+        written += &format!("\n### Changed\n\n{}", listing::by_size(&changed).to_table().to_markdown());
+    }
+    let fails: Vec<Standing> = findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
+    if !fails.is_empty() {
+        written += &format!("\n### No longer to be deployed\n\n{}", listing::standing(&fails).to_table().to_markdown());
+    }
+    if !answer.apart.rows.is_empty() {
+        written += &format!("\n### Only on one side\n\n{}", answer.apart.to_table().to_markdown());
+    }
+    written + "\n" + &points(&answer.notes)
+}
+
+/// All of it as JSON. Bandwidths in GB/s, changes in per cent of the state before.
+#[must_use]
+pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
+    let compared: Vec<Value> = findings.differences.iter().map(difference).collect();
+    let deployed: Vec<Value> = findings.standings.iter().map(standing).collect();
+    let value = json!({
+        "got_slower": answer.got_slower,
+        "summary": answer.summary,
+        "level": question.level,
+        "least_pct": question.least_pct,
+        "compared": compared,
+        "deployed": deployed,
+        "notes": answer.notes,
+    });
+    text::json::indented(&value) + "\n"
+}
+
+fn at(workload: &Workload) -> Value {
+    let Workload { collective, scale, size_bytes } = workload;
+    json!({
+        "collective": collective.name(), "num_nodes": scale.nodes, "num_gpus": scale.ranks, "size_bytes": size_bytes,
+    })
+}
+
+fn ran(configuration: Option<Configuration>) -> Value {
+    configuration.map_or_else(|| "default".into(), |configuration| configuration.to_string().into())
+}
+
+fn with(mut value: Value, further: Value) -> Value {
+    if let (Value::Object(value), Value::Object(mut further)) = (&mut value, further) {
+        value.append(&mut further);
+    }
+    value
+}
+
+fn difference(difference: &Difference) -> Value {
+    let subject = match difference.subject {
+        Subject::Default => "default",
+        Subject::Deployed(_) => "deployed",
+        Subject::Best => "best",
+    };
+    let verdict = match difference.verdict {
+        Verdict::Faster => "faster",
+        Verdict::Slower => "slower",
+        Verdict::NoChange => "no_change",
+        Verdict::CantTell => "cant_tell",
+    };
+    let further = json!({
+        "subject": subject,
+        "ran_before": ran(difference.ran_before),
+        "ran_after": ran(difference.ran_after),
+        "before_gbps": difference.before_gbps,
+        "after_gbps": difference.after_gbps,
+        "change_pct": difference.change_pct,
+        "low_pct": difference.interval_pct.map(|(low, _)| low),
+        "high_pct": difference.interval_pct.map(|(_, high)| high),
+        "visible_pct": difference.visible_pct,
+        "verdict": verdict,
+    });
+    with(at(&difference.workload), further)
+}
+
+fn standing(standing: &Standing) -> Value {
+    let (stands, by, pct) = match standing.stands {
+        Stands::Best => ("best", None, None),
+        Stands::Tied => ("tied", None, None),
+        Stands::SlowerThanDefault { pct } => ("slower_than_default", Some("default".to_owned()), Some(pct)),
+        Stands::Beaten { by, pct } => ("beaten", Some(by.to_string()), Some(pct)),
+        Stands::NotMeasured => ("not_measured", None, None),
+        Stands::CantTell => ("cant_tell", None, None),
+    };
+    let deployed = match standing.deployed {
+        Deployed::Unknown => Value::from(words::deployed(standing)),
+        Deployed::Default => "default".into(),
+        Deployed::Configuration(configuration) => configuration.to_string().into(),
+    };
+    let further = json!({
+        "deployed": deployed,
+        "after_gbps": standing.busbw_gbps,
+        "stands": stands,
+        "by": by,
+        "by_pct": pct,
+    });
+    with(at(&standing.workload), further)
+}

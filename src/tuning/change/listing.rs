@@ -1,0 +1,196 @@
+//! What changed, as tables.
+
+use super::{Difference, Subject, Verdict, standing::Standing, words};
+use crate::{
+    collective::{Collective, Configuration, Scale},
+    order::Order,
+    sorted::{SortedMap, SortedSet},
+    text::{Column, Entry, Listing},
+    tuning::snapshot::{Group, Snapshot},
+    units::{Size, percent, significant},
+};
+
+const COLLECTIVE: Column = Column::words("Collective", "collective");
+const SCALE: Column = Column::words("Scale", "nodes × ranks");
+const SIZE: Column = Column::numbers("Size", "message size");
+
+fn at(collective: Collective, scale: Scale) -> [Entry; 2] {
+    [Entry::text(collective.name()), Entry::text(format!("{} × {}", scale.nodes, scale.ranks))]
+}
+
+fn size(size_bytes: u64) -> Entry {
+    Entry { text: Size(size_bytes).to_string(), number: Some(size_bytes as f64) }
+}
+
+fn ran(configuration: Option<Configuration>) -> String {
+    configuration.map_or_else(|| "default".to_owned(), |configuration| configuration.to_string())
+}
+
+/// What is compared, in words.
+#[must_use]
+pub fn compared(difference: &Difference) -> String {
+    match difference.subject {
+        Subject::Default => "default".to_owned(),
+        Subject::Deployed(configuration) => format!("deployed: {configuration}"),
+        Subject::Best if difference.ran_before == difference.ran_after => {
+            format!("best: {}", ran(difference.ran_before))
+        }
+        Subject::Best => format!("best: {} → {}", ran(difference.ran_before), ran(difference.ran_after)),
+    }
+}
+
+/// A row per size and thing compared.
+#[must_use]
+pub fn by_size(differences: &[Difference]) -> Listing {
+    let columns = vec![
+        COLLECTIVE,
+        SCALE,
+        SIZE,
+        Column::words("Compared", "the default, what was deployed, or the best that both sides measured"),
+        Column::numbers("Before", "median busbw before, GB/s"),
+        Column::numbers("After", "median busbw after, GB/s"),
+        Column::numbers("Change", "after over before, in per cent of before; of the best less what choosing it brings"),
+        Column::words("Interval", "where the change lies; all intervals hold at once with the level"),
+        Column::words("Verdict", "slower or faster beyond noise; no change where a large one would have been seen"),
+        Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent"),
+    ];
+    let row = |difference: &Difference| {
+        let [collective, scale] = at(difference.workload.collective, difference.workload.scale);
+        let interval = difference
+            .interval_pct
+            .map(|(low, high)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) });
+        vec![
+            collective,
+            scale,
+            size(difference.workload.size_bytes),
+            Entry::text(compared(difference)),
+            Entry::number(Some(difference.before_gbps), significant),
+            Entry::number(Some(difference.after_gbps), significant),
+            Entry::number(Some(difference.change_pct), percent),
+            interval.unwrap_or_default(),
+            Entry::text(difference.verdict.word()),
+            Entry::number(difference.visible_pct, |visible| format!("{visible:.1} %")),
+        ]
+    };
+    Listing { columns, rows: differences.iter().map(row).collect() }
+}
+
+impl Verdict {
+    /// In a word or two.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::NoChange => "no change",
+            Self::CantTell => "can't tell",
+        }
+    }
+}
+
+/// Whether what was deployed still holds, a row per size.
+#[must_use]
+pub fn standing(standings: &[Standing]) -> Listing {
+    let columns = vec![
+        COLLECTIVE,
+        SCALE,
+        SIZE,
+        Column::words("Deployed", "what was to be deployed before"),
+        Column::numbers("After", "its median busbw after, GB/s"),
+        Column::words("Stands", "how it stands among what was measured after"),
+    ];
+    let row = |standing: &Standing| {
+        let [collective, scale] = at(standing.workload.collective, standing.workload.scale);
+        vec![
+            collective,
+            scale,
+            size(standing.workload.size_bytes),
+            Entry::text(words::deployed(standing)),
+            Entry::number(standing.busbw_gbps, significant),
+            Entry::text(words::stands(standing)),
+        ]
+    };
+    Listing { columns, rows: standings.iter().map(row).collect() }
+}
+
+/// So many configurations are named; of more their number.
+const NAMED: usize = 6;
+
+/// What only one side has, a row for each kind of thing.
+#[must_use]
+pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
+    let columns = vec![
+        COLLECTIVE,
+        SCALE,
+        Column::words("Measured", "on which side alone"),
+        Column::words("What", "sizes and configurations that the other side lacks"),
+    ];
+    let groups = |snapshot: &Snapshot| -> SortedMap<(Collective, Scale), Group> {
+        let mut groups = SortedMap::new();
+        groups.extend(snapshot.groups.iter().map(|group| ((group.collective, group.scale), group.clone())));
+        groups
+    };
+    let (old, new) = (groups(before), groups(after));
+    let mut rows = Vec::new();
+    let mut keys: Vec<(Collective, Scale)> = old.keys().chain(new.keys()).copied().collect();
+    keys.order();
+    keys.dedup();
+    for key in keys {
+        let [collective, scale] = at(key.0, key.1);
+        let mut push = |when: &str, what: String| {
+            rows.push(vec![collective.clone(), scale.clone(), Entry::text(when), Entry::text(what)]);
+        };
+        match (old.get(&key), new.get(&key)) {
+            (Some(_), None) => push("before", "all of it".to_owned()),
+            (None, Some(_)) => push("after", "all of it".to_owned()),
+            (Some(old), Some(new)) => {
+                for (when, own, other, is_whole) in
+                    [("before", old, new, after.is_whole), ("after", new, old, before.is_whole)]
+                {
+                    let sizes = lacking(sizes(own), &sizes(other).into_iter().collect::<Vec<_>>());
+                    if !sizes.is_empty() {
+                        push(
+                            when,
+                            named("size", &sizes.iter().map(|bytes| Size(*bytes).to_string()).collect::<Vec<_>>()),
+                        );
+                    }
+                    // A thinned side carries few configurations, whatever was measured.
+                    let missing = lacking(configurations(own), &configurations(other).into_iter().collect::<Vec<_>>());
+                    if is_whole && !missing.is_empty() {
+                        push(
+                            when,
+                            named("configuration", &missing.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                        );
+                    }
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    Listing { columns, rows }
+}
+
+fn sizes(group: &Group) -> Vec<u64> {
+    group.sizes.iter().map(|at| at.size_bytes).collect()
+}
+
+fn configurations(group: &Group) -> Vec<Configuration> {
+    let mut all: SortedSet<Configuration> = SortedSet::new();
+    let measured = group.sizes.iter().flat_map(|at| &at.measured);
+    measured.for_each(|measurement| {
+        all.insert(measurement.configuration);
+    });
+    all.iter().copied().collect()
+}
+
+/// What of two ascending lists only the first has.
+fn lacking<T: Ord>(own: Vec<T>, other: &[T]) -> Vec<T> {
+    own.into_iter().filter(|item| other.binary_search(item).is_err()).collect()
+}
+
+fn named(noun: &str, names: &[String]) -> String {
+    let rest = names.len().saturating_sub(NAMED);
+    let s = if names.len() == 1 { "" } else { "s" };
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    format!("{noun}{s} {}{more}", names[..names.len().min(NAMED)].join(", "))
+}

@@ -1,0 +1,186 @@
+//! What changed, in sentences.
+
+use super::{
+    Difference, Findings, Question, Subject, Verdict,
+    standing::{Standing, Stands},
+};
+use crate::{
+    collective::Workload,
+    tuning::{
+        snapshot::{Deployed, Snapshot},
+        wording::count,
+    },
+    units::{Size, percent},
+};
+
+/// So many places are named in a sentence; of more their number.
+const NAMED: usize = 3;
+
+/// What it comes to: what got slower or faster, what can't be told, whether what was deployed holds.
+#[must_use]
+pub fn summary(findings: &Findings) -> Vec<String> {
+    let of = |verdict: Verdict| -> Vec<&Difference> {
+        findings.differences.iter().filter(|difference| difference.verdict == verdict).collect()
+    };
+    if findings.differences.is_empty() {
+        return vec!["The two sides have no measurement in common.".to_owned()];
+    }
+    let all = count(findings.differences.len() as u64, "comparison");
+    let mut said = Vec::new();
+    for (verdict, word) in [(Verdict::Slower, "slower"), (Verdict::Faster, "faster")] {
+        let judged = of(verdict);
+        if !judged.is_empty() {
+            said.push(format!("{} of {all} {word} beyond noise: {}.", judged.len(), furthest(judged)));
+        }
+    }
+    if said.is_empty() {
+        said.push(format!("Nothing changed beyond noise, in {all}."));
+    }
+    let (seen, unseen): (Vec<&Difference>, Vec<&Difference>) =
+        of(Verdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
+    if let Some(visible) = seen.iter().filter_map(|difference| difference.visible_pct).reduce(f64::max) {
+        said.push(format!(
+            "At {} it can't be told: at worst these runs show a change from {:.1} %.",
+            seen.len(),
+            visible
+        ));
+    }
+    if !unseen.is_empty() {
+        said.push(format!(
+            "At {} nothing tells a change from noise: one run alone may have stalled, so measure at least twice.",
+            unseen.len()
+        ));
+    }
+    said.extend(held(&findings.standings));
+    said
+}
+
+/// The largest differences first.
+fn furthest(mut differences: Vec<&Difference>) -> String {
+    crate::order::Order::order_by(&mut differences[..], |a, b| b.change_pct.abs().total_cmp(&a.change_pct.abs()));
+    let one = |difference: &&Difference| {
+        let what = match difference.subject {
+            Subject::Default => "the default".to_owned(),
+            Subject::Deployed(configuration) => configuration.to_string(),
+            Subject::Best => "the best".to_owned(),
+        };
+        format!("{what} at {} by {}", place(&difference.workload), percent(difference.change_pct))
+    };
+    let named: Vec<String> = differences.iter().take(NAMED).map(one).collect();
+    let rest = differences.len() - named.len();
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    format!("{}{more}", named.join("; "))
+}
+
+fn place(workload: &Workload) -> String {
+    let Workload { collective, scale, size_bytes } = workload;
+    format!("{} of {collective} on {scale}", Size(*size_bytes))
+}
+
+/// Whether what was deployed still holds, in a sentence; nothing where nothing was deployed.
+fn held(standings: &[Standing]) -> Option<String> {
+    if standings.is_empty() {
+        return None;
+    }
+    let holds = standings.iter().filter(|standing| standing.stands.holds()).count();
+    let fails: Vec<&Standing> = standings.iter().filter(|standing| standing.stands.fails()).collect();
+    let open = standings.len() - holds - fails.len();
+    let sizes = count(standings.len() as u64, "size");
+    let mut said = format!("What was deployed still holds at {holds} of {sizes}");
+    if open > 0 {
+        said += &format!("; at {open} it was not measured after, or can't be told");
+    }
+    let named: Vec<String> = fails
+        .iter()
+        .take(NAMED)
+        .map(|standing| format!("{} at {} is {}", deployed(standing), place(&standing.workload), stands(standing)))
+        .collect();
+    if !named.is_empty() {
+        let rest = fails.len() - named.len();
+        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+        said += &format!("; at {} not: {}{more}", fails.len(), named.join("; "));
+    }
+    Some(said + ".")
+}
+
+/// What was deployed.
+#[must_use]
+pub fn deployed(standing: &Standing) -> String {
+    match (&standing.effect, standing.deployed) {
+        (Some(effect), _) => effect.clone(),
+        (None, Deployed::Configuration(configuration)) => configuration.to_string(),
+        (None, Deployed::Default) => "default".to_owned(),
+        (None, Deployed::Unknown) => "not known".to_owned(),
+    }
+}
+
+/// How it stands.
+#[must_use]
+pub fn stands(standing: &Standing) -> String {
+    match standing.stands {
+        Stands::Best => "still the best".to_owned(),
+        Stands::Tied => "tied with the best".to_owned(),
+        Stands::SlowerThanDefault { pct } => format!("slower than the default, which gains {}", percent(pct)),
+        Stands::Beaten { by, pct } => format!("beaten by {by}, which gains {}", percent(pct)),
+        Stands::NotMeasured => "not measured after".to_owned(),
+        Stands::CantTell if standing.effect.is_some() => "not one configuration: can't tell".to_owned(),
+        Stands::CantTell => "can't tell".to_owned(),
+    }
+}
+
+/// In what the sides differ besides numbers, and what is assumed.
+#[must_use]
+pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question: &Question) -> Vec<String> {
+    let mut notes = Vec::new();
+    for old in &before.groups {
+        let Some(new) = after.groups.iter().find(|new| (new.collective, new.scale) == (old.collective, old.scale))
+        else {
+            continue;
+        };
+        if old.measured_with != new.measured_with {
+            let words =
+                |words: &[String]| if words.is_empty() { "nothing stated".to_owned() } else { words.join(", ") };
+            notes.push(format!(
+                "{} on {} was measured with {} before and {} after",
+                old.collective,
+                old.scale,
+                words(&old.measured_with),
+                words(&new.measured_with)
+            ));
+        }
+    }
+    // The same sentence for each collective and scale says it once.
+    notes.dedup();
+    if before.program != after.program && !before.program.is_empty() && !after.program.is_empty() {
+        notes.push(format!("The measurements were read by {} before and {} after", before.program, after.program));
+    }
+    for (when, snapshot) in [("before", before), ("after", after)] {
+        if !snapshot.is_whole {
+            notes.push(format!(
+                "The report of the state {when} carries the default, the best and what was to be deployed at each size; \
+                 other configurations are not compared"
+            ));
+        }
+    }
+    notes.push(format!(
+        "All intervals hold at once with {:.0} %: were nothing different, something would be called slower or faster in one \
+         of {:.0} such comparisons. A change counts from {:.1} %",
+        question.level * 100.0,
+        1.0 / (1.0 - question.level).max(1e-4),
+        question.least_pct
+    ));
+    for (collective, scale, drift) in &findings.drifts {
+        notes.push(format!(
+            "{collective} on {scale}: the passes over one campaign lie {drift:.1} % from each other as a whole; two campaigns are \
+             assumed to differ as two passes do, and the intervals are as much wider"
+        ));
+    }
+    if findings.drifts.is_empty() {
+        notes.push(
+            "No pass over a campaign was faster than the others as a whole, as far as the runs tell; two campaigns are \
+             assumed to differ by no more. Other nodes, clocks or neighbours would look like a change"
+                .to_owned(),
+        );
+    }
+    notes
+}

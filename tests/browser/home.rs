@@ -1,0 +1,299 @@
+//! At home in the browser: keys and commands, what is kept on the device, pasted text, diagnostics.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{
+    loading::dist,
+    look::{assert_fits, assert_readable},
+    page::{Page, key},
+    sweep::sweep,
+};
+
+const DATABASES: &str = "return (await indexedDB.databases()).map((database) => database.name)";
+
+fn theme(page: &Page) -> String {
+    page.text_of("return document.documentElement.dataset.theme ?? 'system'")
+}
+
+fn is_open(page: &Page, dialog: &str) -> bool {
+    page.run("return document.getElementById(arguments[0]).open", &[dialog.into()]) == true
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_command_is_found_by_its_words_and_run_with_the_keyboard() {
+    let page = Page::open();
+    page.press_with_control("k");
+    page.find("dialog", "Commands and keys");
+    page.press("dark");
+    page.press(key::ENTER);
+    assert_eq!(theme(&page), "dark");
+    assert!(!is_open(&page, "commands"));
+
+    page.press("?");
+    assert!(is_open(&page, "commands"));
+    assert!(page.look_for("button", "Show the coverage").is_none(), "what the page can't do now is not offered");
+    page.press("open example");
+    page.press(key::DOWN);
+    page.press(key::ENTER);
+    page.wait_until_idle();
+    page.press("?");
+    page.press("coverage");
+    page.press(key::ENTER);
+    assert!(page.fragment().contains("coverage"), "{}", page.fragment());
+    page.press("?");
+    page.press(key::ESCAPE);
+    assert!(!is_open(&page, "commands"));
+    page.click("button", "Commands and keys");
+    page.click("button", "Close");
+    assert!(!is_open(&page, "commands"));
+    page.assert_clean();
+}
+
+/// What the list says is what the keys do: every key stands in it as it is pressed.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn every_key_is_shown_beside_its_command() {
+    let page = Page::open();
+    let wrong = page.run(
+        "return [...document.querySelectorAll('#commands [data-for]')].filter((command) => {
+             const shown = [...command.querySelectorAll('kbd')].map((key) => key.textContent.replace(' ', '+'));
+             return shown.join(' ') !== (command.dataset.key ?? '');
+         }).map((command) => command.textContent)",
+        &[],
+    );
+    assert_eq!(wrong, json!([]));
+    let said = page.text_of("return document.querySelector('#single-keys').parentElement.textContent");
+    let single = page.run(
+        "return [...document.querySelectorAll('#commands [data-key]')].flatMap(({ dataset }) => dataset.key.split(' '))
+             .filter((key) => key.length === 1)",
+        &[],
+    );
+    for key in single.as_array().unwrap() {
+        assert!(said.contains(key.as_str().unwrap()), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn keys_of_one_character_leave_fields_alone_and_can_be_switched_off() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    let field = page.find("textbox", "Trees");
+    page.run("arguments[0].focus()", &[field.into()]);
+    page.press("?");
+    assert!(!is_open(&page, "commands"), "a key in a field is text");
+    page.run("document.activeElement.blur()", &[]);
+
+    let before = page.fragment();
+    page.press("]");
+    let after = page.fragment();
+    assert_ne!(before, after, "] goes to the next size");
+    page.press("?");
+    page.run("document.querySelector('#single-keys').click()", &[]);
+    page.press(key::ESCAPE);
+    page.press("[");
+    page.press("?");
+    assert_eq!(page.fragment(), after);
+    assert!(!is_open(&page, "commands"));
+    page.press_with_control("k");
+    assert!(is_open(&page, "commands"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn pasted_text_opens_as_a_file_unless_a_field_takes_it() {
+    let page = Page::open();
+    page.run("document.querySelector('input[name=theme]').focus()", &[]);
+    assert!(page.paste(&sweep(10, 6)));
+    page.wait_until_idle();
+    page.find("button", "Close pasted.csv");
+    page.wait_for_text("240 rows");
+
+    let field = page.find("textbox", "Trees");
+    page.run("arguments[0].focus()", &[field.into()]);
+    assert!(!page.paste("a,b\n1,2\n"), "the field takes it");
+    page.run("document.activeElement.blur()", &[]);
+    assert!(!page.paste("  \n"), "nothing is no file");
+    page.press("?");
+    assert!(!page.paste("a,b\n1,2\n"), "a dialog is open");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn nothing_is_kept_unless_that_is_switched_on() {
+    let page = Page::open();
+    page.drop_files(&[("secret.csv", sweep(10, 6).as_bytes())]);
+    page.wait_until_idle();
+    page.click("button", "Close secret.csv");
+    assert_eq!(page.run(DATABASES, &[]), json!([]));
+    assert_eq!(page.run("return Object.keys(localStorage)", &[]), json!(["theme"]));
+    assert_eq!(page.run("return [document.cookie, sessionStorage.length]", &[]), json!(["", 0]));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn kept_files_open_again_and_can_all_be_removed() {
+    let page = Page::open();
+    page.click("checkbox", "Keep the files that I open");
+    page.drop_files(&[("one.csv", sweep(10, 6).as_bytes()), ("two.csv", sweep(8, 6).as_bytes())]);
+    page.wait_until_idle();
+    // The same file once more is the same file.
+    page.click("button", "Close two.csv");
+    page.wait_until_idle();
+    page.click("button", "Close one.csv");
+    page.reload();
+    page.find("button", "two.csv");
+    page.click("button", "one.csv");
+    page.wait_until_idle();
+    page.wait_for_text("240 rows");
+    page.click("button", "Close one.csv");
+    let kept =
+        || page.run("return [...document.querySelectorAll('.on-device-file')].map((file) => file.innerText)", &[]);
+    page.wait_until(|| kept() == json!(["one.csv", "two.csv"]), "the file opened last is the first");
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        assert_readable(&page, scheme);
+    }
+    page.click("button", "Remove two.csv");
+    page.wait_until(|| kept() == json!(["one.csv"]), "one is removed");
+
+    let seen = page.in_another_tab(|| {
+        let seen = kept();
+        page.click("button", "Clear everything");
+        page.wait_for_text("All kept files are removed from this device.");
+        seen
+    });
+    assert_eq!(seen, json!(["one.csv"]));
+    page.wait_until(|| page.look_for("button", "Clear everything").is_none(), "the other tab has switched off");
+    page.wait_until(|| page.run(DATABASES, &[]) == json!([]), "the database is removed");
+    assert_eq!(page.run("return Object.keys(localStorage)", &[]), json!(["theme"]));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_device_without_room_is_said() {
+    let page = Page::closed();
+    page.before_loading(
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); };",
+    );
+    page.visit("");
+    page.wait_until_idle();
+    page.click("checkbox", "Keep the files that I open");
+    page.drop_files(&[("one.csv", sweep(10, 6).as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("Files on this device could not be kept: the browser has no room left for this page");
+    page.wait_for_text("240 rows");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_device_without_a_database_is_said() {
+    let page = Page::closed();
+    page.before_loading("IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); };");
+    page.visit("");
+    page.wait_until_idle();
+    page.click("checkbox", "Keep the files that I open");
+    page.drop_files(&[("one.csv", sweep(10, 6).as_bytes())]);
+    page.wait_for_text("Files on this device could not be kept: not here");
+    page.wait_until_idle();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn tabs_share_the_theme_and_nothing_else() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(10, 6).as_bytes())]);
+    page.wait_until_idle();
+    page.in_another_tab(|| {
+        assert!(page.look_for("button", "Close sweep.csv").is_none());
+        page.run("document.querySelector('input[name=theme][value=dark]').click()", &[]);
+        page.click("button", "Open the example");
+        page.wait_until_idle();
+    });
+    page.wait_until(|| theme(&page) == "dark", "the theme follows");
+    page.find("button", "Close sweep.csv");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_the_page_is_and_diagnostics_without_data() {
+    let page = Page::open();
+    let text = sweep(10, 6).replacen(",LL,4\n", ",LL,hidden-word\n", 1);
+    page.drop_files(&[("secret-cluster.csv", text.as_bytes())]);
+    page.wait_until_idle();
+    page.click("button", "About");
+    let dialog = page.find("dialog", "Collectune");
+    let about = page.run("return arguments[0].innerText", &[dialog.into()]).as_str().unwrap().to_owned();
+    for part in [
+        env!("CARGO_PKG_VERSION"),
+        &page.build(),
+        "MIT or Apache-2.0",
+        "239 rows, 1 left out",
+        "Training: ",
+        "last error: none",
+        "Chrome/",
+    ] {
+        assert!(about.contains(part), "no {part} in {about}");
+    }
+    for part in ["secret", "hidden-word", "PAGE_"] {
+        assert!(!about.contains(part), "{part} in {about}");
+    }
+    page.allow_clipboard();
+    page.click("button", "Copy diagnostics");
+    page.find("button", "Copied");
+    let copied = page.text_of("return navigator.clipboard.readText()");
+    assert!(about.contains(copied.trim()), "{copied}");
+    let notices = page.run("return (await fetch(document.querySelector('#about a').href)).text()", &[]);
+    assert_eq!(notices.as_str().unwrap(), fs::read_to_string(dist().join("third-party-notices.txt")).unwrap());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_dialogs_fit_and_are_readable() {
+    let page = Page::open();
+    for (width, dialog) in [(1280, "commands"), (1280, "about"), (360, "commands"), (360, "about")] {
+        page.resize(width, 740);
+        page.run("document.querySelector(`[data-open=${arguments[0]}]`).click()", &[dialog.into()]);
+        for scheme in ["light", "dark"] {
+            page.prefer_color_scheme(scheme);
+            assert_readable(&page, scheme);
+            assert_fits(&page);
+            if let Some(folder) = std::env::var_os("COLLECTUNE_PICTURES") {
+                let file = std::path::Path::new(&folder).join(format!("{dialog}-{width}-{scheme}.png"));
+                fs::write(file, page.screenshot()).unwrap();
+            }
+        }
+        page.press(key::ESCAPE);
+    }
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_page_that_stops_offers_its_diagnostics() {
+    let page = Page::open();
+    // A trap in WebAssembly reaches the page as this event.
+    page.run(
+        "const error = new WebAssembly.RuntimeError('unreachable');
+         window.dispatchEvent(new ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', error }))",
+        &[],
+    );
+    page.find("dialog", "The page has stopped");
+    page.wait_for_text("last error: Uncaught RuntimeError: unreachable");
+    page.allow_clipboard();
+    page.click("button", "Copy diagnostics");
+    page.find("button", "Copied");
+    assert!(page.text_of("return navigator.clipboard.readText()").contains("last error: Uncaught RuntimeError"));
+}

@@ -1,0 +1,9 @@
+//! What several tests need.
+
+#![allow(dead_code, reason = "each test takes its part")]
+#![allow(clippy::unwrap_used)]
+
+#[cfg(unix)]
+pub mod launcher;
+pub mod real;
+pub mod worker;

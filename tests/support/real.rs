@@ -1,0 +1,53 @@
+//! Real measurements, which a clone elsewhere has not: a test that finds none says so and ends.
+
+use std::path::{Path, PathBuf};
+
+use collectune::{
+    intake::{self, Content},
+    progress::Silent,
+    tuning::{
+        aggregate::{Target, aggregate},
+        read::Row,
+        sweep::Sweep,
+    },
+};
+
+/// The sweeps of the figures.
+pub const SWEEPS: [&str; 6] =
+    ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
+
+/// Where a file lies, `tuning/broadcast_1n.csv`; `None`, and a line that says so, where it does not.
+/// `COLLECTUNE_DATA` names another folder than the one beside the project.
+pub fn path(name: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let path = std::env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join(name);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("SKIPPED: {} is not there", path.display());
+    None
+}
+
+/// What a file holds.
+pub fn file(name: &str) -> Option<Vec<u8>> {
+    path(name).map(|path| std::fs::read(path).unwrap())
+}
+
+/// What a file of text holds.
+pub fn text(name: &str) -> Option<String> {
+    path(name).map(|path| std::fs::read_to_string(path).unwrap())
+}
+
+/// The rows of one of [`SWEEPS`].
+pub fn rows(name: &str) -> Option<Vec<Row>> {
+    let bytes = file(&format!("tuning/{name}.csv"))?;
+    match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
+        (_, Content::Rows(rows)) => Some(rows),
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+/// One of [`SWEEPS`], its repeats brought together.
+pub fn sweep(name: &str) -> Option<Sweep> {
+    rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
+}

@@ -9,9 +9,9 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    progress::Progress,
+    progress::{Progress, Silent},
     report,
-    text::Listing,
+    text::{Listing, Problems},
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -113,7 +113,16 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
-    report::LoadedFile { name: Some(file.name.clone()), format, holds, left_out }
+    report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What of a file can't be used.
+fn problems(file: &FileReport) -> &Problems {
+    const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
+    match &file.outcome {
+        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => problems,
+        Outcome::NeedsMapping(_) | Outcome::Refused(_) => NONE,
+    }
 }
 
 impl Executor {
@@ -202,14 +211,16 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
-        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
-        let told = self.notes.iter().cloned().chain(self.study.notes());
-        let told = told.filter(|note| contents.file_names || !names_a_file(note));
-        let notes = measured_with.into_iter().chain(told).collect();
-        let files = self.files.iter().map(loaded_file).collect();
-        let material =
-            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
+        let material = report::tuning::Material {
+            study: &self.study,
+            files: self.files.iter().map(loaded_file).collect(),
+            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            names: &self.sweeps,
+            numbered: &self.names,
+            notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
+            set: self.set(),
+            plan: self.plan(&plan::Question::default(), &mut Silent)?,
+        };
         let mut report = report::tuning::report(material, contents)?;
         report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
         Ok(report)

@@ -47,7 +47,7 @@ fn the_example_is_answered_kept_and_opens_without_a_network() {
 
     driver.go(&format!("{}index.html", server.url()));
     wait_until(&driver, "the page opens from its copy", idle);
-    driver.click(&driver.select(".kept input")[0]);
+    driver.click(&driver.select(".on-device input")[0]);
     let choose = "const [data, input] = [new DataTransfer(), document.querySelector('.file-button input')];
          data.items.add(new File([await (await fetch('examples/simulated_sweep.csv')).text()], 'chosen.csv'));
          input.files = data.files;
@@ -59,5 +59,9 @@ fn the_example_is_answered_kept_and_opens_without_a_network() {
     // The driver's reload passes by the copy, as a forced one does.
     driver.go(&server.url());
     wait_until(&driver, "the page opens without a network", idle);
-    wait_until(&driver, "the chosen file was kept", "document.querySelector('.kept-file')?.innerText === 'chosen.csv'");
+    wait_until(
+        &driver,
+        "the chosen file was kept",
+        "document.querySelector('.on-device-file')?.innerText === 'chosen.csv'",
+    );
 }

@@ -23,7 +23,16 @@
 //       self.onmessage = (event) => early.push(event);
 //       wasm_bindgen({ module_or_path: first.data.module }).then(
 //         () => early.forEach((event) => self.onmessage(event)),
-//         (error) => setTimeout(() => {
+//         (error) => setTimeout(() => { throw error; }),
+//       );
+//     };
+//
+// While this script works, <html data-state> is "loading"; where it gives up, "failed". From `main` on the page sets
+// "busy" and "idle". The element #boot, the page's face until then, is removed when `main` has returned.
+//
+// A button with `data-copy="ID"` copies the text of that element, also where the page's own code has stopped.
+
+(() => {
   "use strict";
   const boot = document.getElementById("boot");
   const line = document.getElementById("boot-line");

@@ -3,7 +3,7 @@
 // index.html runs this before its content security policy: from there on no worker from an address can start. It adds
 // to `globalThis.collectune`, which boot.js completes:
 //
-//     settled: Promise  // nothing more will be asked of the host: the copy is whole, or there will be none
+//     settled: Promise  // the page asks its host for nothing more: the copy is whole, or there will be none
 //     newer: Promise    // a newer build is whole and waits; never settles where there is none
 //     arrived()         // the page has what it needs: the copy may have the line now
 //     reload()          // loads the page again, in the newer build where one waits
@@ -14,7 +14,7 @@
   "use strict";
   const page = (globalThis.collectune = {});
   const arrival = new Promise((resolve) => (page.arrived = resolve));
-  let registration;
+  let newer;
 
   const over = (worker) =>
     new Promise((resolve) => {
@@ -23,35 +23,37 @@
       look();
     });
 
+  let follow;
   page.newer = new Promise((resolve) => {
-    page.watch = (found) => {
-      registration = found;
-      const look = () => found.waiting && found.active && resolve();
-      const follow = () => {
-        const worker = found.installing;
+    follow = (registration) => {
+      const offer = (worker) => {
+        if (worker?.state !== "installed" || !registration.active) return;
+        newer = worker;
+        resolve();
+      };
+      const look = () => {
+        const worker = registration.installing;
         if (!worker) return;
         arrival.then(() => worker.postMessage("arrived"));
-        over(worker).then(look);
+        over(worker).then(() => offer(worker));
       };
-      found.addEventListener("updatefound", follow);
-      follow();
+      registration.addEventListener("updatefound", look);
       look();
+      offer(registration.waiting);
     };
   });
 
   page.reload = () => {
-    const waiting = registration?.waiting;
-    if (!waiting) return location.reload();
-    waiting.addEventListener("statechange", () => waiting.state === "activated" && location.reload());
-    waiting.postMessage("take over");
+    if (newer?.state !== "installed") return location.reload();
+    newer.addEventListener("statechange", () => newer.state === "activated" && location.reload());
+    newer.postMessage("take over");
   };
 
   const register = async () => {
-    const found = await navigator.serviceWorker.register("service-worker.js");
-    page.watch(found);
-    // Without a network there is nothing newer.
-    if (found.active) await found.update().catch(() => {});
-    if (found.installing) await over(found.installing);
+    const registration = await navigator.serviceWorker.register("service-worker.js");
+    // Whether there is a newer build, the browser itself asks a second or two after it has opened the page from its copy.
+    follow(registration);
+    if (registration.installing) await over(registration.installing);
   };
   page.settled = navigator.serviceWorker && isSecureContext ? register().catch(() => {}) : Promise.resolve();
 })();

@@ -18,7 +18,7 @@
 //! | 3 | [`tuning`] | the tuning workbench |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress |
+//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
 //!
 //! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
@@ -44,6 +44,7 @@ pub mod app;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod collective;
+pub mod crc32;
 pub mod intake;
 pub mod plot;
 pub mod report;

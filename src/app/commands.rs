@@ -5,7 +5,7 @@
 //! page has a control for, and the list of keys is the one that is listened to. `data-open` on a button names the
 //! dialog that it opens.
 
-use leptos::{ev, prelude::*};
+use leptos::{ev, prelude::*, task::spawn_local};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlDialogElement, HtmlElement, HtmlInputElement, KeyboardEvent};
 
@@ -60,9 +60,12 @@ fn run(command: &Element) {
     if let Some(dialog) = command.closest("dialog").ok().flatten() {
         dialog.unchecked_into::<HtmlDialogElement>().close();
     }
-    // The dialog gives the focus back to where it was; the control takes it, as one that was clicked.
-    let _ = control.focus();
-    control.click();
+    // Once this event is over: who listens to clicks can't be called while it runs.
+    spawn_local(async move {
+        // The dialog gave the focus back to where it was; the control takes it, as one that was clicked.
+        let _ = control.focus();
+        control.click();
+    });
 }
 
 fn on_key(event: KeyboardEvent) {

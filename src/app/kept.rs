@@ -233,7 +233,7 @@ fn event(target: &EventTarget, good: &str) -> Promise {
 pub fn KeptFiles() -> impl IntoView {
     let kept: Kept = expect_context();
     view! {
-        <section class="kept" aria-label="Kept on this device">
+        <section class="on-device" aria-label="Kept on this device">
             <label class="check">
                 <input
                     type="checkbox"
@@ -246,7 +246,7 @@ pub fn KeptFiles() -> impl IntoView {
                 <p class="small">
                     "The last 20, in this browser only. Whoever uses it can open them; switching off removes them."
                 </p>
-                <ul class="kept-files">
+                <ul class="on-device-files">
                     <For each=move || kept.files.get() key=|kept| kept.opened_ms.to_bits() children=|one| view! { <Row one /> } />
                 </ul>
                 <button type="button" on:click=move |_| kept.clear()>"Clear everything"</button>
@@ -265,7 +265,7 @@ fn Row(one: KeptFile) -> impl IntoView {
     let open = move |_| on_files.run(Opened { files: vec![file.clone()], too_many: false });
     view! {
         <li>
-            <button type="button" class="quiet kept-file" on:click=open>{name}</button>
+            <button type="button" class="quiet on-device-file" on:click=open>{name}</button>
             <span class="small">{size}</span>
             <button type="button" class="quiet" aria-label=remove on:click=move |_| kept.remove(opened_ms)>"×"</button>
         </li>

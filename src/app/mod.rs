@@ -121,7 +121,7 @@ fn App() -> impl IntoView {
                     <OpenButton on_files />
                 </Show>
                 <Show when=move || share.is_there(bench, reader)>
-                    <button type="button" id="open-share" on:click=move |_| share.open()>"Share"</button>
+                    <button type="button" class="share" on:click=move |_| share.open()>"Share"</button>
                 </Show>
                 <ThemeChoice />
                 <button type="button" class="quiet" data-open="commands" title="Commands and keys (?)" aria-label="Commands and keys">"?"</button>

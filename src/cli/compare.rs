@@ -39,6 +39,15 @@ pub(super) struct Compare {
     #[arg(value_name = "AFTER")]
     after: PathBuf,
 
+    /// Of the state before, which measurements to use where they differ in library, data type or nodes, as --set of other
+    /// commands takes it: two sets of one file can be compared
+    #[arg(long, value_name = "SET")]
+    set_before: Option<String>,
+
+    /// The same of the state after
+    #[arg(long, value_name = "SET")]
+    set_after: Option<String>,
+
     /// Two equal states differ nowhere with this probability, in per cent
     #[arg(long, value_name = "PCT", default_value = "90", value_parser = arguments::level)]
     level: f64,
@@ -73,8 +82,8 @@ pub(super) struct Compare {
 
 impl Compare {
     pub(super) fn run(self) -> Result<ExitCode, CliError> {
-        let before = state("before", &self.before)?;
-        let after = state("after", &self.after)?;
+        let before = state("before", &self.before, self.set_before.clone())?;
+        let after = state("after", &self.after, self.set_after.clone())?;
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let rules = conf.map(|bytes| read(&bytes, self.reader));
         let conf = rules.as_deref().map(|rules| Conf { rules, reader: self.reader, library: self.deployment.library });
@@ -98,8 +107,11 @@ impl Compare {
 }
 
 /// One of the two states.
-fn state(when: &'static str, path: &Path) -> Result<Snapshot, CliError> {
-    let opened = files::read_any(&parts(path), None, &Measured::default())?;
+fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
+    let opened = files::read_any(&parts(path), None, &Measured { set })?;
+    if !opened.sets.note.is_empty() {
+        terminal::say("note", &opened.sets.note);
+    }
     terminal::say_notes(&opened.notes);
     Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
 }

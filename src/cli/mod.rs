@@ -1,12 +1,13 @@
 //! The command line: what the page does, in a terminal.
 //!
 //! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from them
-//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`report.rs`).
+//! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`trained.rs`).
 //! What people must know besides goes to stderr (`terminal.rs`).
 
 mod ab;
 mod arguments;
 mod compare;
+mod completions;
 mod conf;
 mod coverage;
 mod files;
@@ -17,6 +18,7 @@ mod report;
 mod table;
 mod terminal;
 mod train;
+mod trained;
 
 use std::{io, process::ExitCode};
 
@@ -45,6 +47,8 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Compare(compare::Compare),
+    Report(report::Report),
+    Completions(completions::Completions),
 }
 
 /// The exit code of a check that found something: neither an error nor a success.
@@ -63,6 +67,8 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Compare(command) => command.run(),
+        Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
         Ok(code) => code,
@@ -99,6 +105,15 @@ enum CliError {
     /// A tuner file can't be written for a reader.
     #[error("no tuner file is written for {reader}: it would make every scale of these files slower somewhere")]
     NoConf { reader: &'static str },
+    /// A report can't be written.
+    #[error("the report {0}: leave charts or measurements out of it")]
+    Unwritten(#[from] crate::report::wire::WireError),
+    /// A report is too large for a link.
+    #[error(
+        "the report makes a link of {chars} characters, and at most {most} are made: leave parts out (--no-charts, \
+         --no-tuner-files), or send a file (-o report.html)"
+    )]
+    TooLong { chars: usize, most: usize },
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),

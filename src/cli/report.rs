@@ -1,243 +1,181 @@
-//! The JSON of `collectune train`.
+//! `collectune report`: what was found, in the form that travels.
 
-use serde::Serialize;
-
-use super::{files::refusal, learnt::Learnt};
-use crate::{
-    collective::Collective,
-    intake::{FileReport, Outcome},
-    tuning::{
-        aggregate::Target,
-        decision::Decision,
-        parameters::{Parameters, Preset},
-        random_split::RandomSplit,
-        result::{Baselines, FoldScores, Group, Importance, Recommendation, Score, Source},
-    },
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
-/// Everything that is known after a training.
-pub(super) struct Known {
-    pub(super) files: Vec<FileReport>,
-    pub(super) target: Target,
-    pub(super) parameters: Parameters,
-    pub(super) learnt: Learnt,
-    pub(super) random_split: Option<RandomSplit>,
-    pub(super) importances: Vec<Importance>,
+use clap::Args;
+
+use super::{
+    CliError,
+    arguments::{Learning, Measured, Unsaid},
+    files,
+    learnt::Learnt,
+    terminal,
+};
+use crate::report::{self, Contents, Form, Written, link};
+
+/// Write a report: one HTML page, Markdown, JSON or a link
+///
+/// The report says what to deploy for each size, how far to trust it, what to measure next, and carries the tuner files.
+/// The page opens it again, from the HTML as well as from the JSON. A report among the files is written again.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune report merged_metrics.csv -o report.html --open
+  collectune report all_reduce_*.csv > report.md
+  collectune report sweep.csv --link --site https://tuning.example.org/collectune/
+  collectune report report.html -o report.md")]
+pub(super) struct Report {
+    /// Sweeps, logs and saved models; or one report; - is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Where to write it: .html, .md or .json says in which form; without it, Markdown goes to the standard output
+    #[arg(short, long, value_name = "FILE", value_parser = output)]
+    output: Option<(PathBuf, Form)>,
+
+    /// Show the written report with the system's viewer
+    #[arg(long, requires = "output")]
+    open: bool,
+
+    /// Write a link that carries the report in its fragment, which no server sees
+    #[arg(long, requires = "site", conflicts_with = "output")]
+    link: bool,
+
+    /// Where Collectune is hosted
+    #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
+    site: Option<String>,
+
+    #[command(flatten)]
+    parts: Parts,
+
+    #[command(flatten)]
+    unsaid: Unsaid,
+
+    #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
+    learning: Learning,
 }
 
-/// What is not known is null.
-#[derive(Serialize)]
-pub(super) struct Report<'a> {
-    preset: Preset,
-    seed: u64,
-    target: Target,
-    /// Which of several sets of measurements this is about; null where there is one.
-    set: Option<&'a str>,
-    parameters: &'a Parameters,
-    /// Accepted data lines before aggregation, those of the default included.
-    rows: u64,
-    default_rows: u64,
-    /// Data lines that were left out; of many, `problems` has the first ones.
-    left_out: u64,
-    problems: Vec<Problem<'a>>,
-    files: Vec<File<'a>>,
-    groups: Vec<MeasuredGroup<'a>>,
-    evaluation: Evaluation<'a>,
-    /// What is deployed at each measured size, and what would have been deployed had it been held out.
-    deployed: Vec<Deployed>,
-    random_split: Option<&'a RandomSplit>,
-    importances: &'a [Importance],
-    notes: &'a [String],
+/// What goes into the report.
+#[derive(Args)]
+#[command(next_help_heading = "Contents")]
+struct Parts {
+    /// Leave out the names of the files
+    #[arg(long)]
+    no_file_names: bool,
+
+    /// Leave out the charts
+    #[arg(long)]
+    no_charts: bool,
+
+    /// Leave out the tuner files
+    #[arg(long)]
+    no_tuner_files: bool,
+
+    /// Leave out the measurements that a comparison with a later sweep needs
+    #[arg(long)]
+    no_measurements: bool,
+
+    /// The day to put on it
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Problem<'a> {
-    file: &'a str,
-    line: u64,
-    column: &'a str,
-    text: &'a str,
-    expected: &'a str,
-}
-
-#[derive(Serialize)]
-struct File<'a> {
-    name: &'a str,
-    format: Option<&'a str>,
-    rows: u64,
-    default_rows: u64,
-    left_out: u64,
-    notes: &'a [String],
-    /// Why nothing of the file was used.
-    refused: Option<String>,
-}
-
-#[derive(Serialize)]
-struct MeasuredGroup<'a> {
-    collective: &'static str,
-    num_nodes: u32,
-    num_gpus: u32,
-    sizes_bytes: &'a [u64],
-    pairs: Vec<Pair<'a>>,
-    points: usize,
-    default_sizes: usize,
-}
-
-#[derive(Serialize)]
-struct Pair<'a> {
-    algo: &'static str,
-    proto: &'static str,
-    nchannels: &'a [u32],
-}
-
-#[derive(Serialize)]
-struct Evaluation<'a> {
-    by_size: Scores<'a>,
-    by_configuration: Scores<'a>,
-    by_scale: Scores<'a>,
-    /// Of what is deployed at held-out sizes.
-    regret_deployed_mean_pct: Option<f64>,
-    /// The same where the source that answers is chosen by the other folds alone.
-    regret_deployed_nested_mean_pct: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Deployed {
-    collective: &'static str,
-    num_nodes: u32,
-    num_gpus: u32,
-    size_bytes: u64,
-    /// Whose choice is deployed; `default` where the default stays.
-    source: Source,
-    /// Of the choice that is deployed; null where the default stays.
-    algo: Option<&'static str>,
-    proto: Option<&'static str>,
-    nchannels: Option<u32>,
-    /// Whose choice would have been deployed with this size held out…
-    held_out_source: Option<Source>,
-    /// …and what that would have lost.
-    held_out_regret_pct: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Scores<'a> {
-    #[serde(flatten)]
-    model: &'a Score,
-    /// Share of held-out points inside the stated intervals, in per cent.
-    coverage_90: Option<f64>,
-    baselines: &'a Baselines,
-}
-
-impl<'a> Report<'a> {
-    pub(super) fn of(known: &'a Known) -> Self {
-        let files: Vec<File> = known.files.iter().map(file).collect();
-        let sum = |number: fn(&File) -> u64| files.iter().map(number).sum();
-        Self {
-            preset: known.parameters.preset,
-            seed: known.parameters.seed,
-            target: known.target,
-            set: known.learnt.executor.set(),
-            parameters: &known.parameters,
-            rows: sum(|file| file.rows),
-            default_rows: sum(|file| file.default_rows),
-            left_out: sum(|file| file.left_out),
-            problems: known.files.iter().flat_map(problems).collect(),
-            files,
-            groups: known.learnt.groups.iter().map(group).collect(),
-            evaluation: Evaluation {
-                by_size: scores(&known.learnt.evaluation.by_size),
-                by_configuration: scores(&known.learnt.evaluation.by_configuration),
-                by_scale: scores(&known.learnt.evaluation.by_scale),
-                regret_deployed_mean_pct: known.learnt.evaluation.regret_deployed_mean_pct,
-                regret_deployed_nested_mean_pct: known.learnt.evaluation.regret_deployed_nested_mean_pct,
-            },
-            deployed: deployed(&known.learnt),
-            random_split: known.random_split.as_ref(),
-            importances: &known.importances,
-            notes: &known.learnt.notes,
-        }
-    }
-
-    pub(super) fn to_json(&self) -> String {
-        // Strings, numbers and lists can always be written.
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
-fn file(file: &FileReport) -> File<'_> {
-    let name = &file.name;
-    let refused = refusal(name, &file.outcome);
-    match &file.outcome {
-        Outcome::Loaded { format, rows, default_rows, problems, notes } => File {
-            name,
-            format: Some(format),
-            rows: *rows,
-            default_rows: *default_rows,
-            left_out: problems.count,
-            notes,
-            refused,
-        },
-        Outcome::Known { format, problems, notes, .. } => {
-            File { name, format: Some(format), rows: 0, default_rows: 0, left_out: problems.count, notes, refused }
-        }
-        _ => File { name, format: None, rows: 0, default_rows: 0, left_out: 0, notes: &[], refused },
-    }
-}
-
-fn problems(file: &FileReport) -> impl Iterator<Item = Problem<'_>> {
-    let kept = match &file.outcome {
-        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => &problems.kept[..],
-        _ => &[],
+/// A file and the form that its name says.
+fn output(path: &str) -> Result<(PathBuf, Form), String> {
+    let path = PathBuf::from(path);
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    let form = match extension.as_deref() {
+        Some("html" | "htm") => Form::Html,
+        Some("md" | "markdown") => Form::Markdown,
+        Some("json") => Form::Json,
+        _ => return Err("the name of a report ends in .html, .md or .json".to_owned()),
     };
-    kept.iter().map(|problem| Problem {
-        file: &file.name,
-        line: problem.line,
-        column: &problem.column,
-        text: &problem.text,
-        expected: &problem.expected,
-    })
+    Ok((path, form))
 }
 
-fn group(group: &Group) -> MeasuredGroup<'_> {
-    let collective: Collective = group.collective;
-    MeasuredGroup {
-        collective: collective.name(),
-        num_nodes: group.scale.nodes,
-        num_gpus: group.scale.ranks,
-        sizes_bytes: &group.sizes,
-        pairs: group
-            .pairs
-            .iter()
-            .map(|pair| Pair { algo: pair.algorithm.name(), proto: pair.protocol.name(), nchannels: &pair.channels })
-            .collect(),
-        points: group.points,
-        default_sizes: group.default_sizes,
+fn site(url: &str) -> Result<String, String> {
+    let plain = url.split('#').next().unwrap_or_default();
+    let is_site = ["https://", "http://", "file://"].iter().any(|scheme| plain.starts_with(scheme));
+    let is_one_word = !plain.contains(|c: char| c.is_whitespace() || c.is_control());
+    if is_site && is_one_word { Ok(plain.to_owned()) } else { Err("is no address of a page".to_owned()) }
+}
+
+impl Report {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let report = self.report()?;
+        let form = match &self.output {
+            Some((_, form)) => *form,
+            None if self.link => Form::Link,
+            None => Form::Markdown,
+        };
+        let text = match report::write(&report, form)? {
+            Written::File { text, .. } => text,
+            Written::Link(link) => return self.tell(&link),
+        };
+        let Some((path, _)) = &self.output else { return terminal::write(&text) };
+        let error = |error| CliError::SaveFile { what: "report", name: path.display().to_string(), error };
+        std::fs::write(path, text).map_err(error)?;
+        if self.open { open(path) } else { Ok(()) }
+    }
+
+    /// One of the files, if it is a report; else what is found in them.
+    fn report(&self) -> Result<report::Report, CliError> {
+        let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
+        if opened.rows.is_empty() {
+            let mut reports = opened.documents.reports.into_iter();
+            return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
+        }
+        let parameters = self.learning.parameters(opened.parameters.clone());
+        let mut bar = terminal::Bar::new();
+        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
+        drop(bar);
+        terminal::say_notes(&learnt.notes);
+        Ok(learnt.executor.report(&self.contents())?)
+    }
+
+    fn contents(&self) -> Contents {
+        let Parts { no_file_names, no_charts, no_tuner_files, no_measurements, ref date } = self.parts;
+        Contents {
+            file_names: !no_file_names,
+            charts: !no_charts,
+            deployables: !no_tuner_files,
+            measurements: !no_measurements && !self.link,
+            made_on: date.clone(),
+        }
+    }
+
+    fn tell(&self, link: &link::Link) -> Result<(), CliError> {
+        if !link.fits {
+            return Err(CliError::TooLong { chars: link.chars, most: link::MOST_MADE });
+        }
+        let address = format!("{}{}", self.site.as_deref().unwrap_or_default(), link.fragment);
+        link.left_out.iter().for_each(|what| terminal::say("note", &format!("left out of the link: {what}")));
+        for limit in link::LIMITS.iter().filter(|limit| address.len() > limit.chars) {
+            let (who, most) = (limit.who, limit.chars);
+            terminal::say(
+                "note",
+                &format!("{who} cuts links at about {most} characters; this one has {}", address.len()),
+            );
+        }
+        terminal::write(&(address + "\n"))
     }
 }
 
-fn scores(scores: &FoldScores) -> Scores<'_> {
-    Scores { model: &scores.model, coverage_90: scores.coverage_90_pct, baselines: &scores.baselines }
-}
-
-fn deployed(learnt: &Learnt) -> Vec<Deployed> {
-    let study = learnt.executor.study();
-    let held_out = study.held_out();
-    let of_answer = |recommendation: &Recommendation| {
-        let workload = recommendation.workload;
-        let keeps = matches!(recommendation.decision, Decision::KeepDefault { .. });
-        let choice = recommendation.configuration.filter(|_| !keeps);
-        let held_out = held_out.iter().find(|deployed| deployed.workload == workload);
-        Deployed {
-            collective: workload.collective.name(),
-            num_nodes: workload.scale.nodes,
-            num_gpus: workload.scale.ranks,
-            size_bytes: workload.size_bytes,
-            source: if keeps { Source::Default } else { recommendation.source },
-            algo: choice.map(|choice| choice.algorithm.name()),
-            proto: choice.map(|choice| choice.protocol.name()),
-            nchannels: choice.map(|choice| choice.channels),
-            held_out_source: held_out.map(|deployed| deployed.source),
-            held_out_regret_pct: held_out.map(|deployed| deployed.regret_pct),
-        }
+/// Shows a file with whatever the system shows such files with.
+fn open(path: &Path) -> Result<(), CliError> {
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else if cfg!(windows) {
+        "explorer"
+    } else {
+        "xdg-open"
     };
-    study.answers().iter().map(of_answer).collect()
+    let name = path.display().to_string();
+    let started = Command::new(program).arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    started.map(|_| ()).map_err(|error| CliError::Open { name, error })
 }

@@ -9,9 +9,9 @@ use super::{
     arguments::{self, Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    report::{Known, Report},
     table::{Align, Table},
     terminal,
+    trained::{Known, Report},
 };
 use crate::{
     intake::{FileReport, Outcome},

@@ -1,12 +1,11 @@
 //! gzip (RFC 1952): members of deflated data one after the other, each with its checksum. What inflates them is
-//! [`flate2`]; its own reader of gzip brings a checksum of sixteen tables, which are seventeen kilobytes of the page.
+//! [`flate2`]; its own reader of gzip brings a checksum that is heavier than all that it checks ([`crate::crc32`]).
 
-use std::{
-    array,
-    io::{self, BufRead, ErrorKind, Read},
-};
+use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::bufread::DeflateDecoder;
+
+use crate::crc32::Crc32;
 
 /// Inflates all members of a gzip stream.
 ///
@@ -15,7 +14,7 @@ use flate2::bufread::DeflateDecoder;
 pub(super) struct Gzip<R> {
     data: DeflateDecoder<R>,
     place: Place,
-    checksum: Checksum,
+    checksum: Crc32,
     /// Bytes inflated of this member, modulo 2³².
     length: u32,
 }
@@ -37,7 +36,7 @@ const RESERVED: u8 = 0xE0;
 impl<R: BufRead> Gzip<R> {
     pub(super) fn new(input: R) -> Self {
         let data = DeflateDecoder::new(input);
-        Self { data, place: Place::Header { is_first: true }, checksum: Checksum::new(), length: 0 }
+        Self { data, place: Place::Header { is_first: true }, checksum: Crc32::new(), length: 0 }
     }
 
     fn begin(&mut self) -> io::Result<()> {
@@ -59,7 +58,7 @@ impl<R: BufRead> Gzip<R> {
             bytes::<2>(input)?;
         }
         self.data.reset_data();
-        self.checksum.value = 0;
+        self.checksum = Crc32::new();
         self.length = 0;
         Ok(())
     }
@@ -67,7 +66,7 @@ impl<R: BufRead> Gzip<R> {
     fn end(&mut self) -> io::Result<()> {
         let input = self.data.get_mut();
         let stated = [bytes(input)?, bytes(input)?].map(u32::from_le_bytes);
-        if stated == [self.checksum.value, self.length] { Ok(()) } else { Err(ErrorKind::InvalidInput.into()) }
+        if stated == [self.checksum.value(), self.length] { Ok(()) } else { Err(ErrorKind::InvalidInput.into()) }
     }
 }
 
@@ -108,24 +107,6 @@ fn bytes<const COUNT: usize>(input: &mut impl Read) -> io::Result<[u8; COUNT]> {
     Ok(bytes)
 }
 
-/// The CRC-32 of RFC 1952, section 8, byte by byte.
-struct Checksum {
-    value: u32,
-    of_byte: [u32; 256],
-}
-
-impl Checksum {
-    fn new() -> Self {
-        let shifted = |crc: u32, _| if crc & 1 == 1 { 0xEDB8_8320 ^ (crc >> 1) } else { crc >> 1 };
-        Self { value: 0, of_byte: array::from_fn(|byte| (0..8).fold(byte as u32, shifted)) }
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        let next = |crc: u32, byte: &u8| self.of_byte[usize::from(crc as u8 ^ byte)] ^ (crc >> 8);
-        self.value = !bytes.iter().fold(!self.value, next);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use flate2::{Compression, GzBuilder, bufread::MultiGzDecoder};
@@ -162,13 +143,5 @@ mod tests {
             assert_eq!(ours, theirs, "damaged at {at}");
         }
         assert_eq!(read(Gzip::new(&[&members[..], b"\0\0"].concat()[..])), Err(ErrorKind::UnexpectedEof));
-    }
-
-    #[test]
-    fn the_checksum_is_that_of_everybody() {
-        let mut checksum = Checksum::new();
-        checksum.add(b"1234");
-        checksum.add(b"56789");
-        assert_eq!(checksum.value, 0xCBF4_3926);
     }
 }

@@ -12,14 +12,13 @@ const LONG: usize = 24;
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let mut out = Out::default();
-    out.block(format!("# {}", escaped(&report.title)));
-    report.summary.iter().for_each(|sentence| out.block(escaped(sentence)));
+    out.block(format!("# {}", line(&report.title)));
+    report.summary.iter().for_each(|sentence| out.block(line(sentence)));
     report.sections.iter().for_each(|part| section(&mut out, part));
     out.block("## How this was made".to_owned());
     let mut facts: Vec<(&str, String)> = vec![("Made by", made_by(report))];
     facts.extend(report.parameters.iter().map(|fact| (fact.name.as_str(), fact.value.clone())));
-    let lines: Vec<String> =
-        facts.iter().map(|(name, value)| format!("- {}: {}", escaped(name), escaped(value))).collect();
+    let lines: Vec<String> = facts.iter().map(|(name, value)| format!("- {}: {}", line(name), line(value))).collect();
     out.block(lines.join("\n"));
     if !report.files.is_empty() {
         out.block(super::loaded(&report.files).to_table().to_markdown());
@@ -33,6 +32,18 @@ pub(super) fn made_by(report: &Report) -> String {
         Some(day) => format!("{} on {day}", report.program),
         None => report.program.clone(),
     }
+}
+
+/// Words as a line of a paragraph, which begins no list, no heading and no block of code.
+fn line(words: &str) -> String {
+    let text = escaped(words);
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, rest) = text.split_at(digits);
+    if rest.starts_with(['-', '+', '=']) && number.is_empty() || rest.starts_with(['.', ')']) && !number.is_empty() {
+        return format!("{number}\\{rest}");
+    }
+    text.to_owned()
 }
 
 /// Blocks with an empty line between them.
@@ -53,26 +64,22 @@ impl Out {
     }
 
     fn folded(&mut self, summary: &str, write: impl FnOnce(&mut Self)) {
-        self.block(format!("<details>\n<summary>{}</summary>", escaped(summary)));
+        self.block(format!("<details>\n<summary>{}</summary>", line(summary)));
         write(self);
         self.block("</details>".to_owned());
     }
 }
 
 fn section(out: &mut Out, section: &Section) {
-    out.block(format!("## {}", escaped(&section.title)));
-    section.text.iter().for_each(|sentence| out.block(escaped(sentence)));
-    section
-        .charts
-        .iter()
-        .filter(|chart| !chart.summary.is_empty())
-        .for_each(|chart| out.block(escaped(&chart.summary)));
+    out.block(format!("## {}", line(&section.title)));
+    section.text.iter().for_each(|sentence| out.block(line(sentence)));
+    section.charts.iter().filter(|chart| !chart.summary.is_empty()).for_each(|chart| out.block(line(&chart.summary)));
     for table in &section.tables {
         let rows = table.listing.rows.len();
         if rows > LONG {
             out.folded(&format!("{}: {rows} rows", table.title), |out| out.block(markdown_of(table)));
         } else {
-            out.block(format!("### {}", escaped(&table.title)));
+            out.block(format!("### {}", line(&table.title)));
             out.block(markdown_of(table));
         }
     }
@@ -85,7 +92,7 @@ fn markdown_of(exhibit: &Exhibit) -> String {
 
 fn text_file(out: &mut Out, file: &TextFile) {
     out.folded(&file.name, |out| {
-        out.block(escaped(&file.note));
+        out.block(line(&file.note));
         // A fence ends at one as long as itself.
         let longest = file.text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat((longest + 1).max(3));

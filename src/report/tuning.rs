@@ -1,16 +1,22 @@
 //! The report of the tuning workbench: what to deploy for each collective and scale, how far to trust it, the files.
 
+mod measurements;
+mod privacy;
+mod trust;
+
+use self::privacy::Names;
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench};
 use crate::{
-    text::{Column, Entry, Listing},
+    sorted::SortedMap,
+    text::Problems,
     tuning::{
         conf::{
             export::{self, Basis, export},
             reader::Reader,
         },
         decision::Decision,
-        listing,
-        result::{Evaluation, FoldScores, Group, Recommendation},
+        listing, plan,
+        result::{Group, Recommendation},
         snapshot::{Extent, Snapshot},
         study::{Study, StudyError},
         wording,
@@ -24,12 +30,18 @@ pub struct Material<'a> {
     pub study: &'a Study,
     /// What was loaded, and what was left out.
     pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
     /// Names of the files with measurements.
     pub names: &'a [String],
-    /// Which of several sets of measurements it is.
-    pub set: Option<&'a str>,
+    /// Names of all files, as their runs number them.
+    pub numbered: &'a SortedMap<u16, String>,
     /// What must be known about the whole.
     pub notes: Vec<String>,
+    /// Which of several sets of measurements was studied.
+    pub set: Option<&'a str>,
+    /// What to measure next.
+    pub plan: plan::Answer,
 }
 
 /// Makes the report.
@@ -37,7 +49,7 @@ pub struct Material<'a> {
 /// # Errors
 /// Nothing was measured, or the model can't be asked.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, names, set, notes } = material;
+    let Material { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
@@ -49,36 +61,56 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         }
         answered => answered,
     };
-    if !contents.file_names {
+    let all_names = problems.iter().map(|(name, _)| *name);
+    let privacy = if contents.file_names {
+        Names::without_paths(all_names)
+    } else {
         files.iter_mut().for_each(|file| file.name = None);
-    }
+        Names::hidden(all_names)
+    };
     let mut sections = Vec::new();
     for group in study.groups() {
         sections.push(of_group(study, group, answer, contents)?);
     }
-    sections.extend(study.evaluation().map(trust));
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
         let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
         sections.push(deployables(&basis));
     }
+    sections.extend(study.evaluation().map(trust::section));
+    let noise = measurements::noise(study, answer, numbered);
+    // What stalled is told there.
+    notes.retain(|note| noise.as_ref().is_none_or(|noise| !noise.text.contains(note)));
+    sections.extend(noise);
+    sections.extend(measurements::dips(study, answer));
+    sections.extend(measurements::next(plan));
+    sections.extend(measurements::left_out(&problems));
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }
+    let mut summary = summary(answer);
+    summary.extend(measurements::open_questions(answer));
+    match (study.evaluation(), study.parameters()) {
+        (Some(evaluation), _) => summary.extend(trust::lost(evaluation)),
+        (None, Some(_)) => summary.push("How far to trust it was not tested: validation has not run.".into()),
+        (None, None) => summary.push("Nothing was learnt: these are the measured winners.".into()),
+    }
     let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();
     let extent = if contents.measurements { Extent::Whole } else { Extent::Thinned };
-    Ok(Report {
+    let mut report = Report {
         snapshot: Some(Snapshot::new(study, extent)?),
         workbench: Workbench::Tuning,
         title: title(study.groups()),
-        summary: summary(answer),
+        summary,
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
         made_on: contents.made_on.clone(),
         files,
         parameters: measured_with.chain(parameters(study)).collect(),
         sections,
-    })
+    };
+    privacy.leave(&mut report);
+    Ok(report)
 }
 
 fn title(groups: &[Group]) -> String {
@@ -131,42 +163,6 @@ fn of_group(
         tables: vec![Exhibit { id, title: "What to deploy".into(), listing: listing::recommendations(&mine) }],
         files: Vec::new(),
     })
-}
-
-/// How far to trust it.
-fn trust(evaluation: &Evaluation) -> Section {
-    let mut rows = Vec::new();
-    let ways: [(&str, &FoldScores); 3] = [
-        ("an unseen size", &evaluation.by_size),
-        ("an unseen configuration", &evaluation.by_configuration),
-        ("an unseen scale", &evaluation.by_scale),
-    ];
-    for (way, scores) in ways {
-        for (source, score) in wording::contestants(scores) {
-            let numbers =
-                [score.r2, score.mae_gbps, score.mape_pct, score.regret_mean_pct, score.regret_max_pct, score.top1_pct];
-            if numbers.iter().any(Option::is_some) {
-                let words = [Entry::text(way), Entry::text(wording::source(source))];
-                rows.push(words.into_iter().chain(numbers.map(|n| Entry::number(n, significant))).collect());
-            }
-        }
-    }
-    let columns = vec![
-        Column::words("Held out", "what the predictor had not seen"),
-        Column::words("Predictor", "who predicts"),
-        Column::numbers("R²", "coefficient of determination over all held-out points"),
-        Column::numbers("MAE", "mean absolute error, GB/s"),
-        Column::numbers("MAPE", "mean absolute error, in per cent of the measurement"),
-        Column::numbers("Mean regret", "bandwidth lost by taking this predictor's choice, in per cent of the best"),
-        Column::numbers("Largest regret", "the largest of those, in per cent"),
-        Column::numbers("Best chosen", "share of workloads at which the choice is the best measured, in per cent"),
-    ];
-    let table = Exhibit { id: "evaluation".into(), title: "Out of fold".into(), listing: Listing { columns, rows } };
-    let mut text = vec![wording::verdict(&evaluation.by_size)];
-    text.extend(evaluation.by_size.coverage_90_pct.map(|coverage| {
-        format!("The 90 % intervals hold {} % of the measurements at unseen sizes.", significant(coverage))
-    }));
-    Section { title: "How far to trust it".into(), text, tables: vec![table], ..Section::default() }
 }
 
 /// The tuner file of each reader, and what each will run.

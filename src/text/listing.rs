@@ -93,6 +93,7 @@ impl Listing {
     pub fn to_json(&self) -> String {
         let object = |row: &Vec<Entry>| {
             let cells = self.columns.iter().zip(row).filter(|(_, entry)| !entry.text.is_empty());
+            // One by one: to collect them brings a sort of its own.
             let mut object = serde_json::Map::new();
             for (column, entry) in cells {
                 let value = entry.number.map_or_else(|| entry.text.as_str().into(), serde_json::Value::from);

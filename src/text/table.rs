@@ -149,6 +149,7 @@ pub fn escaped(text: &str) -> String {
             '>' => out += "&gt;",
             // GitHub makes links of bare addresses.
             ':' if chars.peek() == Some(&'/') => out += "&#58;",
+            '.' if out.ends_with("www") => out += "&#46;",
             '\\' | '|' | '`' | '*' | '[' | ']' | '~' | '!' | '#' | '$' => out.extend(['\\', c]),
             '_' if !in_word => out += "\\_",
             c if c.is_control() => out.push(' '),

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     decision::{Decision, deviations::Own},
-    read::{Evidence, Kind},
+    origin::{Aspect, Origins},
+    read::{Evidence, Kind, Row},
     result::Recommendation,
     runs::{Place, Run, Runs},
     stalls::{Screened, mean_range},
@@ -20,6 +21,7 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, median},
     order::Order,
+    sorted::SortedMap,
 };
 
 pub use drift::Drift;
@@ -104,6 +106,35 @@ pub enum Measured {
     },
 }
 
+/// With what each collective and scale was measured, in words.
+pub type MeasuredWith = SortedMap<(Collective, Scale), Vec<String>>;
+
+/// The libraries, data types and operations of rows, and a short number for each set of nodes, which tells sets apart and
+/// names none.
+#[must_use]
+pub fn measured_with(rows: &[Row], origins: &Origins) -> MeasuredWith {
+    /// More different ones are not told.
+    const MOST: usize = 8;
+    let key = |row: &Row| (row.workload.collective, row.workload.scale, row.origin);
+    let mut words = MeasuredWith::new();
+    for same in rows.chunk_by(|a, b| key(a) == key(b)) {
+        let (collective, scale, origin) = key(&same[0]);
+        let of_group = words.entry((collective, scale)).or_default();
+        for (aspect, value) in Aspect::ALL.into_iter().zip(origins.get(origin).values()) {
+            let Some(value) = value else { continue };
+            let word = match aspect {
+                Aspect::Nodes => format!("node set {}", value.chars().take(4).collect::<String>()),
+                _ => value.clone(),
+            };
+            if of_group.len() < MOST && !of_group.contains(&word) {
+                of_group.push(word);
+            }
+        }
+    }
+    words.values_mut().for_each(|words| words.order());
+    words
+}
+
 /// How much of a sweep is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -158,6 +189,13 @@ impl Snapshot {
         }
         let program = concat!("collectune ", env!("CARGO_PKG_VERSION")).to_owned();
         Ok(Self { program, is_whole: extent == Extent::Whole, groups })
+    }
+
+    /// Says with what it was measured.
+    pub fn measured_with(&mut self, words: &MeasuredWith) {
+        for group in &mut self.groups {
+            group.measured_with = words.get(&(group.collective, group.scale)).cloned().unwrap_or_default();
+        }
     }
 
     /// The runs, as they were taken from a file.

@@ -9,9 +9,9 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    progress::Progress,
+    progress::{Progress, Silent},
     report,
-    text::Listing,
+    text::{Listing, Problems},
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -30,7 +30,7 @@ use crate::{
         read::Row,
         runs::Runs,
         sets::{self, Choice, Set, Sets},
-        snapshot::{Extent, Snapshot},
+        snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
@@ -94,6 +94,8 @@ pub struct Executor {
     saved_hashes: Vec<String>,
     /// Which of several sets of measurements is studied.
     set: Option<String>,
+    /// With what each collective and scale was measured.
+    measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     files: Vec<FileReport>,
     /// What must be known about the whole.
@@ -111,7 +113,16 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::NeedsMapping(_) => ("a table with unknown columns".into(), String::new(), 0),
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
-    report::LoadedFile { name: Some(file.name.clone()), format, holds, left_out }
+    report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What of a file can't be used.
+fn problems(file: &FileReport) -> &Problems {
+    const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
+    match &file.outcome {
+        Outcome::Loaded { problems, .. } | Outcome::Known { problems, .. } => problems,
+        Outcome::NeedsMapping(_) | Outcome::Refused(_) => NONE,
+    }
 }
 
 impl Executor {
@@ -157,8 +168,8 @@ impl Executor {
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
-                let before = self.side("before", before, &mut files, progress)?;
-                let after = self.side("after", after, &mut files, progress)?;
+                let before = self.side("before", before, question.sets[0], &mut files, progress)?;
+                let after = self.side("after", after, question.sets[1], &mut files, progress)?;
                 Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
             Request::WriteReport { contents, form } => {
@@ -200,15 +211,19 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        let names_a_file = |note: &String| self.files.iter().any(|file| note.contains(&file.name));
-        let measured_with = self.set().map(|set| format!("Measured with {set}; other measurements are kept apart."));
-        let told = self.notes.iter().cloned().chain(self.study.notes());
-        let told = told.filter(|note| contents.file_names || !names_a_file(note));
-        let notes = measured_with.into_iter().chain(told).collect();
-        let files = self.files.iter().map(loaded_file).collect();
-        let material =
-            report::tuning::Material { study: &self.study, files, names: &self.sweeps, set: self.set(), notes };
-        Ok(report::tuning::report(material, contents)?)
+        let material = report::tuning::Material {
+            study: &self.study,
+            files: self.files.iter().map(loaded_file).collect(),
+            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            names: &self.sweeps,
+            numbered: &self.names,
+            notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
+            set: self.set(),
+            plan: self.plan(&plan::Question::default(), &mut Silent)?,
+        };
+        let mut report = report::tuning::report(material, contents)?;
+        report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
+        Ok(report)
     }
 
     /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
@@ -231,6 +246,7 @@ impl Executor {
         &self,
         when: &'static str,
         side: Side,
+        set: Choice,
         files: &mut impl Iterator<Item = Source>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
@@ -239,7 +255,7 @@ impl Executor {
             Side::Snapshot(snapshot) => Ok(*snapshot),
             Side::Files(names) => {
                 let sources = files.take(names.len()).collect();
-                snapshot_of(when, read_files(&names, sources, progress), progress)
+                snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
         }
     }
@@ -249,7 +265,9 @@ impl Executor {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
-        Ok(Snapshot::new(&self.study, extent)?)
+        let mut snapshot = Snapshot::new(&self.study, extent)?;
+        snapshot.measured_with(&self.measured_with);
+        Ok(snapshot)
     }
 
     /// What was loaded besides sweeps.
@@ -280,7 +298,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -300,6 +318,7 @@ impl Executor {
             sweeps,
             saved_hashes,
             set,
+            measured_with,
             files: files.clone(),
             notes: Vec::new(),
         };
@@ -476,6 +495,8 @@ impl Documents {
 pub struct Opened {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
+    /// With what these were measured.
+    pub measured_with: snapshot::MeasuredWith,
     /// What became of each file.
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
@@ -561,6 +582,7 @@ pub fn read_set(
         named.map(|report| report.name.clone()).unwrap_or_default()
     };
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
+    opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
 }

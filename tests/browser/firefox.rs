@@ -47,15 +47,20 @@ fn the_example_is_answered_kept_and_opens_without_a_network() {
 
     driver.go(&format!("{}index.html", server.url()));
     wait_until(&driver, "the page opens from its copy", idle);
-    driver.click(&driver.select(".kept input")[0]);
-    let paste = "const data = new DataTransfer();
-         data.setData('text/plain', await (await fetch('examples/simulated_sweep.csv')).text());
-         dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))";
-    driver.run(paste, &[]);
-    wait_until(&driver, "the pasted text is answered", answer);
+    driver.click(&driver.select(".on-device input")[0]);
+    let choose = "const [data, input] = [new DataTransfer(), document.querySelector('.file-button input')];
+         data.items.add(new File([await (await fetch('examples/simulated_sweep.csv')).text()], 'chosen.csv'));
+         input.files = data.files;
+         input.dispatchEvent(new Event('change', { bubbles: true }))";
+    driver.run(choose, &[]);
+    wait_until(&driver, "the chosen file is answered", answer);
     wait_until(&driver, "it comes to rest", idle);
     server.take_down(true);
     driver.reload();
     wait_until(&driver, "the page opens without a network", idle);
-    wait_until(&driver, "the pasted file was kept", "document.querySelector('.kept-file')?.innerText === 'pasted.csv'");
+    wait_until(
+        &driver,
+        "the chosen file was kept",
+        "document.querySelector('.on-device-file')?.innerText === 'chosen.csv'",
+    );
 }

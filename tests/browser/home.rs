@@ -154,7 +154,8 @@ fn kept_files_open_again_and_can_all_be_removed() {
     page.wait_until_idle();
     page.wait_for_text("240 rows");
     page.click("button", "Close one.csv");
-    let kept = || page.run("return [...document.querySelectorAll('.kept-file')].map((file) => file.innerText)", &[]);
+    let kept =
+        || page.run("return [...document.querySelectorAll('.on-device-file')].map((file) => file.innerText)", &[]);
     page.wait_until(|| kept() == json!(["one.csv", "two.csv"]), "the file opened last is the first");
     for scheme in ["light", "dark"] {
         page.prefer_color_scheme(scheme);

@@ -50,7 +50,10 @@ fn without_headers_the_pages_own_policy_holds() {
         "const refused = (work) => Promise.resolve().then(work).then(() => 'done', () => 'refused');
          return Promise.all([
              refused(() => fetch('http://example.com/')),
-             refused(() => (0, eval)('1')),
+             refused(() => {
+                 document.head.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = 1' }));
+                 return window.ran ?? Promise.reject();
+             }),
              refused(() => navigator.serviceWorker.register('service-worker.js?another')),
          ])",
         &[],

@@ -104,7 +104,7 @@ pub fn Tuning() -> impl IntoView {
         bench.shown.track();
         bench.refresh_view();
     });
-    Effect::new(move || bench.follow_set());
+    follow(move || bench.follow_set());
     view! {
         <div class="bench">
             <main class="bench-main">

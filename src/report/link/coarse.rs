@@ -1,10 +1,104 @@
-//! What a link leaves out.
+//! What a link leaves out, a step after the other until the report fits.
 
-use crate::report::Report;
+use crate::{
+    order::Order,
+    plot::{Colour, Mark, Point},
+    report::Report,
+};
 
-/// The report, finest first, as coarse as a link may need it: each with what was left out, in words.
+/// Columns that explain a decision and don't make it.
+const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measured", "Support", "Chosen by"];
+
+/// What is left out, in words, and how.
+type Step = (&'static str, fn(&mut Report));
+
+/// The first is always taken: it leaves out what stands elsewhere in the report, or what nobody reads in a chart.
+const STEPS: &[Step] = &[
+    ("charts besides the first of each section, and what ran at each point in their background", first_charts),
+    ("measured points between the highest and the lowest of each size", thin),
+    ("the list of measurements that stalled", |report| without(report, "stalls")),
+    ("columns that explain a decision and don't make it", narrow),
+    ("measured points", |report| each_background(report, |_| Vec::new())),
+    ("what a comparison with a later state needs", |report| report.snapshot = None),
+    ("the list of launches to make next", |report| without(report, "measure-next")),
+];
+
+/// The report as fine as a link holds it, then coarser by a step each: always with all that was left out, in words.
 #[must_use]
 pub fn for_link(report: &Report) -> Vec<(Report, Vec<String>)> {
-    let without = Report { snapshot: None, ..report.clone() };
-    vec![(report.clone(), Vec::new()), (without, vec!["what a comparison with a later state needs".to_owned()])]
+    let mut coarse = report.clone();
+    let mut left_out = Vec::new();
+    let mut all = Vec::with_capacity(STEPS.len());
+    for (what, take_out) in STEPS {
+        let before = coarse.clone();
+        take_out(&mut coarse);
+        if coarse != before {
+            left_out.push((*what).to_owned());
+        }
+        if coarse != before || all.is_empty() {
+            all.push((coarse.clone(), left_out.clone()));
+        }
+    }
+    all
+}
+
+fn first_charts(report: &mut Report) {
+    for section in &mut report.sections {
+        section.charts.truncate(1);
+        section.tables.iter_mut().for_each(|table| table.listing = table.listing.told());
+    }
+    // The files say it, too.
+    without(report, "tuner-rules");
+    each_background(report, |points| points.into_iter().map(|point| Point { note: String::new(), ..point }).collect());
+    for chart in report.sections.iter_mut().flat_map(|section| &mut section.charts) {
+        for point in chart.series.iter_mut().flat_map(|series| &mut series.points) {
+            point.y = as_shown(point.y);
+            point.low = point.low.map(as_shown);
+            point.high = point.high.map(as_shown);
+        }
+    }
+}
+
+/// Four digits, as a readout has them.
+fn as_shown(value: f64) -> f64 {
+    if value.is_finite() { format!("{value:.3e}").parse().unwrap_or(value) } else { value }
+}
+
+/// Leaves out the tables whose names begin so.
+fn without(report: &mut Report, id: &str) {
+    report.sections.iter_mut().for_each(|section| section.tables.retain(|table| !table.id.starts_with(id)));
+}
+
+/// Two points for each x.
+fn thin(report: &mut Report) {
+    each_background(report, |mut points| {
+        points.order_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        let ends = points.chunk_by(|a, b| a.x == b.x).flat_map(|same| match same {
+            [low, .., high] => vec![low.clone(), high.clone()],
+            same => same.to_vec(),
+        });
+        ends.collect()
+    });
+}
+
+fn each_background(report: &mut Report, change: impl Fn(Vec<Point>) -> Vec<Point>) {
+    for chart in report.sections.iter_mut().flat_map(|section| &mut section.charts) {
+        let is_background = |colour, mark| colour == Colour::Muted && mark == Mark::Dots;
+        for series in chart.series.iter_mut().filter(|series| is_background(series.colour, series.mark)) {
+            series.points = change(std::mem::take(&mut series.points));
+        }
+        chart.series.retain(|series| !series.points.is_empty());
+    }
+}
+
+fn narrow(report: &mut Report) {
+    for table in report.sections.iter_mut().flat_map(|section| &mut section.tables) {
+        let listing = &mut table.listing;
+        for index in (0..listing.columns.len()).rev() {
+            if BESIDES.contains(&listing.columns[index].name.as_ref()) {
+                listing.columns.remove(index);
+                listing.rows.iter_mut().filter(|row| index < row.len()).for_each(|row| drop(row.remove(index)));
+            }
+        }
+    }
 }

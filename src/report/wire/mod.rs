@@ -26,10 +26,7 @@ pub use self::{
     upgrade::VERSION,
 };
 use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
-use crate::{
-    text::json,
-    tuning::snapshot::{Snapshot, SnapshotError},
-};
+use crate::{text::json, tuning::snapshot::Snapshot};
 
 /// The field that tells a report from other JSON, and its version.
 pub const MARK: &str = "collectune_report";
@@ -62,6 +59,9 @@ pub enum WireError {
     /// A version that is not known yet.
     #[error("was made by a newer Collectune (format {0}; this one reads up to {VERSION}): open it there")]
     Newer(u64),
+    /// The measurements in it can't be read.
+    #[error("can't be read: {0}")]
+    Snapshot(String),
     /// A value that can't stand where it does.
     #[error("can't be read at {place}: {expected} was expected")]
     Value {
@@ -81,7 +81,12 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
         _ => true,
     };
     let full = fields.into_iter().filter(|(_, value)| is_full(value));
-    Value::Object(full.map(|(name, value)| (name.to_owned(), value)).collect())
+    // One by one: to collect them brings a sort of its own.
+    let mut object = Map::new();
+    for (name, value) in full {
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object)
 }
 
 fn list<T>(values: &[T], write: impl Fn(&T) -> Value) -> Value {
@@ -193,8 +198,7 @@ fn report(at: Cursor<'_>) -> Result<Report, WireError> {
 }
 
 fn read_snapshot(at: Cursor<'_>) -> Result<Snapshot, WireError> {
-    Snapshot::from_value(at.value())
-        .map_err(|SnapshotError { place, expected }| WireError::Value { place: format!("snapshot.{place}"), expected })
+    Snapshot::from_value(at.value()).map_err(|error| WireError::Snapshot(error.to_string()))
 }
 
 fn read_file(at: Cursor<'_>) -> Result<LoadedFile, WireError> {

@@ -21,6 +21,10 @@ use crate::{
     },
 };
 
+/// A median of fewer runs is nothing that changed: one run alone can't be told from one that stalled, and of real ones about
+/// one in a hundred does, by too little to be set aside.
+pub const LEAST_RUNS: u32 = 2;
+
 /// The columns of draws that each of the two states has: every second one.
 const COLUMNS: usize = 32;
 
@@ -65,7 +69,7 @@ impl Family {
         let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / n;
         let squares = errors.iter().map(|error| (f64::from(*error) - mean) * (f64::from(*error) - mean)).sum::<f64>();
         let error = (squares / n).sqrt();
-        if !(error.is_finite() && error > 0.0) {
+        if errors.is_empty() || !(error.is_finite() && error > 0.0) {
             return Estimate { ln_ratio, error: None };
         }
         for (largest, drawn) in self.largest.iter_mut().zip(errors) {
@@ -75,7 +79,6 @@ impl Family {
     }
 
     /// The interval of a difference, once all are added.
-    #[must_use]
     pub fn intervals(&self) -> impl Fn(Estimate) -> Interval + use<> {
         let width = quantile(&self.largest, self.level);
         move |Estimate { ln_ratio, error }| Interval { ln_ratio, half_width: error.map(|error| width * error) }
@@ -132,8 +135,10 @@ impl<'a> Match<'a> {
     fn highest(&self, is_after: bool, of: &[What]) -> Option<(f64, Vec<f32>)> {
         let (state, other) = if is_after { (self.after, self.before) } else { (self.before, self.after) };
         let points = of.iter().filter_map(|what| state.point(&self.workload, *what));
-        let height = crate::math::ln(points.map(|point| point.busbw_gbps).reduce(f64::max)?);
-        let Some(noise) = self.noise(state, other) else { return Some((height, Vec::new())) };
+        let highest = points.max_by(|a, b| a.busbw_gbps.total_cmp(&b.busbw_gbps))?;
+        let height = crate::math::ln(highest.busbw_gbps);
+        let noise = self.noise(state, other).filter(|_| highest.repeats >= LEAST_RUNS);
+        let Some(noise) = noise else { return Some((height, Vec::new())) };
         let contest = Contest::new(noise, 0.9);
         let side = |what: &What| {
             let place = self.field.iter().position(|known| known == what).unwrap_or_default();

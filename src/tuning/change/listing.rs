@@ -149,12 +149,18 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
                 {
                     let sizes = lacking(sizes(own), &sizes(other).into_iter().collect::<Vec<_>>());
                     if !sizes.is_empty() {
-                        push(when, named("size", sizes.iter().map(|bytes| Size(*bytes).to_string()).collect()));
+                        push(
+                            when,
+                            named("size", &sizes.iter().map(|bytes| Size(*bytes).to_string()).collect::<Vec<_>>()),
+                        );
                     }
                     // A thinned side carries few configurations, whatever was measured.
                     let missing = lacking(configurations(own), &configurations(other).into_iter().collect::<Vec<_>>());
                     if is_whole && !missing.is_empty() {
-                        push(when, named("configuration", missing.iter().map(ToString::to_string).collect()));
+                        push(
+                            when,
+                            named("configuration", &missing.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                        );
                     }
                 }
             }
@@ -182,7 +188,7 @@ fn lacking<T: Ord>(own: Vec<T>, other: &[T]) -> Vec<T> {
     own.into_iter().filter(|item| other.binary_search(item).is_err()).collect()
 }
 
-fn named(noun: &str, names: Vec<String>) -> String {
+fn named(noun: &str, names: &[String]) -> String {
     let rest = names.len().saturating_sub(NAMED);
     let s = if names.len() == 1 { "" } else { "s" };
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };

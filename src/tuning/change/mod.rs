@@ -23,6 +23,7 @@ use self::{
 use super::{
     conf::{Effect, Reader, Rule, choose},
     parameters::Confidence,
+    sets::Choice,
     snapshot::{Deployed, Snapshot},
     support::{Library, Support},
 };
@@ -46,11 +47,13 @@ pub struct Question {
     pub telling_pct: f64,
     /// What is deployed stands in this tuner file; `None`: what the first side recommends.
     pub conf: Option<Deployment>,
+    /// Which set of measurements is taken from the files before, and from those after.
+    pub sets: [Choice; 2],
 }
 
 impl Default for Question {
     fn default() -> Self {
-        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None }
+        Self { level: 0.9, least_pct: 1.0, telling_pct: 5.0, conf: None, sets: [Choice::Largest; 2] }
     }
 }
 
@@ -240,7 +243,7 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
                 busbw_gbps: None,
                 stands: standing::Stands::CantTell,
             }),
-            None => drafts.extend(draft(&at, &new, &old, deployed, confidence, &mut leads)),
+            None => drafts.extend(draft(&at, &new, deployed, confidence, &mut leads)),
         }
     }
     let interval = changes.intervals();
@@ -304,8 +307,10 @@ fn shifts(before: &Snapshot, after: &Snapshot) -> (Shifts, Vec<(Collective, Scal
     (shifts, drifts)
 }
 
+/// A ratio of which no more is known than that it is beyond all measure stays a number.
 fn pct(ln_ratio: f64) -> f64 {
-    (exp(ln_ratio) - 1.0) * 100.0
+    const BEYOND: f64 = 50.0;
+    (exp(ln_ratio.clamp(-BEYOND, BEYOND)) - 1.0) * 100.0
 }
 
 fn verdict(interval: &Interval, question: &Question) -> Verdict {

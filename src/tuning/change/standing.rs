@@ -4,13 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Verdict,
-    contest::{Estimate, Family, Match},
+    contest::{Estimate, Family, LEAST_RUNS, Match},
     side::{State, What},
 };
 use crate::{
     collective::{Configuration, Workload},
     math::exp,
-    tuning::{aggregate::Point, decision::Decision, parameters::Confidence, snapshot::Deployed},
+    tuning::{
+        aggregate::Point,
+        decision::{Decision, GIVEN_AWAY},
+        parameters::Confidence,
+        snapshot::Deployed,
+    },
 };
 
 /// What was deployed at a workload, and how it stands.
@@ -33,7 +38,7 @@ pub struct Standing {
 pub enum Stands {
     /// Nothing that was measured is faster.
     Best,
-    /// It can't be told apart from the best.
+    /// It can't be told apart from the best, or lies as little below it as is given away for fewer channels.
     Tied,
     /// The library's default is faster beyond noise now: the default over it, in per cent of it.
     SlowerThanDefault {
@@ -79,7 +84,6 @@ pub struct Draft {
 pub fn draft(
     at: &Match<'_>,
     after: &State<'_>,
-    before: &State<'_>,
     deployed: Deployed,
     confidence: Confidence,
     family: &mut Family,
@@ -97,7 +101,7 @@ pub fn draft(
     };
     let stands = match measured {
         None => Stands::NotMeasured,
-        Some(point) => among_others(after, before, &workload, what, point, confidence),
+        Some(point) => among_others(after, &workload, what, point, confidence),
     };
     let busbw_gbps = measured.map(|point| point.busbw_gbps);
     Some(Draft { standing: Standing { workload, deployed, effect: None, busbw_gbps, stands }, over_default })
@@ -105,20 +109,11 @@ pub fn draft(
 
 /// How a measurement stands among all configurations that were asked for; the default against the one that would be
 /// deployed instead.
-fn among_others(
-    after: &State<'_>,
-    before: &State<'_>,
-    workload: &Workload,
-    what: What,
-    own: &Point,
-    confidence: Confidence,
-) -> Stands {
+fn among_others(after: &State<'_>, workload: &Workload, what: What, own: &Point, confidence: Confidence) -> Stands {
     let points: Vec<&Point> = after.sweep.points_at(workload).iter().collect();
-    // One run a place tells no noise: that of the state before stands in.
-    let borrowed = before.noise(workload).map(|noise| noise.pooled.deviation());
-    let judged = after.judge(confidence).judge(&points, after.sweep.default_at(workload), borrowed);
+    let judged = after.judge(confidence).judge(&points, after.sweep.default_at(workload), None);
     let Some(judged) = judged else { return Stands::Best };
-    if judged.noise.is_none() {
+    if judged.noise.is_none() || own.repeats < LEAST_RUNS {
         return Stands::CantTell;
     }
     let beaten =
@@ -131,7 +126,9 @@ fn among_others(
         What::Default => Stands::Tied,
         What::Asked(configuration) => {
             let runs_as = points.iter().zip(&judged.same_as).find(|(point, _)| point.configuration == configuration);
-            let is_tied = runs_as.is_some_and(|(_, same)| judged.tied.contains(same));
+            // So much was given away for fewer channels when it was chosen.
+            let is_near = best.is_some_and(|best| own.busbw_gbps >= best.busbw_gbps * (1.0 - GIVEN_AWAY));
+            let is_tied = is_near || runs_as.is_some_and(|(_, same)| judged.tied.contains(same));
             if is_tied { Stands::Tied } else { best.map_or(Stands::Best, |best| beaten(best)) }
         }
     }

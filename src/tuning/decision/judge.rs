@@ -60,7 +60,7 @@ impl Judged<'_> {
 /// What is tied may lie this much below the best one for the sake of fewer channels, as a share. Where noise is large,
 /// much is tied, and the fewest channels of all would lose more than anybody gives away for them: chosen on two repeats
 /// of a sweep of broadcast with 10 % noise and judged on the third, 14 % against 7 %.
-const GIVEN_AWAY: f64 = 0.02;
+pub const GIVEN_AWAY: f64 = 0.02;
 
 impl Judge<'_> {
     /// The verdict on the points of one workload, ordered by configuration; `None` of none. `held_out` is the standard
@@ -120,13 +120,17 @@ impl Judge<'_> {
         })
     }
 
+    /// What the runs of a configuration, or of the default, tell of their noise by themselves.
+    #[must_use]
+    pub fn own_alone(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
+        let found = self.runs.of(workload, kind, configuration);
+        found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
+    }
+
     /// What the runs of a configuration, or of the default, and those of the neighbouring sizes tell of their noise.
     #[must_use]
     pub fn own(&self, workload: &Workload, kind: Kind, configuration: Configuration) -> Own {
-        let at = |workload: &Workload| {
-            let found = self.runs.of(workload, kind, configuration);
-            found.map(|(place, first, runs)| Own::new(place, first, runs, self.screened)).unwrap_or_default()
-        };
+        let at = |workload: &Workload| self.own_alone(workload, kind, configuration);
         let neighbours = self.deviations.neighbours(workload).filter(|other| other != workload);
         at(workload).with_neighbours(neighbours.map(|other| at(&other)))
     }

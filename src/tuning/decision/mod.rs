@@ -17,6 +17,6 @@ mod unmeasured;
 mod verdict;
 pub mod words;
 
-pub use judge::{Judge, Judged};
+pub use judge::{GIVEN_AWAY, Judge, Judged};
 pub use unmeasured::{DefaultThere, Expected, default_there, unmeasured};
 pub use verdict::{Basis, Decision, Gain, KeepReason, MoreRuns, Noise, Witness};

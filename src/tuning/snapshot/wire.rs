@@ -2,7 +2,7 @@
 //! objects, and deflates to less.
 //!
 //! Of a group: `sizes`, and for each what was `deployed`; `algorithms`, `protocols`, `channels` name configurations; each
-//! entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`-1 - n`: the default, which chose
+//! entry of `at`, `ran`, `busbw_gbps` is a place: which size, which configuration (`!n`, which is −1 − n: the default, which chose
 //! configuration n), and its runs or their median. Of medians, `runs` and `spread_pct` say more.
 
 use serde_json::{Map, Value, json};
@@ -100,7 +100,7 @@ fn group_value(group: &Group) -> Value {
     };
     let ran = |measurement: &Measurement, is_default: bool| {
         let number = number(&measurement.configuration);
-        if is_default { -1 - number } else { number }
+        if is_default { !number } else { number }
     };
     set("at", places().map(|(at, ..)| at).collect());
     set("ran", places().map(|(_, measurement, is_default)| ran(measurement, is_default)).collect());
@@ -260,7 +260,7 @@ fn group(part: &Part<'_>, places: &mut usize) -> Result<Group, SnapshotError> {
         let of_size = sizes.get_mut(number).ok_or_else(|| part.wrong("at", format!("one of {known} sizes")))?;
         let number = part.signed("ran", &ran[place])?;
         let is_default = number < 0;
-        let configuration = configuration("ran", if is_default { -1_i64.saturating_sub(number) } else { number })?;
+        let configuration = configuration("ran", if is_default { !number } else { number })?;
         let entry = |column: Option<&'_ [Value]>| column.and_then(|column| column.get(place)).cloned();
         let runs = runs(part, &busbw[place], entry(counts), entry(spreads))?;
         let measurement = Measurement { configuration, executed: executed[place], runs };

@@ -1,0 +1,154 @@
+//! What the measurements are like: noise, stalls, dips, lines that can't be used; and what to measure next.
+
+use crate::{
+    order::Order,
+    report::{Exhibit, Section},
+    sorted::SortedMap,
+    text::{Column, Entry, Listing, Problems},
+    tuning::{hotspots, plan, record, result::Recommendation, study::Study, wording::count},
+    units::percent,
+};
+
+/// More rows of what can be looked up elsewhere are counted only.
+const SHOWN: usize = 30;
+/// Lines that can't be used are shown by their first examples.
+const EXAMPLES: usize = 5;
+/// Launches to make next.
+const NEXT: usize = 8;
+
+fn exhibit(id: &str, title: &str, listing: Listing) -> Exhibit {
+    Exhibit { id: id.into(), title: title.into(), listing }
+}
+
+/// The first rows, and a sentence about the others.
+fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
+    let rest = listing.rows.len().saturating_sub(most);
+    listing.rows.truncate(most);
+    (rest > 0).then(|| format!("{rest} more {noun} are not shown."))
+}
+
+/// How large a gain must be to be seen, and which runs stalled.
+pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<u16, String>) -> Option<Section> {
+    let mut text: Vec<String> = study.screened().notes();
+    let mut visible: Vec<f64> = answer
+        .iter()
+        .filter_map(|r| r.noise.map(|noise| noise.visible_gain_pct))
+        .filter(|gain| gain.is_finite())
+        .collect();
+    visible.order_by(f64::total_cmp);
+    if let [low, .., high] = visible[..] {
+        let middle = visible[visible.len() / 2];
+        let range = [low, middle, high].map(|gain| percent(gain).trim_start_matches('+').to_owned());
+        text.insert(
+            0,
+            format!(
+                "The smallest gain that these runs show half of the time is {} in the middle of all sizes, between {} and {}.",
+                range[1], range[0], range[2]
+            ),
+        );
+    }
+    let mut stalls = record::stall_listing(&study.screened().stalls, names);
+    let mut tables = Vec::new();
+    if !stalls.rows.is_empty() {
+        text.extend(cut(&mut stalls, SHOWN, "measurements"));
+        tables.push(exhibit("stalls", "Measurements that stalled", stalls));
+    }
+    (!text.is_empty()).then(|| Section { title: "Noise".into(), text, tables, ..Section::default() })
+}
+
+/// Sizes at which a curve of busbw falls though the message grows.
+pub(super) fn dips(study: &Study, answer: &[Recommendation]) -> Option<Section> {
+    let found = hotspots::find(study.sweep(), answer, hotspots::Rule::default());
+    if found.is_empty() {
+        return None;
+    }
+    let mut listing = hotspots::listing(&found);
+    let mut text = vec![format!(
+        "{} in which busbw falls by more than {} % though the message grows.",
+        if found.len() == 1 {
+            "There is a range of sizes".to_owned()
+        } else {
+            format!("There are {} ranges of sizes", found.len())
+        },
+        hotspots::Rule::default().threshold_pct
+    )];
+    text.extend(cut(&mut listing, SHOWN, "ranges"));
+    Some(Section {
+        title: "Hotspots".into(),
+        text,
+        tables: vec![exhibit("hotspots", "Hotspots", listing)],
+        ..Section::default()
+    })
+}
+
+/// The first launches of a plan.
+pub(super) fn next(plan: plan::Answer) -> Option<Section> {
+    let plan::Answer { mut listing, notes, .. } = plan;
+    if listing.rows.is_empty() {
+        return None;
+    }
+    let mut text = vec!["Each row is a launch of nccl-tests over its sizes, the most urgent first.".to_owned()];
+    text.extend(cut(&mut listing, NEXT, "launches"));
+    text.extend(notes);
+    Some(Section {
+        title: "What to measure next".into(),
+        text,
+        tables: vec![exhibit("measure-next", "Launches", listing)],
+        ..Section::default()
+    })
+}
+
+/// What of the files was left out: how much, and the first examples by line.
+pub(super) fn left_out(problems: &[(&str, &Problems)]) -> Option<Section> {
+    const COLUMNS: [Column; 5] = [
+        Column::words("File", "the file"),
+        Column::numbers("Line", "line in the file"),
+        Column::words("Column", "where in the line"),
+        Column::words("Text", "what stands there"),
+        Column::words("Problem", "what is wrong with it"),
+    ];
+    let mut text = Vec::new();
+    let mut rows = Vec::new();
+    for (name, problems) in problems.iter().filter(|(_, problems)| problems.count > 0) {
+        text.push(format!("{name}: {} left out.", count(problems.count, "line")));
+        rows.extend(problems.kept.iter().take(EXAMPLES).map(|problem| {
+            vec![
+                Entry::text(*name),
+                Entry::number(Some(problem.line as f64), |line| format!("{line}")),
+                Entry::text(problem.column.clone()),
+                Entry::text(problem.text.clone()),
+                Entry::text(problem.expected.clone()),
+            ]
+        }));
+    }
+    let listing = Listing { columns: COLUMNS.to_vec(), rows };
+    (!text.is_empty()).then(|| Section {
+        title: "What was left out".into(),
+        text,
+        tables: vec![exhibit("left-out", "The first lines that were left out", listing)],
+        ..Section::default()
+    })
+}
+
+/// What is undecided, and where the default is missing, a sentence each.
+pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
+    use crate::tuning::decision::{Decision, KeepReason};
+    let number = |of: fn(&Decision) -> bool| answer.iter().filter(|r| of(&r.decision)).count() as u64;
+    let undecided = number(|decision| matches!(decision, Decision::KeepDefault { reason: KeepReason::Uncertain }));
+    let blind = number(|decision| matches!(decision, Decision::NoDefault));
+    let at = |n: u64| format!("At {}", count(n, "workload"));
+    let mut text = Vec::new();
+    if undecided > 0 {
+        text.push(format!(
+            "{} something promises more than the default, which may be noise: the default stays.",
+            at(undecided)
+        ));
+    }
+    if blind > 0 {
+        text.push(format!(
+            "{} the default was not measured: the best known is named, and no gain is claimed.",
+            at(blind)
+        ));
+    }
+    text
+}

@@ -8,7 +8,7 @@ use std::{path::PathBuf, process::Command};
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     intake::{self, Content},
-    math::Stream,
+    math::{Stream, pow},
     progress::Silent,
     tuning::{
         aggregate::Target,
@@ -88,7 +88,7 @@ fn changed(findings: &Findings) -> usize {
 
 /// Whether so many alarms in so many campaigns are no more than the rate allows, but for one chance in a thousand.
 fn at_most(alarms: u32, campaigns: u32, rate: f64) -> bool {
-    let mut probability = (1.0 - rate).powi(campaigns as i32);
+    let mut probability = pow(1.0 - rate, f64::from(campaigns));
     let mut up_to = probability;
     for k in 1..alarms {
         probability *= f64::from(campaigns - k + 1) / f64::from(k) * rate / (1.0 - rate);
@@ -142,9 +142,8 @@ fn split(rows: &[Row], stream: &mut Stream) -> [Vec<Row>; 2] {
 /// Rows of one configuration as though it had been the default's.
 fn as_default(rows: &[Row], configuration: Configuration) -> Vec<Row> {
     let is_it = |row: &&Row| row.kind == Kind::Asked && row.ran == configuration;
-    let asked = rows.iter().filter(|row| row.kind == Kind::Asked).cloned();
-    let defaults =
-        rows.iter().filter(is_it).map(|row| Row { kind: Kind::Default, line: row.line + 1_000_000, ..row.clone() });
+    let asked = rows.iter().filter(|row| row.kind == Kind::Asked).copied();
+    let defaults = rows.iter().filter(is_it).map(|row| Row { kind: Kind::Default, line: row.line + 1_000_000, ..*row });
     asked.chain(defaults).collect()
 }
 
@@ -391,11 +390,9 @@ fn any_runs() -> impl Strategy<Value = Vec<f64>> {
 }
 
 fn any_snapshot() -> impl Strategy<Value = Snapshot> {
-    let size = (any_runs(), any_runs(), any_runs());
+    let size = [any_runs(), any_runs(), any_runs()];
     prop::collection::vec(size, 0..5).prop_map(|sizes| {
-        let at = |(log2, (default, a, b)): (u32, (Vec<f64>, Vec<f64>, Vec<f64>))| {
-            at_size(1 << log2, &default, &[(4, &a), (8, &b)])
-        };
+        let at = |(log2, [default, a, b]): (u32, [Vec<f64>; 3])| at_size(1 << log2, &default, &[(4, &a), (8, &b)]);
         of_sizes((10..).zip(sizes).map(at).collect())
     })
 }

@@ -10,7 +10,7 @@ use crate::{
         snapshot::{Deployed, Snapshot},
         wording::count,
     },
-    units::{Size, percent, significant},
+    units::{Size, percent},
 };
 
 /// So many places are named in a sentence; of more their number.
@@ -40,9 +40,9 @@ pub fn summary(findings: &Findings) -> Vec<String> {
         of(Verdict::CantTell).into_iter().partition(|difference| difference.visible_pct.is_some());
     if let Some(visible) = seen.iter().filter_map(|difference| difference.visible_pct).reduce(f64::max) {
         said.push(format!(
-            "At {} it can't be told: at worst these runs show a change from {} %.",
+            "At {} it can't be told: at worst these runs show a change from {:.1} %.",
             seen.len(),
-            significant(visible)
+            visible
         ));
     }
     if !unseen.is_empty() {
@@ -163,17 +163,16 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
         }
     }
     notes.push(format!(
-        "All intervals hold at once with {} %: were nothing different, something would be called slower or faster in one \
-         of {} such comparisons. A change counts from {} %",
-        significant(question.level * 100.0),
-        significant(1.0 / (1.0 - question.level).max(1e-4)),
-        significant(question.least_pct)
+        "All intervals hold at once with {:.0} %: were nothing different, something would be called slower or faster in one \
+         of {:.0} such comparisons. A change counts from {:.1} %",
+        question.level * 100.0,
+        1.0 / (1.0 - question.level).max(1e-4),
+        question.least_pct
     ));
     for (collective, scale, drift) in &findings.drifts {
         notes.push(format!(
-            "{collective} on {scale}: the passes over one campaign lie {} % from each other as a whole; two campaigns are \
-             assumed to differ as two passes do, and the intervals are as much wider",
-            significant(*drift)
+            "{collective} on {scale}: the passes over one campaign lie {drift:.1} % from each other as a whole; two campaigns are \
+             assumed to differ as two passes do, and the intervals are as much wider"
         ));
     }
     if findings.drifts.is_empty() {

@@ -14,8 +14,9 @@ use collectune::{
         kernel::Kernel,
         models::{Kind, PUBLISHED},
         predict,
-        request::{Answer, Question, Results, Studied},
+        request::{Answer, Question, Results, Shown, Studied},
         result::Score,
+        simulate::Simulation,
         study::{Study, do_jobs},
     },
     progress::Silent,
@@ -471,11 +472,13 @@ fn the_worker_does_the_same() {
         panic!()
     };
     assert!(partly.models[4].mean.is_some() && partly.models[4].repeats.len() < 5);
-    let Answer::Judged(results) = ask(&mut executor, Question::Judge { folds, shown: Some(Kind::Forest) }) else {
+    let Answer::Judged(results) =
+        ask(&mut executor, Question::Judge { folds, shown: Some(Shown::Model(Kind::Forest)) })
+    else {
         panic!()
     };
     assert!(results.models.iter().all(|model| model.repeats.len() == 5 && model.unseen_names.is_some()));
-    assert_eq!(results.shown, Some(Kind::Forest));
+    assert_eq!(results.shown, Some(Shown::Model(Kind::Forest)));
 }
 
 #[test]
@@ -560,4 +563,26 @@ proptest::proptest! {
         let _ = open("x.xlsx", &bytes);
         let _ = open("x.xlsx", &bytes[..bytes.len() / 2]);
     }
+}
+
+/// The page's example is what the generator makes. `UPDATE_EXAMPLES=1 cargo test` writes it anew.
+#[test]
+fn the_example_is_current_and_learning_helps_on_it() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_kernels.csv");
+    let made = Simulation::example().to_csv();
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let shipped = std::fs::read(&path).unwrap_or_default();
+    assert!(
+        shipped == made.as_bytes(),
+        "{} is out of date: run UPDATE_EXAMPLES=1 cargo test --test overlap",
+        path.display()
+    );
+    let (report, _) = open("simulated_kernels.csv", &shipped);
+    assert!(matches!(report.outcome, Outcome::Known { problems, .. } if problems.count == 0));
+    let (mut study, studied) = study(&[("simulated_kernels.csv", &shipped)]);
+    let results = judged(&mut study, &studied);
+    assert!(mean(&results, Kind::TreesLad).mape_pct < mean(&results, Kind::NoSlowdown).mape_pct / 2.0);
+    println!("{}", results.verdict.unwrap().sentences.join("\n"));
 }

@@ -3,6 +3,8 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
+use crate::report::Workbench;
+
 use super::{
     offline,
     tuning::{Bench, Held, Notice, Remedy, Stage},
@@ -50,20 +52,29 @@ fn Working() -> impl IntoView {
 #[component]
 fn AtRest() -> impl IntoView {
     let bench: Bench = expect_context();
+    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
+    let is_partial = move || bench.kernels.is_there() && !bench.kernels.is_complete.get();
     let words = move || match (bench.has_data(), bench.stage.get()) {
+        _ if is_overlap() && is_partial() => "Not all models were compared.",
+        _ if is_overlap() && bench.kernels.is_there() => "Every model predicted only what it had not seen.",
+        _ if is_overlap() => "",
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
         (true, Stage::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
-        bench.has_data()
+        !is_overlap()
+            && bench.has_data()
             && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
     };
     view! {
         <span class="status-words">{words}</span>
         <Show when=untrained>
             <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
+        </Show>
+        <Show when=move || is_overlap() && is_partial()>
+            <button type="button" class="train" on:click=move |_| bench.study()>"Compare"</button>
         </Show>
     }
 }

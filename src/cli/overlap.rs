@@ -18,7 +18,7 @@ use crate::{
         merge::Merged,
         models::Kind,
         noise::Ceiling,
-        request::{Answer, Question, Results, Run, Studied},
+        request::{Answer, Question, Results, Run, Shown, Studied},
         result::{ModelScores, Score},
         study::{Study, StudyError, do_jobs},
     },
@@ -76,9 +76,12 @@ impl Overlap {
         terminal::say_notes(&studied.notes);
         terminal::say_notes(&studied.checks);
         let folds = on_threads(&studied)?;
-        let asked = self.model.as_deref().and_then(Kind::parse);
+        let asked = self.model.as_deref().and_then(Kind::parse).map(Shown::Model);
         let results = study.judge(&folds, asked).map_err(told)?;
-        let shown = results.shown.unwrap_or(Kind::TreesLad);
+        let shown = match results.shown {
+            Some(Shown::Model(kind)) => kind,
+            _ => Kind::TreesLad,
+        };
         if let Some(path) = &self.predictions {
             save(&mut study, Question::Predictions(shown), path, "predictions")?;
         }
@@ -89,7 +92,7 @@ impl Overlap {
     }
 }
 
-fn told(error: StudyError) -> CliError {
+pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Overlap(error))
 }
 
@@ -100,7 +103,7 @@ fn save(study: &mut Study, question: Question, path: &PathBuf, what: &'static st
 }
 
 /// Does all jobs, on all processors.
-fn on_threads(studied: &Studied) -> Result<Vec<Vec<u8>>, CliError> {
+pub(super) fn on_threads(studied: &Studied) -> Result<Vec<Vec<u8>>, CliError> {
     let total = if studied.results.verdict.is_some() { studied.jobs.len() } else { 0 };
     let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,17 +1,14 @@
 //! Charts of predictions and their errors.
 
-use super::{
-    kernel::Dataset,
-    models::{Kind, Predicted},
-};
+use super::{kernel::Dataset, models::Predicted};
 use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     units::percent,
 };
 
-/// Predicted over measured slowdowns, in per cent of the duration alone, each by a model that had not seen the kernel.
+/// Predicted over measured slowdowns, in per cent of the duration alone: what a model, `title`, said of each kernel.
 #[must_use]
-pub fn predicted_over_measured(dataset: &Dataset, kind: Kind, said: &[Option<Predicted>]) -> Chart {
+pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, said: &[Option<Predicted>]) -> Chart {
     let pairs = dataset.overlapped().zip(said).filter_map(|(kernel, said)| Some((kernel, (*said)?)));
     let mut points = Vec::new();
     let mut within = 0;
@@ -37,9 +34,9 @@ pub fn predicted_over_measured(dataset: &Dataset, kind: Kind, said: &[Option<Pre
         spacing: Spacing::SymmetricLogarithmic,
     };
     Chart {
-        id: format!("overlap-predicted-over-measured-{}", kind.name()),
-        title: format!("Predicted over measured slowdown, {}", kind.title()),
-        summary: format!("{within} of {} held-out durations are predicted within 10 %.", points.len()),
+        id: format!("overlap-predicted-over-measured-{id}"),
+        title: format!("Predicted over measured slowdown: {title}"),
+        summary: format!("{within} of {} durations are predicted within 10 %.", points.len()),
         x: axis("Measured slowdown"),
         y: axis("Predicted slowdown"),
         series: vec![
@@ -54,8 +51,8 @@ const EDGES: [f64; 14] = [-100.0, -50.0, -30.0, -20.0, -15.0, -10.0, -5.0, 5.0, 
 
 /// How many kernels' durations are missed by how much: a step for each class of errors.
 #[must_use]
-pub fn errors(dataset: &Dataset, models: &[(Kind, &[Option<Predicted>])]) -> Chart {
-    let series = models.iter().enumerate().map(|(index, (kind, said))| {
+pub fn errors(dataset: &Dataset, models: &[(&str, &[Option<Predicted>])]) -> Chart {
+    let series = models.iter().enumerate().map(|(index, (title, said))| {
         let pairs = dataset.overlapped().zip(said.iter());
         let errors: Vec<f64> = pairs
             .filter_map(|(kernel, said)| Some(((*said)?.ratio * kernel.alone_ns / kernel.duration_ns - 1.0) * 100.0))
@@ -80,7 +77,7 @@ pub fn errors(dataset: &Dataset, models: &[(Kind, &[Option<Predicted>])]) -> Cha
         }
         step(EDGES[13], f64::INFINITY, (EDGES[13], 120.0), "missed by more than +100 %".to_owned());
         Series {
-            name: kind.title().to_owned(),
+            name: (*title).to_owned(),
             colour: if index == 0 { Colour::Answer } else { Colour::Palette(index as u8) },
             mark: Mark::Line,
             points,
@@ -88,7 +85,7 @@ pub fn errors(dataset: &Dataset, models: &[(Kind, &[Option<Predicted>])]) -> Cha
     });
     Chart {
         id: "overlap-errors".to_owned(),
-        title: "Errors of durations, out of fold".to_owned(),
+        title: "Errors of durations".to_owned(),
         summary: "The share of kernels by how much the predicted duration is too short or too long.".to_owned(),
         x: Axis { label: "Error".to_owned(), quantity: Quantity::Percent, spacing: Spacing::Linear },
         y: Axis { label: "Kernels".to_owned(), quantity: Quantity::Percent, spacing: Spacing::Linear },

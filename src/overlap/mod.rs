@@ -27,6 +27,7 @@ pub mod read;
 pub mod request;
 pub mod result;
 pub mod sheet;
+pub mod simulate;
 pub mod study;
 pub mod trace;
 pub mod validate;

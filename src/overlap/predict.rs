@@ -12,6 +12,7 @@ use crate::{
     learn::{LearnError, conformal},
     math::{exp, ln},
     order::Order,
+    units::{percent, significant},
 };
 
 /// Which kernel, as it would run.
@@ -50,6 +51,27 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
+impl Answer {
+    /// In words: what is to be expected first.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let us = |ns: f64| format!("{} µs", significant(ns / 1000.0));
+        let interval = match (self.low_ns, self.high_ns) {
+            (Some(low), Some(high)) => {
+                format!("; nine of ten such kernels take from {} to {}", us(low), us(high))
+            }
+            _ => String::new(),
+        };
+        let slowdown = percent(self.slowdown * 100.0);
+        let first = format!(
+            "It will take {}{interval}. Its slowdown is {slowdown} of the duration alone, by: {}.",
+            us(self.duration_ns),
+            self.model.title()
+        );
+        std::iter::once(first).chain(self.notes.iter().map(|note| format!("{note}."))).collect()
+    }
+}
+
 /// Why a kernel can't be predicted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
@@ -81,6 +103,18 @@ pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
 
 impl Question {
+    /// A measured kernel, by the model of the verdict.
+    #[must_use]
+    pub fn of(kernel: &Kernel) -> Self {
+        Self {
+            name: kernel.name.clone(),
+            alone_ns: kernel.alone_ns,
+            overlap_ratio: kernel.overlap_ratio,
+            metrics: kernel.metrics.iter().copied().map(Some).collect(),
+            model: None,
+        }
+    }
+
     /// The kernel that is asked for; metrics that are not typed are the medians of its name, or of all.
     ///
     /// # Errors

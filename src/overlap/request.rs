@@ -25,16 +25,32 @@ pub enum Question {
         /// What [`Answer::Folds`] carried, one per call.
         folds: Vec<Vec<u8>>,
         /// Whose predictions are shown; `None` for those of the verdict.
-        shown: Option<Kind>,
+        shown: Option<Shown>,
     },
     /// Predicts one kernel. Answers [`Answer::Predicted`].
     Predict(predict::Question),
+    /// A measured kernel, by index, to be predicted; `None` for the first that overlaps. Answers [`Answer::Kernel`].
+    Kernel(Option<u32>),
     /// Which features matter. Answers [`Answer::Importances`].
     Importances,
     /// Predictions out of fold as CSV. Answers [`Answer::File`].
     Predictions(Kind),
     /// Trees as a model of XGBoost. Answers [`Answer::File`].
     Trees(Kind),
+}
+
+/// Whose predictions are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shown {
+    /// Out of fold, those of a model.
+    Model(Kind),
+    /// Those of a model that was dropped.
+    Imported {
+        /// Which of [`Studied::models`].
+        model: u32,
+        /// It is fed features with mean 0 and deviation 1, else features as they are.
+        standardised: bool,
+    },
 }
 
 /// What is answered.
@@ -46,8 +62,17 @@ pub enum Answer {
     Folds(Vec<u8>),
     /// Of [`Question::Judge`].
     Judged(Box<Results>),
-    /// Of [`Question::Predict`]: with the nearest kernels as a table.
-    Predicted(Box<predict::Answer>, Listing),
+    /// Of [`Question::Kernel`].
+    Kernel(Box<predict::Question>),
+    /// Of [`Question::Predict`].
+    Predicted {
+        /// What is to be expected, in words.
+        sentences: Vec<String>,
+        /// The nearest measured kernels, by index.
+        nearest: Vec<u32>,
+        /// The same as a table.
+        listing: Listing,
+    },
     /// Of [`Question::Importances`].
     Importances(Listing),
     /// Of [`Question::Predictions`] and [`Question::Trees`].
@@ -76,23 +101,36 @@ pub struct Studied {
     pub settings: Settings,
     /// Its columns, and whether models are given them.
     pub columns: Vec<(String, bool)>,
+    /// Names of its kernels that overlap communication.
+    pub names: Vec<String>,
     /// How statistics and metrics came together, by the name of the run.
+    #[serde(skip)]
     pub merged: Vec<(String, Merged)>,
     /// What is odd about it, in words.
+    #[serde(skip)]
     pub checks: Vec<String>,
     /// What must be known of all files.
+    #[serde(skip)]
     pub notes: Vec<String>,
     /// Runs that were measured twice.
+    #[serde(skip)]
     pub ceilings: Vec<Ceiling>,
-    /// Models that were dropped.
+    /// Names of the models that were dropped.
+    pub models: Vec<String>,
+    /// Those that fit the run.
+    #[serde(skip)]
     pub imported: Vec<Judged>,
     /// The same as a table.
+    #[serde(skip)]
     pub imported_listing: Listing,
     /// The run, for [`Question::Folds`].
     pub run: Vec<u8>,
     /// How long each job is expected to take, relative to the others; its index names the job.
     pub jobs: Vec<f64>,
+    /// The jobs in rounds, after each of which there is more to be told.
+    pub rounds: Vec<Vec<u32>>,
     /// By the models that learn nothing.
+    #[serde(skip)]
     pub results: Results,
 }
 
@@ -100,17 +138,23 @@ pub struct Studied {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Scores of each model; without a mean where folds are missing.
+    #[serde(skip)]
     pub models: Vec<ModelScores>,
     /// The same as a table.
+    #[serde(skip)]
     pub listing: Listing,
     /// Which to use; `None` where nothing overlaps.
+    #[serde(skip)]
     pub verdict: Option<Verdict>,
     /// Whose predictions follow.
-    pub shown: Option<Kind>,
+    pub shown: Option<Shown>,
     /// Each kernel name.
+    #[serde(skip)]
     pub names: Listing,
     /// Predicted over measured slowdowns.
+    #[serde(skip)]
     pub predicted_over_measured: Option<Chart>,
     /// How many kernels are missed by how much, beside no slowdown at all.
+    #[serde(skip)]
     pub errors: Option<Chart>,
 }

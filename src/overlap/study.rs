@@ -7,16 +7,17 @@ use super::{
     features::{Settings, chosen},
     files::Loaded,
     importance,
+    imported::Judged,
     kernel::{Dataset, Kernel},
     listing,
-    models::{Columns, Kind, Model},
+    models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
-    request::{Answer, Question, Results, Run, Studied},
+    request::{Answer, Question, Results, Run, Shown, Studied},
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
-use crate::{learn::LearnError, progress::Progress, sorted::SortedSet};
+use crate::{learn::LearnError, progress::Progress, sorted::SortedSet, text::Listing};
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +42,9 @@ pub enum StudyError {
     /// What a typed kernel lacks.
     #[error(transparent)]
     Predict(#[from] PredictError),
+    /// A dropped model does not fit.
+    #[error(transparent)]
+    Imported(#[from] super::imported::ImportedError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -53,6 +57,10 @@ pub struct Study {
     settings: Settings,
     /// Of all models, as far as they are there.
     folds: Vec<FoldPredictions>,
+    /// Whose predictions are shown; `None` for those of the verdict.
+    shown: Option<Shown>,
+    /// Which features matter, once that was asked for.
+    importances: Option<Listing>,
     /// The last model that was fitted to the whole run.
     fitted: Option<(Kind, Model)>,
 }
@@ -109,12 +117,22 @@ impl Study {
             Question::Judge { folds, shown } => Answer::Judged(Box::new(self.judge(&folds, shown)?)),
             Question::Predict(question) => {
                 let answer = self.predict(&question, progress)?;
-                let nearest = listing::kernels(self.dataset()?, &answer.nearest);
-                Answer::Predicted(Box::new(answer), nearest)
+                let listing = listing::kernels(self.dataset()?, &answer.nearest);
+                Answer::Predicted { sentences: answer.sentences(), nearest: answer.nearest, listing }
+            }
+            Question::Kernel(index) => {
+                let dataset = self.dataset()?;
+                let kernel = match index {
+                    Some(index) => dataset.kernels.get(index as usize),
+                    None => dataset.overlapped().next().or(dataset.kernels.first()),
+                };
+                Answer::Kernel(Box::new(kernel.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?))
             }
             Question::Importances => {
                 let all = importance::importances(self.dataset()?, &self.settings, progress)?;
-                Answer::Importances(listing::importances(&all))
+                let listing = listing::importances(&all);
+                self.importances = Some(listing.clone());
+                Answer::Importances(listing)
             }
             Question::Predictions(kind) => {
                 let dataset = self.dataset()?;
@@ -131,14 +149,65 @@ impl Study {
     /// There is no such run.
     pub fn study(&mut self, settings: Settings) -> Result<Studied, StudyError> {
         self.settings = settings;
-        (self.folds, self.fitted) = (Vec::new(), None);
+        (self.folds, self.fitted, self.shown, self.importances) = (Vec::new(), None, None, None);
         let dataset = self.dataset()?;
         let run = postcard::to_allocvec(&Package { dataset: dataset.clone(), settings: self.settings.clone() })?;
         let folds = validate::trivial_folds(dataset, &self.settings)?;
+        let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let ceilings = self.ceilings();
+        let (imported, mut notes) = self.imported()?;
+        notes.extend(ceilings.iter().map(noise::Ceiling::sentence));
+        self.folds = folds;
+        Ok(Studied {
+            runs: self.loaded.datasets.iter().map(run_of).collect(),
+            settings: self.settings.clone(),
+            columns: self.columns()?,
+            names,
+            merged: self.loaded.merged.clone(),
+            checks: self.checks()?,
+            notes,
+            ceilings,
+            models: self.loaded.models.iter().map(|model| model.name.clone()).collect(),
+            imported_listing: listing::imported(&imported),
+            imported,
+            run,
+            jobs: validate::jobs().into_iter().map(|(_, cost)| cost).collect(),
+            rounds: validate::rounds(),
+            results: self.results()?,
+        })
+    }
+
+    /// How the run is studied.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The run's columns, and whether models are given them.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn columns(&self) -> Result<Vec<(String, bool)>, StudyError> {
+        let dataset = self.dataset()?;
         let chosen = chosen(dataset, &self.settings);
-        let columns =
-            dataset.columns.iter().enumerate().map(|(at, name)| (name.clone(), chosen.contains(&at))).collect();
-        let checks = checks::check(dataset).iter().map(checks::Check::sentence).collect();
+        Ok(dataset.columns.iter().enumerate().map(|(at, name)| (name.clone(), chosen.contains(&at))).collect())
+    }
+
+    /// What is odd about the run, in words.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn checks(&self) -> Result<Vec<String>, StudyError> {
+        Ok(checks::check(self.dataset()?).iter().map(checks::Check::sentence).collect())
+    }
+
+    /// The dropped models that fit the run; and what must be known of all files, those that don't fit included.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn imported(&self) -> Result<(Vec<Judged>, Vec<String>), StudyError> {
+        let dataset = self.dataset()?;
         let mut notes = self.loaded.notes.clone();
         notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         let mut imported = Vec::new();
@@ -148,58 +217,80 @@ impl Study {
                 Err(error) => notes.push(error.to_string()),
             }
         }
-        let ceilings = noise::ceilings(&self.loaded.datasets);
-        notes.extend(ceilings.iter().map(noise::Ceiling::sentence));
-        self.folds = folds;
-        Ok(Studied {
-            runs: self.loaded.datasets.iter().map(run_of).collect(),
-            settings: self.settings.clone(),
-            columns,
-            merged: self.loaded.merged.clone(),
-            checks,
-            notes,
-            ceilings,
-            imported_listing: listing::imported(&imported),
-            imported,
-            run,
-            jobs: validate::jobs().into_iter().map(|(_, cost)| cost).collect(),
-            results: self.results(None)?,
-        })
+        Ok((imported, notes))
+    }
+
+    /// Runs that were measured twice.
+    #[must_use]
+    pub fn ceilings(&self) -> Vec<noise::Ceiling> {
+        noise::ceilings(&self.loaded.datasets)
+    }
+
+    /// Which features matter, where that was asked.
+    #[must_use]
+    pub fn importances(&self) -> Option<&Listing> {
+        self.importances.as_ref()
     }
 
     /// Takes further folds in and judges by all that are there.
     ///
     /// # Errors
     /// The folds come from another build.
-    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Kind>) -> Result<Results, StudyError> {
+    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Shown>) -> Result<Results, StudyError> {
         for bytes in folds {
             for folds in postcard::from_bytes::<Vec<FoldPredictions>>(bytes)? {
                 self.folds.retain(|known| known.job != folds.job);
                 self.folds.push(folds);
             }
         }
-        self.results(shown)
+        self.shown = shown;
+        self.results()
     }
 
-    fn results(&self, shown: Option<Kind>) -> Result<Results, StudyError> {
+    /// The comparison of the models so far.
+    ///
+    /// # Errors
+    /// There is no run, or a dropped model that is to be shown does not fit it.
+    pub fn results(&self) -> Result<Results, StudyError> {
         let dataset = self.dataset()?;
         let said: Vec<(Kind, OutOfFold)> =
             Kind::ALL.map(|kind| (kind, validate::out_of_fold(dataset, kind, &self.folds))).into();
         let models: Vec<_> = said.iter().map(|(kind, said)| validate::scores(dataset, *kind, said)).collect();
         let verdict = verdict::verdict(&models);
-        let shown = shown.or(verdict.as_ref().map(|verdict| verdict.model));
+        let shown = self.shown.or(verdict.as_ref().map(|verdict| Shown::Model(verdict.model)));
         let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
-        let kinds: SortedSet<Kind> = shown.into_iter().chain([Kind::NoSlowdown]).collect();
-        let compared: Vec<_> = kinds.iter().rev().map(|kind| (*kind, of(*kind))).collect();
+        let foreign;
+        let (id, title, predicted) = match shown {
+            Some(Shown::Imported { model, standardised }) => {
+                let (title, said) = self.said_by(model, standardised)?;
+                foreign = said;
+                (if standardised { "imported-standardised" } else { "imported" }, title, &foreign[..])
+            }
+            Some(Shown::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
+            None => ("nothing", String::new(), &[][..]),
+        };
+        let none = (Kind::NoSlowdown.title(), of(Kind::NoSlowdown));
+        let mut compared = vec![(title.as_str(), predicted)];
+        compared.extend((title != none.0).then_some(none));
         Ok(Results {
             listing: listing::models(&models),
-            names: listing::names(dataset, shown.map(of).unwrap_or_default()),
-            predicted_over_measured: shown.map(|kind| charts::predicted_over_measured(dataset, kind, of(kind))),
+            names: listing::names(dataset, predicted),
+            predicted_over_measured: shown.map(|_| charts::predicted_over_measured(dataset, id, &title, predicted)),
             errors: shown.map(|_| charts::errors(dataset, &compared)),
             models,
             verdict,
             shown,
         })
+    }
+
+    /// What a dropped model says of the kernels that overlap, and what it is called.
+    fn said_by(&self, model: u32, standardised: bool) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+        let dataset = self.dataset()?;
+        let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
+        let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+        let said = imported.predict(dataset, &overlapped, standardised)?.into_iter().map(Some).collect();
+        let how = if standardised { "standardised" } else { "as they are" };
+        Ok((format!("{}, features {how}", imported.name), said))
     }
 
     /// Predicts one kernel.
@@ -235,7 +326,7 @@ impl Study {
 }
 
 /// What is shown of several repeats: the first.
-fn first(said: &OutOfFold) -> &[Option<super::models::Predicted>] {
+fn first(said: &OutOfFold) -> &[Option<Predicted>] {
     said.repeats.first().map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -90,6 +90,22 @@ pub fn jobs() -> Vec<(Job, f64)> {
     Scheme::all().flat_map(of_scheme).collect()
 }
 
+/// The jobs by index in rounds: trees once, all models once, the other repeats, unseen names.
+#[must_use]
+pub fn rounds() -> Vec<Vec<u32>> {
+    let round = |job: &Job| match (job.scheme, job.kind) {
+        (Scheme::Kernels(0), Kind::TreesPublished | Kind::TreesLad) => 0,
+        (Scheme::Kernels(0), _) => 1,
+        (Scheme::Kernels(_), _) => 2,
+        (Scheme::Names, _) => 3,
+    };
+    let mut rounds = vec![Vec::new(); 4];
+    for (index, (job, _)) in jobs().iter().enumerate() {
+        rounds[round(job)].push(index as u32);
+    }
+    rounds
+}
+
 /// Fits a model without a fold and predicts the fold.
 ///
 /// # Errors

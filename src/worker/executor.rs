@@ -217,6 +217,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        if contents.workbench == report::Workbench::Overlap {
+            let material = report::overlap::Material {
+                study: &self.overlap,
+                files: self.files.iter().map(loaded_file).collect(),
+                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            };
+            return Ok(report::overlap::report(material, contents)?);
+        }
         let material = report::tuning::Material {
             study: &self.study,
             files: self.files.iter().map(loaded_file).collect(),
@@ -282,6 +290,11 @@ impl Executor {
         &self.documents
     }
 
+    /// What was loaded of kernels, and learnt.
+    pub fn overlap(&mut self) -> &mut overlap::study::Study {
+        &mut self.overlap
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -337,6 +350,9 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         self.notes.clone_from(&notes);
+        let loaded = self.overlap.loaded();
+        notes.extend(loaded.notes.iter().cloned());
+        notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
         Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents: document_files })

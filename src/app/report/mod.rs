@@ -7,6 +7,7 @@ mod trouble;
 mod view;
 
 pub use reader::Reader;
+pub use section::SectionView;
 
 use leptos::prelude::*;
 

@@ -20,6 +20,7 @@ use collectune::{
         study::{Study, do_jobs},
     },
     progress::Silent,
+    report::{Contents, Form, Workbench, Written, link, wire},
 };
 use flate2::{Compression, write::DeflateEncoder};
 
@@ -479,6 +480,31 @@ fn the_worker_does_the_same() {
     };
     assert!(results.models.iter().all(|model| model.repeats.len() == 5 && model.unseen_names.is_some()));
     assert_eq!(results.shown, Some(Shown::Model(Kind::Forest)));
+
+    assert!(
+        matches!(ask(&mut executor, Question::Importances), Answer::Importances(listing) if !listing.rows.is_empty())
+    );
+    // What the page shows, and what travels.
+    let contents = Contents { workbench: Workbench::Overlap, file_names: false, ..Contents::whole() };
+    let report = executor.report(&contents).unwrap();
+    let titles: Vec<&str> = report.sections.iter().map(|section| section.title.as_str()).collect();
+    assert_eq!(titles[..3], ["Models", "Random forest", "Features"]);
+    assert_eq!((report.sections[0].tables[0].listing.rows.len(), report.sections[1].charts.len()), (7, 2));
+    assert!(report.summary[0].contains('%') && report.summary.iter().all(|sentence| !sentence.contains("Not yet")));
+    let json = wire::write(&report);
+    assert!(!json.contains("merged.csv"), "names of files stay at home");
+    assert_eq!(wire::write(&wire::read(&json).unwrap()), json);
+    for form in Form::ALL {
+        match collectune::report::write(&report, *form).unwrap() {
+            Written::Link(link) => {
+                let decoded = link::decode(&link.fragment).unwrap();
+                assert!(link.fits && decoded.sections[0].tables[0].listing.rows.len() == 7, "{:?}", link.left_out);
+            }
+            Written::File { name, text, .. } => {
+                assert!(name.starts_with("collectune-slowdown-of-") && text.contains("Random forest"), "{name}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -490,6 +516,9 @@ fn the_terminal_says_it_in_json() {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
+    let (code, markdown, told) = run(&["report", &path("merged.csv")]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("No slowdown at all"), "{markdown}");
     let (merged, said, trees) = (path("merged.csv"), path("said.csv"), path("trees.json"));
     let (code, json, told) =
         run(&["overlap", &merged, "--json", "--model", "trees-lad", "--predictions", &said, "--xgboost", &trees]);

@@ -14,6 +14,7 @@ mod home;
 mod loading;
 mod look;
 mod offline;
+mod overlap;
 mod page;
 mod panels;
 mod privacy;

@@ -25,7 +25,7 @@ pub struct ActiveTheme(Signal<Theme>, RwSignal<Choice>);
 impl ActiveTheme {
     /// Follows the system and the stored choice.
     pub fn follow() -> Self {
-        let choice = RwSignal::new(chosen(storage().and_then(|storage| storage.get_item("theme").ok()?)));
+        let choice = RwSignal::new(chosen(storage().and_then(|storage| storage.get_item("theme").ok()?).as_deref()));
         let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
         let system_is_dark = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
         if let Some(query) = query {
@@ -40,7 +40,7 @@ impl ActiveTheme {
         // Other tabs of the page choose for all of them.
         window_event_listener(ev::storage, move |event| {
             if event.key().as_deref() == Some("theme") {
-                choice.set(chosen(event.new_value()));
+                choice.set(chosen(event.new_value().as_deref()));
             }
         });
         let theme = Signal::derive(move || match (choice.get(), system_is_dark.get()) {
@@ -68,8 +68,8 @@ impl ActiveTheme {
     }
 }
 
-fn chosen(stored: Option<String>) -> Choice {
-    let stored = CHOICES.iter().find(|(_, name, _)| stored.as_deref() == Some(name));
+fn chosen(stored: Option<&str>) -> Choice {
+    let stored = CHOICES.iter().find(|(_, name, _)| stored == Some(name));
     stored.map_or(Choice::System, |(choice, ..)| *choice)
 }
 

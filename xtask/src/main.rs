@@ -20,7 +20,7 @@ cargo xtask serve [--port N]    build the page and serve it on loopback (a free 
 cargo xtask build               build the page into dist/
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
                                 same-bits, weight, browser
-cargo xtask bench               weigh the page and time it in the browser
+cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
                                 feed the readers with mutated files (a million executions by default)
 cargo xtask icons               draw public/icons from public/icon.svg

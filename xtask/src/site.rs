@@ -4,7 +4,7 @@
 use std::{fmt::Write, fs, path::Path};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use sha2::{Digest, Sha256, Sha384};
+use sha2::{Digest, Sha256};
 
 use crate::{Result, root};
 
@@ -90,7 +90,8 @@ fn service_worker(source: &str, build: &str, kept: &[(String, String)]) -> Resul
         let _ = writeln!(list, "  {}: \"{integrity}\",", serde_json::Value::from(name.as_str()));
     }
     list.push('}');
-    let mut text = source.to_owned();
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let mut text = source.lines().filter(is_code).fold(String::new(), |text, line| text + line + "\n");
     for (place, filled) in [
         ("const BUILD = \"\";", format!("const BUILD = \"{build}\";")),
         ("const FILES = {};", format!("const FILES = {list};")),
@@ -104,7 +105,7 @@ fn service_worker(source: &str, build: &str, kept: &[(String, String)]) -> Resul
 }
 
 fn integrity(content: &[u8]) -> String {
-    format!("sha384-{}", BASE64_STANDARD.encode(Sha384::digest(content)))
+    format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(content)))
 }
 
 /// All files of a folder and its folders, by their paths from it with `/`, sorted.
@@ -180,10 +181,11 @@ mod tests {
         assert!(worker.contains(&format!("const BUILD = \"{build}\";")), "{worker}");
         let page = integrity(&fs::read(dist.join("index.html")).unwrap());
         assert!(worker.contains(&format!("  \"\": \"{page}\",\n")), "{worker}");
-        // printf 'a,b\n' | openssl dgst -sha384 -binary | base64
-        let csv = "sha384-IuAKm8bNjfAygkYmpOPCNRJNStXZQQfzar/wtcNjvSJ5Lh16QDghm/3V+F+bmcij";
+        // printf 'a,b\n' | openssl dgst -sha256 -binary | base64
+        let csv = "sha256-W+CMloSh0l787gkxggSCQniwi7+0rvlz/+/QuddHgxM=";
         assert!(worker.contains(&format!("  \"examples/one.csv\": \"{csv}\",\n")), "{worker}");
         assert!(worker.contains("\"page-0123456789abcdef_bg.wasm\""));
+        assert!(!worker.contains("// "), "{worker}");
         assert!(!worker.contains("\"_headers\"") && !worker.contains("\"service-worker.js\""));
     }
 

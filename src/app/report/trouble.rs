@@ -17,11 +17,12 @@ use crate::{
 #[component]
 pub(super) fn Unreadable(opened: Arc<Opened>) -> impl IntoView {
     let on_files: OnFiles = expect_context();
-    let why = match &opened.report {
+    let Opened { source, report } = &*opened;
+    let why = match report {
         Some(Err(why)) => format!("{}.", why.trim_end_matches('.')),
         _ => String::new(),
     };
-    let (heading, advice) = match &opened.source {
+    let (heading, advice) = match source {
         Source::Link(fragment) => (
             "This link shows no report",
             vec![

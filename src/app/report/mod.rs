@@ -20,10 +20,13 @@ pub fn ReportPage() -> impl IntoView {
     let reader: Reader = expect_context();
     live(move || {
         let opened = reader.opened()?;
-        Some(match opened.report {
+        Some(match &opened.report {
             None => view! { <Opening /> }.into_any(),
             Some(Ok(_)) => view! { <ReportView opened /> }.into_any(),
-            Some(Err(_)) => view! { <Unreadable opened /> }.into_any(),
+            Some(Err(why)) => {
+                let (source, why) = (opened.source.clone(), format!("{}.", why.trim_end_matches('.')));
+                view! { <Unreadable source why /> }.into_any()
+            }
         })
     })
 }

@@ -1,13 +1,8 @@
 //! A report that can't be read: why, and what to do.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
-use super::{
-    reader::{Opened, Source},
-    view::Leave,
-};
+use super::{reader::Source, view::Leave};
 use crate::{
     app::drop::{OnFiles, OpenButton},
     tuning::wording::count,
@@ -15,13 +10,13 @@ use crate::{
 
 /// Why there is no report. Nothing else stands in for it.
 #[component]
-pub(super) fn Unreadable(opened: Arc<Opened>) -> impl IntoView {
+pub(super) fn Unreadable(
+    /// Where it came from.
+    source: Source,
+    /// Why it can't be read, in a sentence.
+    why: String,
+) -> impl IntoView {
     let on_files: OnFiles = expect_context();
-    let Opened { source, report } = &*opened;
-    let why = match report {
-        Some(Err(why)) => format!("{}.", why.trim_end_matches('.')),
-        _ => String::new(),
-    };
     let (heading, advice) = match source {
         Source::Link(fragment) => (
             "This link shows no report",

@@ -364,8 +364,7 @@ fn write_golden_files() {
     let simulation =
         Simulation { sizes: vec![4096, 1 << 20, 16 << 20], channels: vec![1, 8, 32], ..Simulation::example() };
     let text = simulation.to_csv();
-    let wanted =
-        |line: &str| line.starts_with("collective") || (line.starts_with("all_reduce") && line.contains(",2,16,"));
+    let wanted = |line: &str| line.starts_with("run_id,") || line.contains(",all_reduce_perf,2,16,");
     let text: String = text.lines().filter(|line| wanted(line)).map(|line| format!("{line}\n")).collect();
     let executor = studied(&[("sweep.csv", text.into_bytes())]);
     let report = executor.report(&Contents { made_on: Some("2026-11-22".to_owned()), ..Contents::whole() }).unwrap();

@@ -12,16 +12,16 @@ const LONG: usize = 24;
 #[must_use]
 pub fn markdown(report: &Report) -> String {
     let mut out = Out::default();
-    out.block(format!("# {}", line(&report.title)));
-    report.summary.iter().for_each(|sentence| out.block(line(sentence)));
+    out.block(&format!("# {}", line(&report.title)));
+    report.summary.iter().for_each(|sentence| out.block(&line(sentence)));
     report.sections.iter().for_each(|part| section(&mut out, part));
-    out.block("## How this was made".to_owned());
+    out.block("## How this was made");
     let mut facts: Vec<(&str, String)> = vec![("Made by", made_by(report))];
     facts.extend(report.parameters.iter().map(|fact| (fact.name.as_str(), fact.value.clone())));
     let lines: Vec<String> = facts.iter().map(|(name, value)| format!("- {}: {}", line(name), line(value))).collect();
-    out.block(lines.join("\n"));
+    out.block(&lines.join("\n"));
     if !report.files.is_empty() {
-        out.block(super::loaded(&report.files).to_table().to_markdown());
+        out.block(&super::loaded(&report.files).to_table().to_markdown());
     }
     out.0
 }
@@ -51,7 +51,7 @@ fn line(words: &str) -> String {
 struct Out(String);
 
 impl Out {
-    fn block(&mut self, text: String) {
+    fn block(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
             return;
@@ -64,23 +64,23 @@ impl Out {
     }
 
     fn folded(&mut self, summary: &str, write: impl FnOnce(&mut Self)) {
-        self.block(format!("<details>\n<summary>{}</summary>", line(summary)));
+        self.block(&format!("<details>\n<summary>{}</summary>", line(summary)));
         write(self);
-        self.block("</details>".to_owned());
+        self.block("</details>");
     }
 }
 
 fn section(out: &mut Out, section: &Section) {
-    out.block(format!("## {}", line(&section.title)));
-    section.text.iter().for_each(|sentence| out.block(line(sentence)));
-    section.charts.iter().filter(|chart| !chart.summary.is_empty()).for_each(|chart| out.block(line(&chart.summary)));
+    out.block(&format!("## {}", line(&section.title)));
+    section.text.iter().for_each(|sentence| out.block(&line(sentence)));
+    section.charts.iter().filter(|chart| !chart.summary.is_empty()).for_each(|chart| out.block(&line(&chart.summary)));
     for table in &section.tables {
         let rows = table.listing.rows.len();
         if rows > LONG {
-            out.folded(&format!("{}: {rows} rows", table.title), |out| out.block(markdown_of(table)));
+            out.folded(&format!("{}: {rows} rows", table.title), |out| out.block(&markdown_of(table)));
         } else {
-            out.block(format!("### {}", line(&table.title)));
-            out.block(markdown_of(table));
+            out.block(&format!("### {}", line(&table.title)));
+            out.block(&markdown_of(table));
         }
     }
     section.files.iter().for_each(|file| text_file(out, file));
@@ -92,10 +92,10 @@ fn markdown_of(exhibit: &Exhibit) -> String {
 
 fn text_file(out: &mut Out, file: &TextFile) {
     out.folded(&file.name, |out| {
-        out.block(line(&file.note));
+        out.block(&line(&file.note));
         // A fence ends at one as long as itself.
         let longest = file.text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat((longest + 1).max(3));
-        out.block(format!("{fence}text\n{}\n{fence}", file.text.trim_end_matches('\n')));
+        out.block(&format!("{fence}text\n{}\n{fence}", file.text.trim_end_matches('\n')));
     });
 }

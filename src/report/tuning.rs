@@ -7,6 +7,7 @@ mod trust;
 use self::privacy::Names;
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench};
 use crate::{
+    plot::Chart,
     sorted::SortedMap,
     text::Problems,
     tuning::{
@@ -69,8 +70,9 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         Names::hidden(all_names)
     };
     let mut sections = Vec::new();
+    let mut predicted = Vec::new();
     for group in study.groups() {
-        sections.push(of_group(study, group, answer, contents)?);
+        sections.push(of_group(study, group, answer, contents, &mut predicted)?);
     }
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
@@ -78,7 +80,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
         sections.push(deployables(&basis));
     }
-    sections.extend(study.evaluation().map(trust::section));
+    sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));
     let noise = measurements::noise(study, answer, numbered);
     // What stalled is told there.
     notes.retain(|note| noise.as_ref().is_none_or(|noise| !noise.text.contains(note)));
@@ -143,6 +145,7 @@ fn of_group(
     group: &Group,
     answer: &[Recommendation],
     contents: &Contents,
+    predicted: &mut Vec<Chart>,
 ) -> Result<Section, StudyError> {
     let mine: Vec<Recommendation> = answer
         .iter()
@@ -153,7 +156,7 @@ fn of_group(
     if let Some(first) = mine.first().filter(|_| contents.charts) {
         let view = study.view(&first.workload)?;
         charts.push(view.busbw_over_size);
-        charts.extend(view.predicted_over_measured);
+        predicted.extend(view.predicted_over_measured);
     }
     let id = format!("{}-{}n{}r", group.collective, group.scale.nodes, group.scale.ranks);
     Ok(Section {

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod answer;
+mod change;
 mod driver;
 mod firefox;
 mod home;
@@ -16,6 +17,8 @@ mod offline;
 mod page;
 mod panels;
 mod privacy;
+mod share;
 mod speed;
 mod sweep;
 mod trouble;
+mod undo;

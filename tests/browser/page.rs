@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use xtask::server::Server;
 
@@ -302,6 +303,31 @@ impl Page {
             files.into_iter().find(is_whole)
         });
         fs::read(saved.expect("the page saves a file")).unwrap()
+    }
+
+    /// A folder that is gone when the test ends.
+    pub fn scratch(&self) -> &std::path::Path {
+        self.driver.scratch()
+    }
+
+    /// Opens any address.
+    pub fn go(&self, url: &str) {
+        self.driver.go(url);
+    }
+
+    /// Prints on A4. Answers how many pages that takes.
+    pub fn print(&self) -> usize {
+        let size = json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true });
+        let document = self.driver.devtools("Page.printToPDF", size);
+        let document = BASE64_STANDARD.decode(document["data"].as_str().unwrap()).unwrap();
+        let text: String = document.iter().map(|byte| char::from(*byte)).collect();
+        text.matches("/Type /Page").count() - text.matches("/Type /Pages").count()
+    }
+
+    /// Shows the page as it would be printed.
+    pub fn emulate_paper(&self) {
+        self.driver.devtools("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+        self.run("dispatchEvent(new Event('beforeprint'))", &[]);
     }
 
     /// Drags files from the desktop over the window and drops them.

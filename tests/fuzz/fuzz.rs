@@ -3,6 +3,7 @@
 //! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it. An
 //! input that panics, or takes longer than two seconds, is made smaller as long as it still does, and printed.
 
+mod memory;
 mod mutate;
 mod readers;
 #[path = "../samples/mod.rs"]
@@ -27,6 +28,14 @@ use readers::{READERS, Reader};
 const USAGE: &str = "fuzz [--minutes N | --executions N] [--seed N] [--reader NAME]";
 /// An input is too slow.
 const SLOW: Duration = Duration::from_secs(2);
+/// One from a stranger is.
+const SLOW_FOR_STRANGERS: Duration = Duration::from_millis(100);
+/// And takes too much room.
+const MOST_FOR_STRANGERS: usize = 64 << 20;
+
+/// The longest time, in µs, and the most bytes that an input from a stranger took.
+static LONGEST_US: AtomicU64 = AtomicU64::new(0);
+static MOST_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// What to do.
 struct Options {
@@ -92,6 +101,14 @@ fn main() -> ExitCode {
         eprintln!("{}", not_understood.join("\n"));
         return ExitCode::FAILURE;
     }
+    for (what, reader, input) in readers::extremes() {
+        LONGEST_US.store(0, Ordering::Relaxed);
+        MOST_BYTES.store(0, Ordering::Relaxed);
+        let wrong = wrong(reader, &input).unwrap_or_default();
+        println!("{what}: {} {wrong}", taken());
+    }
+    LONGEST_US.store(0, Ordering::Relaxed);
+    MOST_BYTES.store(0, Ordering::Relaxed);
     // What panics is told once, when it has been made smaller.
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
@@ -105,6 +122,9 @@ fn main() -> ExitCode {
     let total: u64 = counts.iter().sum();
     for (reader, count) in options.readers.iter().zip(&counts) {
         println!("{:<12} {count:>12} executions", reader.name);
+    }
+    if options.readers.iter().any(|reader| reader.is_bounded()) {
+        println!("links and reports took at most {}", taken());
     }
     println!("{total} executions in {seconds:.0} s, {} faults", faults.len());
     for Fault { reader, seed, input, what } in &faults {
@@ -179,10 +199,39 @@ fn fault(reader: &'static Reader, seed: u64, input: Vec<u8>) -> Option<Fault> {
     Some(Fault { reader, seed, input, what })
 }
 
-/// The panic's message, or that it took too long.
+/// What inputs from strangers took at most.
+fn taken() -> String {
+    let most = MOST_BYTES.load(Ordering::Relaxed) as f64 / 1e6;
+    format!("{:.1} ms and {most:.1} MB", LONGEST_US.load(Ordering::Relaxed) as f64 / 1e3)
+}
+
+/// The panic's message, or that it took too long or too much room.
 fn wrong(reader: &Reader, input: &[u8]) -> Option<String> {
-    let start = Instant::now();
-    match panic::catch_unwind(|| (reader.read)(input)) {
+    let mut start = Instant::now();
+    let before = memory::watch();
+    let mut outcome = panic::catch_unwind(|| (reader.read)(input));
+    let bytes = memory::peak_since(before);
+    if outcome.is_ok() && reader.is_bounded() {
+        let mut time = start.elapsed();
+        // Another program may have had the processor.
+        for _ in 0..4 {
+            if time <= SLOW_FOR_STRANGERS / 2 {
+                break;
+            }
+            start = Instant::now();
+            outcome = panic::catch_unwind(|| (reader.read)(input));
+            time = time.min(start.elapsed());
+        }
+        LONGEST_US.fetch_max(time.as_micros() as u64, Ordering::Relaxed);
+        MOST_BYTES.fetch_max(bytes as u64, Ordering::Relaxed);
+        if time > SLOW_FOR_STRANGERS {
+            return Some(format!("{} takes longer than {SLOW_FOR_STRANGERS:?}", reader.name));
+        }
+        if bytes > MOST_FOR_STRANGERS {
+            return Some(format!("{} takes more than {} MiB", reader.name, MOST_FOR_STRANGERS >> 20));
+        }
+    }
+    match outcome {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

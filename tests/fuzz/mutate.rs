@@ -54,17 +54,14 @@ const TOKENS: [&[u8]; 48] = [
     b"16M",
 ];
 
-/// The longest input: small ones are read faster, and most that goes wrong goes wrong in a few lines.
-const LONGEST: usize = 4096;
-
-/// Mutates a sample; pieces of `others` may come in.
-pub fn mutate(sample: &[u8], others: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
+/// Mutates a sample; pieces of `others` may come in, and nothing grows beyond `longest`.
+pub fn mutate(sample: &[u8], others: &[Vec<u8>], longest: usize, random: &mut Stream) -> Vec<u8> {
     let mut bytes = sample.to_vec();
     // Mostly one or two, sometimes many.
     let times = 1 << random.below(6);
     for _ in 0..times {
         mutation(&mut bytes, others, random);
-        bytes.truncate(LONGEST);
+        bytes.truncate(longest);
     }
     bytes
 }

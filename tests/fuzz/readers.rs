@@ -7,6 +7,7 @@ use collectune::{
     intake::{self, ColumnSource, Content, Mapping, Outcome},
     math::Stream,
     progress::Silent,
+    report::{html, link, markdown, wire},
     text::Decoder,
     tuning::{
         address::Address,
@@ -40,16 +41,86 @@ pub struct Reader {
 impl Reader {
     /// The input of a seed: a sample, mutated.
     pub fn input(&self, seed: u64) -> Vec<u8> {
+        /// Small inputs are read faster, and most that goes wrong goes wrong in a few lines.
+        const LONGEST: usize = 4096;
+        const LONGEST_REPORT: usize = 256 << 10;
         let mut random = Stream::new(seed);
         let samples = (self.samples)();
-        mutate(&samples[random.below(samples.len())], samples, &mut random)
+        let longest = if self.is_bounded() { LONGEST_REPORT } else { LONGEST };
+        mutate(&samples[random.below(samples.len())], samples, longest, &mut random)
     }
+
+    /// What strangers send: it must be read in bounded time and room.
+    pub fn is_bounded(&self) -> bool {
+        matches!(self.name, "links" | "reports")
+    }
+}
+
+/// The worst that each bound lets through, or just not.
+pub fn extremes() -> Vec<(&'static str, &'static Reader, Vec<u8>)> {
+    let reader = |name: &str| READERS.iter().find(|reader| reader.name == name);
+    let (Some(links), Some(reports)) = (reader("links"), reader("reports")) else { return Vec::new() };
+    let json = |inside: String| format!("{{\"collectune_report\":1,\"workbench\":\"tuning\",{inside}}}").into_bytes();
+    let texts = |text: &str, n: usize| vec![format!("\"{text}\""); n].join(",");
+    let column = format!("{{\"name\":\"a\",\"text\":[{}]}}", texts("7", 149_000));
+    let numbers = format!("\"numbers\":[{}]", vec!["1e9"; 149_000].join(","));
+    let table = |columns: &str| format!("\"sections\":[{{\"tables\":[{{\"id\":\"t\",\"columns\":[{columns}]}}]}}]");
+    let points = vec!["12345.678"; 149_000].join(",");
+    let series = format!("{{\"name\":\"s\",\"colour\":1,\"mark\":\"dots\",\"x\":[{points}],\"y\":[{points}]}}");
+    let axes = "\"x\":[\"a\",\"number\",\"log\"],\"y\":[\"b\",\"number\",\"log\"]";
+    vec![
+        ("bomb of 64 MiB in a link", links, link::of_json(&"0".repeat(64 << 20)).fragment.into_bytes()),
+        (
+            "1 MiB in a link",
+            links,
+            link::of_json(&String::from_utf8_lossy(&json(format!("\"summary\":[{}]", texts("ab", 180_000)))))
+                .fragment
+                .into_bytes(),
+        ),
+        ("one text of 6 MiB", reports, json(format!("\"title\":\"{}\"", "x".repeat((6 << 20) - 100)))),
+        ("escapes of 6 MiB", reports, json(format!("\"title\":\"{}\"", "\\u0041".repeat((1 << 20) - 100)))),
+        ("300,000 texts", reports, json(format!("\"summary\":[{}]", texts("a", 299_000)))),
+        (
+            "300,000 texts of 18 letters",
+            reports,
+            json(format!("\"summary\":[{}]", texts("abcdefghijklmnopqr", 280_000))),
+        ),
+        ("300,000 empty lists", reports, json(format!("\"later\":[{}[]]", "[],".repeat(149_000)))),
+        ("10,000 objects", reports, json(format!("\"sections\":[{}{{}}]", "{},".repeat(9_990)))),
+        (
+            "10,000 objects of 20 fields",
+            reports,
+            json(format!(
+                "\"sections\":[{}{{}}]",
+                format!("{{{}\"title\":\"b\"}},", (0..20).map(|n| format!("\"a{n}\":1,")).collect::<String>())
+                    .repeat(9_990)
+            )),
+        ),
+        ("a column of 149,000 cells", reports, json(table(&column))),
+        ("the same with numbers", reports, json(table(&column.replace("]}", &format!("],{numbers}}}"))))),
+        ("9,900 columns of nothing", reports, json(table("{},".repeat(9_900).trim_end_matches(',')))),
+        (
+            "149,000 points",
+            reports,
+            json(format!("\"sections\":[{{\"charts\":[{{\"id\":\"c\",{axes},\"series\":[{series}]}}]}}]")),
+        ),
+        (
+            "a page of 8 MiB without an end",
+            reports,
+            format!(
+                "<meta name=\"collectune-report\"><script type=\"application/json\" id=\"collectune-report\">{}",
+                "[".repeat(8 << 20)
+            )
+            .into_bytes(),
+        ),
+    ]
 }
 
 /// Names of samples that are refused: mutations of them would never reach a reader.
 pub fn not_understood() -> Vec<String> {
-    let of =
-        |reader: &&Reader| matches!(reader.name, "sweep" | "log" | "json" | "report" | "conf" | "comparison" | "any");
+    let of = |reader: &&Reader| {
+        matches!(reader.name, "sweep" | "log" | "json" | "report" | "conf" | "comparison" | "any" | "reports")
+    };
     let mut refused = Vec::new();
     for reader in READERS.iter().filter(of) {
         for (index, sample) in (reader.samples)().iter().enumerate() {
@@ -83,6 +154,8 @@ pub const READERS: &[Reader] = &[
     Reader { name: "model", read: models, samples: samples!(model_files()) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
+    Reader { name: "links", read: links, samples: samples!(golden(&["link"])) },
+    Reader { name: "reports", read: reports, samples: samples!(golden(&["json", "html"])) },
     Reader {
         name: "address",
         read: address,
@@ -162,6 +235,39 @@ fn comparisons(bytes: &[u8]) {
         Some(samples::CONF.as_bytes()),
         &Default::default(),
     );
+}
+
+/// A link, and the link of a text.
+fn links(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = link::decode(&text);
+    if let Ok(report) = wire::read(&text) {
+        let link = link::of_json(&text);
+        assert!(link.chars > link::MOST_READ || link::decode(&link.fragment).ok() == Some(report), "it comes back");
+    }
+}
+
+fn reports(bytes: &[u8]) {
+    let (_, content) = intake::open(bytes, "report", bytes.len() as u64, 1, None, &mut Silent);
+    let Content::Report(report) = content else { return };
+    // Drawn and written now and then only: that takes longer than reading.
+    let sum = bytes.iter().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(u32::from(*byte)));
+    if sum % 64 == 0 && bytes.len() < 1 << 20 {
+        let page = html::html(&report).unwrap_or_default();
+        assert!(page.matches("<script").count() == 1, "a script in a page");
+        let _ = markdown::markdown(&report);
+    }
+}
+
+/// Whole reports of every version; as JSON and in links both.
+fn golden(extensions: &[&str]) -> Vec<Vec<u8>> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/reports");
+    let versions = 1..=wire::VERSION;
+    let of = |version: u64| extensions.iter().map(move |extension| format!("v{version}.{extension}"));
+    let files = versions.flat_map(of).filter_map(|name| std::fs::read(folder.join(name)).ok());
+    let mut all: Vec<Vec<u8>> = files.collect();
+    all.push(b"{\"collectune_report\":1,\"workbench\":\"tuning\",\"title\":\"t\",\"sections\":[{\"title\":\"s\",\"tables\":[{\"columns\":[{\"name\":\"Size\",\"text\":[\"4 KiB\",\"1 MiB\"],\"numbers\":[4096,null]}]}]}]}".to_vec());
+    all
 }
 
 fn models(bytes: &[u8]) {

@@ -54,7 +54,7 @@ pub fn ShareDialog() -> impl IntoView {
         }
     });
     view! {
-        <dialog node_ref=dialog class="share" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
+        <dialog node_ref=dialog class="share-dialog" aria-labelledby="share-heading" on:close=move |_| is_open.set(false)>
             <Show when=move || is_open.get()>
                 <Ways is_open />
             </Show>

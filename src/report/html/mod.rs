@@ -4,6 +4,7 @@
 //! the page's head, as data, so that the page opens as the live report again.
 
 mod page;
+mod sketch;
 
 use super::{
     Exhibit, Report, Section, TextFile,
@@ -23,8 +24,8 @@ const STYLE: &str = include_str!("style.css");
 const STYLE_HASH: &str = "Ryld67HvYiH14IJbtZ/sYjvuhoFcMeeUFAevaShnj/c=";
 /// A table with more rows is folded away.
 const LONG: usize = 60;
-/// More points of a chart are not told as a table.
-const MOST_TOLD: usize = 300;
+/// More points of a chart are not told as a table: they are in the data.
+const MOST_TOLD: usize = 400;
 
 /// The report as a page.
 ///
@@ -134,7 +135,11 @@ fn chart(page: &mut Page, chart: &Chart) {
     // Two drawings, for letters that can be read on a desk and in a hand.
     for (class, width, height) in [("wide", 960.0, 400.0), ("narrow", 340.0, 300.0)] {
         let style = Style { width, height, captions: false, fineness: 4, ..Style::default() };
-        page.raw(&slim(&plot::svg(chart, &style)).replacen("<svg ", &format!("<svg class=\"{class}\" "), 1));
+        page.raw(&slim(&plot::svg(&sketch::sketch(chart, &style), &style)).replacen(
+            "<svg ",
+            &format!("<svg class=\"{class}\" "),
+            1,
+        ));
     }
     page.raw("</figure>\n");
     chart_data(page, chart);
@@ -149,7 +154,7 @@ fn chart_data(page: &mut Page, chart: &Chart) {
         told.series.retain(|series| series.colour != Colour::Muted);
     }
     let left_out = all - count(&told.series);
-    if count(&told.series) == 0 || count(&told.series) > 10 * MOST_TOLD {
+    if count(&told.series) == 0 || count(&told.series) > MOST_TOLD {
         return;
     }
     let plot::Table { headers, numeric, rows } = plot::table(&told);

@@ -14,7 +14,10 @@ type Step = (&'static str, fn(&mut Report));
 
 /// The first is always taken: it leaves out what stands elsewhere in the report, or what nobody reads in a chart.
 const STEPS: &[Step] = &[
-    ("charts besides the first of each section, and what ran at each point in their background", first_charts),
+    (
+        "charts besides the first of each section, those of predictions, and what ran at each point in their background",
+        first_charts,
+    ),
     ("measured points between the highest and the lowest of each size", thin),
     ("the list of measurements that stalled", |report| without(report, "stalls")),
     ("columns that explain a decision and don't make it", narrow),
@@ -44,6 +47,7 @@ pub fn for_link(report: &Report) -> Vec<(Report, Vec<String>)> {
 
 fn first_charts(report: &mut Report) {
     for section in &mut report.sections {
+        section.charts.retain(|chart| !chart.id.starts_with("predicted-over-measured"));
         section.charts.truncate(1);
         section.tables.iter_mut().for_each(|table| table.listing = table.listing.told());
     }

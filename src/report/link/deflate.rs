@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn known_words_take_no_room() {
         let words = &DICTIONARY[100..1100];
-        assert!(deflate(words).len() < 20, "{}", deflate(words).len());
+        assert!(deflate(words).len() < 40, "{}", deflate(words).len());
         assert_eq!(inflate(&deflate(words)).as_deref(), Ok(words));
         assert_eq!(inflate(&deflate(b"")).as_deref(), Ok(&b""[..]));
     }

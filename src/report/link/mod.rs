@@ -114,7 +114,7 @@ fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
 pub fn encode(report: &Report) -> Link {
     let mut link = Link::default();
     for (coarse, left_out) in for_link(report) {
-        link = fragment(&wire::write(&coarse));
+        link = of_json(&wire::write(&coarse));
         link.left_out = left_out;
         if link.fits {
             break;
@@ -123,7 +123,9 @@ pub fn encode(report: &Report) -> Link {
     link
 }
 
-fn fragment(json: &str) -> Link {
+/// A link of a report's JSON, whatever that is.
+#[must_use]
+pub fn of_json(json: &str) -> Link {
     let stream = deflate::deflate(json.as_bytes());
     let length = u32::try_from(stream.len()).unwrap_or(u32::MAX);
     let mut bytes = vec![FORMAT];

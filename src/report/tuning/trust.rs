@@ -1,6 +1,7 @@
 //! How far to trust the predictions.
 
 use crate::{
+    plot::Chart,
     report::{Exhibit, Section},
     text::{Column, Entry, Listing},
     tuning::{
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// Errors and regret on what was held out.
-pub(super) fn section(evaluation: &Evaluation) -> Section {
+pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
     let mut rows = Vec::new();
     let ways: [(&str, &FoldScores); 3] = [
         ("an unseen size", &evaluation.by_size),
@@ -44,17 +45,16 @@ pub(super) fn section(evaluation: &Evaluation) -> Section {
     text.extend(evaluation.by_size.coverage_90_pct.map(|coverage| {
         format!("The 90 % intervals hold {} % of the measurements at unseen sizes.", significant(coverage))
     }));
-    Section { title: "How far to trust it".into(), text, tables: vec![table], ..Section::default() }
+    Section { title: "How far to trust it".into(), text, charts, tables: vec![table], ..Section::default() }
 }
 
 /// What the deployed choices lose at sizes that were held out, in a sentence.
 pub(super) fn lost(evaluation: &Evaluation) -> Option<String> {
-    let lost = significant(evaluation.regret_deployed_mean_pct?);
+    let lost = format!("{:.2}", evaluation.regret_deployed_mean_pct?);
     Some(match evaluation.regret_deployed_nested_mean_pct {
         Some(nested) => format!(
-            "What is deployed at unseen sizes, the default included, loses {lost} % of the best on average; {} % where who \
-             answers is chosen without those sizes.",
-            significant(nested)
+            "What is deployed at unseen sizes, the default included, loses {lost} % of the best on average; {nested:.2} % where who \
+             answers is chosen without those sizes."
         ),
         None => {
             format!("What is deployed at unseen sizes, the default included, loses {lost} % of the best on average.")

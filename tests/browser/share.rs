@@ -1,0 +1,330 @@
+//! What was found leaves the page and comes back: as a link, as a file, on paper.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    page::{Page, key},
+    sweep::sweep,
+};
+
+/// What a hostile report says.
+const MARKUP: &str = "<img src=x onerror=document.body.remove()><script>document.body.remove()</script>";
+
+/// The page with a sweep that was read and learnt from.
+fn studied() -> Page {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page
+}
+
+/// Opens the dialog and waits until everything is written.
+fn share(page: &Page) {
+    page.click("button", "Share");
+    page.find("dialog", "Share");
+    page.wait_for_text("Ready.");
+}
+
+/// The link that the dialog offers.
+fn link(page: &Page) -> String {
+    let field = page.find("textbox", "The link");
+    page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned()
+}
+
+/// The cells of the table of that name.
+fn cells(page: &Page, table: &str) -> Value {
+    let region = page.find("region", table);
+    let read =
+        "return [...arguments[0].querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))";
+    page.run(read, &[region.into()])
+}
+
+fn count(page: &Page, selector: &str) -> u64 {
+    page.run("return document.querySelectorAll(arguments[0]).length", &[selector.into()]).as_u64().unwrap()
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_link_carries_the_report_to_another_browser() {
+    let page = studied();
+    let deployed = cells(&page, "Optimal configurations");
+    share(&page);
+    let address = link(&page);
+    assert!(address.len() <= 8_000 + 100, "{}", address.len());
+    page.click("button", "Close");
+    page.assert_clean();
+
+    let fragment = &address[address.find('#').unwrap()..];
+    let other = Page::open_at(fragment);
+    other.wait_for_text("Opened from a link: not verified.");
+    assert_eq!(cells(&other, "What to deploy"), deployed);
+    assert_eq!(other.fragment(), fragment);
+    let requests = other.requests();
+    assert!(requests.iter().all(|target| !target.contains("w=report")), "no server sees the report: {requests:?}");
+
+    other.reload();
+    other.wait_for_text("Opened from a link: not verified.");
+    assert_eq!(cells(&other, "What to deploy"), deployed);
+    other.click("button", "Start your own");
+    other.wait_for_text("Drop files or a folder anywhere");
+    other.run("history.back()", &[]);
+    other.wait_for_text("Opened from a link: not verified.");
+    other.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_travels_is_chosen() {
+    let page = studied();
+    page.allow_clipboard();
+    share(&page);
+    let before = link(&page).len();
+    for part in ["Charts", "Tuner files", "Measurements", "File names", "Today's date"] {
+        page.click("checkbox", part);
+    }
+    page.wait_for_text("Ready.");
+    page.wait_until(|| link(&page).len() < before, "the link gets shorter");
+    let report: Value = serde_json::from_slice(&page.download(|| page.click("button", "Save JSON"))).unwrap();
+    let text = report.to_string();
+    assert!(!text.contains("sweep.csv") && !text.contains("\"charts\"") && !text.contains("nccl_tuner"), "{text}");
+    assert!(report["made_on"].is_null(), "{text}");
+    page.click("button", "Copy link");
+    page.wait_for_text("Copied.");
+    assert_eq!(page.text_of("return navigator.clipboard.readText()"), link(&page));
+    page.click("button", "Copy Markdown");
+    page.wait_until(
+        || page.text_of("return navigator.clipboard.readText()").contains("| Size |"),
+        "the Markdown is in the clipboard",
+    );
+    page.press(key::ESCAPE);
+    page.wait_until(|| page.look_for("dialog", "Share").is_none(), "Escape closes the dialog");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_saved_report_is_live_again_when_it_is_dropped() {
+    let page = studied();
+    let deployed = cells(&page, "Optimal configurations");
+    share(&page);
+    for (form, name) in [("HTML", "report.html"), ("JSON", "report.json")] {
+        let saved = page.download(|| page.click("button", &format!("Save {form}")));
+        let other = Page::open();
+        other.drop_files(&[(name, &saved)]);
+        other.wait_until_idle();
+        other.wait_for_text(&format!("Opened from {name}: not verified."));
+        assert_eq!(cells(&other, "What to deploy"), deployed);
+        other.find("img", "busbw");
+        other.click("button", "Back to the workbench");
+        other.click("button", "Show the report");
+        other.wait_for_text("not verified");
+        other.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_saved_page_shows_everything_from_the_disk_without_scripts() {
+    let page = studied();
+    share(&page);
+    let saved = page.download(|| page.click("button", "Save HTML"));
+    page.press(key::ESCAPE);
+    page.drop_files(&[("report.html", &saved)]);
+    page.wait_until_idle();
+    page.wait_for_text("not verified");
+    let (tables, charts) = (count(&page, ".report table.data"), count(&page, ".report .chart"));
+    assert!(tables > 2 && charts > 1, "{tables} tables, {charts} charts");
+    let deployed = cells(&page, "What to deploy");
+
+    let path = page.scratch().join("saved.html");
+    fs::write(&path, &saved).unwrap();
+    page.allow_scripts(false);
+    page.go(&format!("file://{}", path.display()));
+    assert!(count(&page, "table") >= tables, "{} tables", count(&page, "table"));
+    assert!(count(&page, "svg") >= charts, "{} charts", count(&page, "svg"));
+    let text = page.text();
+    for row in deployed.as_array().unwrap() {
+        assert!(text.contains(row[0].as_str().unwrap()), "{row} is missing in:\n{text}");
+    }
+    assert_eq!(page.run("return performance.getEntriesByType('resource').length", &[]), 0, "it asks for something");
+    page.allow_scripts(true);
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_a_report_says_is_text() {
+    let page = studied();
+    share(&page);
+    let saved = page.download(|| page.click("button", "Save JSON"));
+    let mut report: Value = serde_json::from_slice(&saved).unwrap();
+    poison(&mut report);
+    page.press(key::ESCAPE);
+    page.drop_files(&[("hostile.json", report.to_string().as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("not verified");
+    assert!(page.text().matches(MARKUP).count() > 20, "{}", page.text());
+    let made = "return [...document.querySelectorAll('[onerror], script:not([src])')].map((made) => made.outerHTML)";
+    assert_eq!(page.run(made, &[]), json!([]));
+    page.run("dispatchEvent(new Event('beforeprint'))", &[]);
+    page.wait_until(|| count(&page, ".chart-paper svg") > 0, "the charts are drawn for paper");
+    assert_eq!(page.run(made, &[]), json!([]));
+    page.assert_clean();
+}
+
+/// Appends markup to all texts that are free.
+fn poison(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(poison),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let is_free = ["title", "summary", "program", "name", "holds", "format", "meaning", "text", "note"];
+                match field {
+                    Value::String(text) if is_free.contains(&name.as_str()) => text.push_str(MARKUP),
+                    Value::Array(items) if is_free.contains(&name.as_str()) => {
+                        for item in items {
+                            match item {
+                                Value::String(text) => text.push_str(MARKUP),
+                                other => poison(other),
+                            }
+                        }
+                    }
+                    _ if name == "snapshot" => {}
+                    other => poison(other),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_damaged_link_says_so() {
+    let page = studied();
+    share(&page);
+    let address = link(&page);
+    let fragment = &address[address.find('#').unwrap()..];
+    let cut = Page::open_at(&fragment[..fragment.len() / 2]);
+    cut.find("heading", "This link shows no report");
+    cut.wait_for_text("The link was cut on its way");
+    assert!(!cut.text().contains("GB/s"), "nothing stands in for the report:\n{}", cut.text());
+    cut.reload();
+    cut.find("heading", "This link shows no report");
+
+    // A character in the middle is another one.
+    let middle = fragment.len() / 2;
+    let other = if fragment.as_bytes()[middle] == b'A' { "B" } else { "A" };
+    cut.visit(&format!("{}{other}{}", &fragment[..middle], &fragment[middle + 1..]));
+    cut.wait_for_text("The link is damaged");
+    cut.visit("#v=1&w=report&d=%%%");
+    cut.find("heading", "This link shows no report");
+    cut.visit("#v=1&w=report");
+    cut.find("heading", "This report is not open");
+    cut.click("button", "Start your own");
+    cut.wait_for_text("Drop files or a folder anywhere");
+    cut.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_report_that_no_link_holds_is_offered_as_a_file() {
+    let text = sweep(12, 4);
+    let mut all = text.clone();
+    let collectives = ["all_gather", "reduce_scatter", "broadcast", "reduce", "alltoall"];
+    let scales = ["1,8", "3,24", "4,32", "8,64", "16,128"];
+    for (collective, scale) in collectives.iter().flat_map(|collective| scales.map(|scale| (collective, scale))) {
+        for row in text.lines().skip(1) {
+            all += &format!("{}\n", row.replace("all_reduce,2,16", &format!("{collective},{scale}")));
+        }
+    }
+    let page = Page::open();
+    page.drop_files(&[("everything.csv", all.as_bytes())]);
+    page.wait_until_idle();
+    share(&page);
+    page.wait_for_text("Too long for a link");
+    assert!(page.look_for("textbox", "The link").is_none());
+    assert!(page.download(|| page.click("button", "Save HTML")).len() > 100_000);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn sharing_asks_for_nothing() {
+    let page = studied();
+    let before = page.requests();
+    share(&page);
+    for form in ["HTML", "Markdown", "JSON"] {
+        page.download(|| page.click("button", &format!("Save {form}")));
+    }
+    page.click("button", "Copy link");
+    let address = link(&page);
+    page.click("button", "Close");
+    page.run("location.hash = arguments[0]", &[address[address.find('#').unwrap()..].into()]);
+    page.wait_for_text("not verified");
+    page.click("button", "SVG");
+    page.print();
+    assert_eq!(page.requests()[before.len()..], [] as [String; 0]);
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn paper_has_charts_and_all_rows_and_no_controls() {
+    let page = studied();
+    page.prefer_color_scheme("dark");
+    // The page's own listeners come first.
+    page.run(
+        "addEventListener('afterprint', () => { window.drawn = document.querySelectorAll('.chart-paper svg').length })",
+        &[],
+    );
+    let answer = page.print();
+    assert!((2..=12).contains(&answer), "{answer} pages");
+    assert!(
+        page.run("return window.drawn", &[]).as_u64().unwrap() >= 3,
+        "the charts are drawn when the pages are laid out"
+    );
+    page.wait_until(|| count(&page, ".chart-paper svg") == 0, "afterwards they are gone");
+
+    page.emulate_paper();
+    let controls = page.run(
+        "return [...document.querySelectorAll('button:not(.row-button, thead button), input, select')]
+             .filter((control) => control.checkVisibility()).map((control) => control.outerHTML)",
+        &[],
+    );
+    assert_eq!(controls, json!([]), "controls are on paper");
+    let ground = page.run("return getComputedStyle(document.body).backgroundColor", &[]);
+    assert_eq!(ground, "rgb(255, 255, 255)", "paper is white");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn sharing_works_from_the_keyboard_and_in_a_narrow_window() {
+    let page = studied();
+    page.resize(360, 740);
+    page.tab_to("button", "Share");
+    page.press(key::ENTER);
+    page.find("dialog", "Share");
+    page.wait_for_text("Ready.");
+    crate::look::assert_fits(&page);
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        crate::look::assert_readable(&page, scheme);
+    }
+    page.tab_to("checkbox", "Charts");
+    page.press(" ");
+    page.wait_for_text("Ready.");
+    page.tab_to("button", "Save JSON");
+    page.download(|| page.press(key::ENTER));
+    let address = link(&page);
+    page.press(key::ESCAPE);
+    page.visit(&address[address.find('#').unwrap()..]);
+    page.wait_for_text("not verified");
+    crate::look::assert_fits(&page);
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        crate::look::assert_readable(&page, scheme);
+    }
+    page.assert_clean();
+}

@@ -67,6 +67,12 @@
   };
 
   document.addEventListener("click", async ({ target }) => {
+    if (target.id === "skip") {
+      const main = document.querySelector("main");
+      main.tabIndex = -1;
+      main.focus();
+      main.scrollIntoView();
+    }
     const source = document.getElementById(target.dataset?.copy);
     if (!source) return;
     const label = target.textContent;

@@ -112,6 +112,8 @@ fn App() -> impl IntoView {
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
+            // boot.js listens to it.
+            <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
                 <a class="tab" href="#v=1&w=tuning" aria-current=move || (!reader.is_open()).then_some("page")>"Tuning"</a>

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 
 use super::{
     offline,
+    report::Reader,
     tuning::{Bench, Held, Notice, Remedy, Stage},
 };
 
@@ -50,14 +51,17 @@ fn Working() -> impl IntoView {
 #[component]
 fn AtRest() -> impl IntoView {
     let bench: Bench = expect_context();
-    let words = move || match (bench.has_data(), bench.stage.get()) {
+    let reader: Reader = expect_context();
+    // A report says itself what it stands on.
+    let has_answer = move || bench.has_data() && !reader.is_open();
+    let words = move || match (has_answer(), bench.stage.get()) {
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
         (true, Stage::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
-        bench.has_data()
+        has_answer()
             && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
     };
     view! {

@@ -7,6 +7,7 @@ mod trouble;
 mod view;
 
 pub use reader::Reader;
+use reader::Source;
 
 use leptos::prelude::*;
 
@@ -24,8 +25,9 @@ pub fn ReportPage() -> impl IntoView {
             None => view! { <Opening /> }.into_any(),
             Some(Ok(_)) => view! { <ReportView opened /> }.into_any(),
             Some(Err(why)) => {
-                let (source, why) = (opened.source.clone(), format!("{}.", why.trim_end_matches('.')));
-                view! { <Unreadable source why /> }.into_any()
+                let (is_link, why) =
+                    (matches!(opened.source, Source::Link(_)), format!("{}.", why.trim_end_matches('.')));
+                view! { <Unreadable is_link why /> }.into_any()
             }
         })
     })

@@ -39,6 +39,14 @@
   const bar = boot.querySelector("progress");
   const page = globalThis.collectune;
 
+  // The theme that was chosen, before the page's code comes to it.
+  try {
+    const theme = localStorage.getItem("theme");
+    if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+  } catch (_) {
+    // Storage is forbidden; then none was chosen.
+  }
+
   const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
   const fail = (sentence, error) => {
@@ -59,6 +67,12 @@
   };
 
   document.addEventListener("click", async ({ target }) => {
+    if (target.id === "skip") {
+      const main = document.querySelector("main");
+      main.tabIndex = -1;
+      main.focus();
+      main.scrollIntoView();
+    }
     const source = document.getElementById(target.dataset?.copy);
     if (!source) return;
     const label = target.textContent;

@@ -13,7 +13,7 @@ use super::{diagnostics, fields};
 
 /// Listens to the keys and buttons of the shell.
 pub fn listen() {
-    window_event_listener(ev::keydown, on_key);
+    window_event_listener(ev::keydown, |event| on_key(&event));
     window_event_listener(ev::click, |event| {
         let Some(clicked) = event.target().and_then(|target| target.dyn_into::<Element>().ok()) else { return };
         if let Some(button) = clicked.closest("[data-open]").ok().flatten() {
@@ -68,7 +68,7 @@ fn run(command: &Element) {
     });
 }
 
-fn on_key(event: KeyboardEvent) {
+fn on_key(event: &KeyboardEvent) {
     let key = event.key();
     // A character that needs AltGr comes with both.
     let is_chord = (event.ctrl_key() || event.meta_key()) && !event.alt_key();
@@ -80,7 +80,7 @@ fn on_key(event: KeyboardEvent) {
         return;
     }
     let is_off = || document().query_selector("#single-keys:checked").is_ok_and(|switch| switch.is_none());
-    if !is_chord && (event.alt_key() && !event.ctrl_key() || fields::is_typing(&event) || is_off()) {
+    if !is_chord && (event.alt_key() && !event.ctrl_key() || fields::is_typing(event) || is_off()) {
         return;
     }
     let name = if is_chord { format!("Ctrl+{}", key.to_uppercase()) } else { key };

@@ -73,7 +73,7 @@ pub fn text() -> String {
     let pixels = |length: Result<wasm_bindgen::JsValue, _>| length.ok().and_then(|value| value.as_f64()).unwrap_or(0.0);
     let build = document().document_element().and_then(|root| root.get_attribute("data-build")).unwrap_or_default();
     let mut text = format!(
-        "Collectune {BUILD}, build {build}\nbrowser: {}\nwindow: {} × {}, {} device pixels each; {} cores\nsince opened: {} s\n",
+        "Collectune {BUILD}, build {build}\nbrowser: {}\nwindow: {} × {}, pixel ratio {}; {} cores\nsince opened: {} s\n",
         window.navigator().user_agent().unwrap_or_default(),
         pixels(window.inner_width()) as u32,
         pixels(window.inner_height()) as u32,

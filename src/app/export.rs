@@ -20,10 +20,17 @@ pub fn write_listing(format: Format, listing: &Listing) -> String {
     }
 }
 
-/// A listing's export.
+/// The export of a listing, of the rows that its filter keeps.
 #[component]
-pub fn ListingExport(listing: Signal<Arc<Listing>>, #[prop(into)] name: String) -> impl IntoView {
-    let write = UnsyncCallback::new(move |format| listing.with_untracked(|listing| write_listing(format, listing)));
+pub fn ListingExport(
+    listing: Signal<Arc<Listing>>,
+    #[prop(optional, into)] filter: Signal<String>,
+    #[prop(into)] name: String,
+) -> impl IntoView {
+    let write = UnsyncCallback::new(move |format| {
+        let kept = listing.with_untracked(|listing| listing.filtered(&filter.get_untracked()));
+        write_listing(format, &kept)
+    });
     view! { <ExportMenu write name /> }
 }
 

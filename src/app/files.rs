@@ -97,8 +97,8 @@ fn ReportView(report: FileReport) -> impl IntoView {
         }
         .into_any(),
         Outcome::NeedsMapping(request) => view! {
-            <p class="file-facts wrong">{format!("Not read yet: {}", request.problem)}</p>
-            <AskForColumns id request label="Say it" />
+            <p class="file-facts wrong">{format!("Not read yet: {}.", request.problem)}</p>
+            <AskForColumns id request label="Name the columns" />
         }
         .into_any(),
         Outcome::Refused(reason) => view! { <p class="file-facts wrong">{reason}</p> }.into_any(),

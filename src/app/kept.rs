@@ -214,7 +214,7 @@ async fn done(target: &EventTarget, good: &str) -> Result<(), JsValue> {
     JsFuture::from(event(target, good)).await.map(drop).map_err(|event| {
         let failed = event.unchecked_into::<web_sys::Event>().target();
         let error = failed.and_then(|target| js_sys::Reflect::get(&target, &"error".into()).ok());
-        error.filter(|error| error.is_object()).unwrap_or_else(|| js_sys::Error::new("it was given up").into())
+        error.filter(JsValue::is_object).unwrap_or_else(|| js_sys::Error::new("it was given up").into())
     })
 }
 

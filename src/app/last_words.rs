@@ -38,11 +38,12 @@ fn say(message: &str) {
             parent.append_child(&element)?;
             Ok(element)
         };
-        let cover = add(&body, "div", "")?;
-        cover.set_id("last-words");
-        cover.set_attribute("role", "alertdialog")?;
-        cover.set_attribute("aria-label", "The page has stopped")?;
-        let card = add(&cover, "div", "")?;
+        let card: web_sys::HtmlDialogElement = add(&body, "dialog", "")?.unchecked_into();
+        card.set_id("last-words");
+        card.set_attribute("role", "alertdialog")?;
+        card.set_attribute("aria-label", "The page has stopped")?;
+        // Nothing below it works any more.
+        card.set_attribute("closedby", "none")?;
         add(&card, "h2", "The page has stopped")?;
         add(
             &card,
@@ -53,13 +54,14 @@ fn say(message: &str) {
         diagnostics::note_error(message);
         let facts = add(&card, "pre", &diagnostics::text())?;
         facts.set_id("last-facts");
-        // boot.js listens to it, which still can.
-        let copy = add(&card, "button", "Copy diagnostics")?;
-        copy.set_attribute("data-copy", "last-facts")?;
         let again: web_sys::HtmlAnchorElement = add(&card, "a", "Reload")?.unchecked_into();
         again.set_class_name("button primary");
         // A link to the page itself would only change the fragment.
         again.set_href(&window().location().pathname()?);
+        // boot.js listens to it, which still can.
+        let copy = add(&card, "button", "Copy diagnostics")?;
+        copy.set_attribute("data-copy", "last-facts")?;
+        card.show_modal()?;
         again.focus()?;
         root_state("failed");
         Ok(())

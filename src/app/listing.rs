@@ -38,7 +38,7 @@ pub fn ListingView(
                         <input type="search" placeholder="Filter" bind:value=filter />
                     </label>
                 </Show>
-                <ListingExport listing name />
+                <ListingExport listing filter name />
             </div>
             <DataTable caption=heading listing row_class on_open filter />
         </div>

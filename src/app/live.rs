@@ -19,7 +19,7 @@ pub fn live<V: IntoView + 'static>(view: impl Fn() -> V + Send + 'static) -> Any
 /// Does something now, and again whenever a signal that it reads has changed; as long as its owner lives.
 pub fn follow(work: impl Fn() + 'static) {
     fn shared(work: Box<dyn Fn()>) {
-        Effect::new(move || work());
+        Effect::new(work);
     }
     shared(Box::new(work));
 }

@@ -122,6 +122,8 @@ fn App() -> impl IntoView {
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
+            // boot.js listens to it.
+            <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
                 {[Workbench::Tuning, Workbench::Overlap].map(tab)}

@@ -65,7 +65,7 @@ pub fn TextFile(
                         })}
                 </span>
             </div>
-            <pre class="text" tabindex="0" role="region" aria-label=label>
+            <pre class="text" tabindex="0" role="group" aria-label=label>
                 {shown}
             </pre>
             {cut.map(|words| view! { <p class="small">{words}</p> })}

@@ -29,8 +29,8 @@ use crate::worker::executor::ExecuteError;
 
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
-/// Reads sweeps of collectives (the CSV of rccl-sweep, also gzipped), learns bus bandwidth from them, says how far
-/// that can be trusted, and answers which algorithm, protocol and channel count to deploy for each message size.
+/// Reads sweeps of collectives (tables of rccl-sweep, logs of nccl-tests and rccl-tests, gzipped or not), learns bus
+/// bandwidth from them, says how far that can be trusted, and answers which algorithm, protocol and channel count to deploy for each message size.
 #[derive(Parser)]
 #[command(name = "collectune", version, arg_required_else_help = true)]
 struct CommandLine {

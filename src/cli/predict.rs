@@ -38,7 +38,7 @@ use crate::{
   collectune predict --model model.json --collective all_reduce --nodes 2 --ranks 16 --sizes 1M,16M,64M --json"
 )]
 pub(super) struct Predict {
-    /// Sweeps to learn from: the CSV of rccl-sweep, also gzipped; - is the standard input
+    /// Sweeps to learn from, as tables or logs, gzipped or not; - is the standard input
     #[arg(value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
 

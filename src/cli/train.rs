@@ -35,7 +35,7 @@ use crate::{
   collectune train all_reduce_*.csv.gz --preset seed --target printed --importances
   zcat sweep.csv.gz | collectune train - --json")]
 pub(super) struct Train {
-    /// Sweeps: the CSV of rccl-sweep, also gzipped; or a saved model, for its rows; - is the standard input
+    /// Sweeps, as tables or logs, gzipped or not; or a saved model, for its rows; - is the standard input
     #[arg(required = true, value_name = "SWEEP")]
     sweeps: Vec<PathBuf>,
 

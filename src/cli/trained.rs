@@ -239,5 +239,5 @@ fn deployed(learnt: &Learnt) -> Vec<Deployed> {
             held_out_regret_pct: held_out.map(|deployed| deployed.regret_pct),
         }
     };
-    study.answers().iter().map(of_answer).collect()
+    study.recommendations().iter().map(of_answer).collect()
 }

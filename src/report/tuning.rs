@@ -52,14 +52,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
-    let winners;
-    let answer = match study.recommendations() {
-        [] => {
-            winners = study.winners()?;
-            &winners[..]
-        }
-        answered => answered,
-    };
+    let answer = study.to_deploy()?;
+    let answer = &answer[..];
     let all_names = problems.iter().map(|(name, _)| *name);
     let privacy = if contents.file_names {
         Names::without_paths(all_names)

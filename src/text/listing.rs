@@ -78,6 +78,13 @@ impl Listing {
         }
     }
 
+    /// The listing with the rows that a filter keeps, as in [`Listing::order`].
+    #[must_use]
+    pub fn filtered(&self, filter: &str) -> Self {
+        let rows = self.order(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
+        Self { columns: self.columns.clone(), rows }
+    }
+
     /// The listing as a table to be written, its cells as they are shown.
     #[must_use]
     pub fn to_table(&self) -> Table {

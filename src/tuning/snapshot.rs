@@ -157,14 +157,8 @@ impl Snapshot {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
-        let winners;
-        let answer = match study.recommendations() {
-            [] => {
-                winners = study.winners()?;
-                &winners[..]
-            }
-            answered => answered,
-        };
+        let answer = study.to_deploy()?;
+        let answer = &answer[..];
         let (runs, screened) = (study.runs(), study.screened());
         let mut groups: Vec<Group> = Vec::new();
         for (place, first, of_place) in runs.places() {

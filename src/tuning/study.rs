@@ -1,5 +1,7 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
+use std::borrow::Cow;
+
 use crate::sorted::SortedMap;
 
 use super::{
@@ -125,6 +127,18 @@ impl Study {
     #[must_use]
     pub fn recommendations(&self) -> &[Recommendation] {
         self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
+    }
+
+    /// What is to be deployed at each measured workload, as it was last answered; before any training the measured
+    /// winners.
+    ///
+    /// # Errors
+    /// None as long as no model was trained.
+    pub fn to_deploy(&self) -> Result<Cow<'_, [Recommendation]>, StudyError> {
+        Ok(match self.recommendations() {
+            [] => self.winners()?.into(),
+            answered => answered.into(),
+        })
     }
 
     /// Every measured size of every group, also those at which only the default ran.
@@ -363,12 +377,6 @@ impl Study {
     #[must_use]
     pub fn evaluation(&self) -> Option<&Evaluation> {
         self.learnt.as_ref()?.validation.as_ref().map(|validation| &validation.evaluation)
-    }
-
-    /// The answer for every measured workload; empty before the first training.
-    #[must_use]
-    pub fn answers(&self) -> &[Recommendation] {
-        self.learnt.as_ref().map_or(&[], |learnt| &learnt.answer)
     }
 
     /// What would have been deployed at each size, had it been held out; empty before validation.

@@ -197,14 +197,8 @@ impl Executor {
     /// # Errors
     /// None as long as nothing was learnt.
     pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
-        let winners;
-        let recommendations = match self.study.recommendations() {
-            [] => {
-                winners = self.study.winners()?;
-                &winners[..]
-            }
-            answered => answered,
-        };
+        let recommendations = self.study.to_deploy()?;
+        let recommendations = &recommendations[..];
         let sweep = self.study.sweep();
         let mut question = question.clone();
         question.measured_with.clone_from(&self.set);
@@ -363,14 +357,8 @@ impl Executor {
     /// # Errors
     /// The file is not loaded, or nothing was measured.
     pub fn conf(&self, question: &question::Question) -> Result<question::Answer, ExecuteError> {
-        let winners;
-        let recommendations = match self.study.recommendations() {
-            [] => {
-                winners = self.study.winners()?;
-                &winners
-            }
-            answered => answered,
-        };
+        let recommendations = self.study.to_deploy()?;
+        let recommendations = &recommendations[..];
         let basis = export::Basis {
             sweep: self.study.sweep(),
             recommendations,

@@ -146,6 +146,19 @@ fn the_table_is_saved_as_csv() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_the_filter_leaves_is_saved() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);
+    page.wait_until_idle();
+    page.fill("Filter rows", "MiB");
+    page.wait_until(|| page.rows("Optimal configurations") == 4, "four of the sizes are in MiB");
+    let saved = String::from_utf8(page.download(|| page.click("button", "Save"))).unwrap();
+    assert_eq!(saved.lines().count(), 5, "{saved}");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_saved_model_opens_again() {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(12, 8).as_bytes())]);

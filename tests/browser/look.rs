@@ -20,7 +20,12 @@ fn a_narrow_window_needs_no_scrolling_sideways() {
 
 /// Nothing is wider than the window.
 pub fn assert_fits(page: &Page) {
-    let overflow = page.run(
+    assert_eq!(overflow(page), json!([]), "wider than the window");
+}
+
+/// What is wider than the window.
+pub fn overflow(page: &Page) -> Value {
+    page.run(
         "const width = document.documentElement.clientWidth;
          const isClipped = (element) => {
              for (let box = element.parentElement; box; box = box.parentElement) {
@@ -33,8 +38,7 @@ pub fn assert_fits(page: &Page) {
              .map((element) => `${element.tagName}.${element.className}`)
              .concat(document.documentElement.scrollWidth > width ? ['the page scrolls'] : []);",
         &[],
-    );
-    assert_eq!(overflow, json!([]), "wider than the window");
+    )
 }
 
 #[test]
@@ -54,9 +58,15 @@ fn text_is_readable_in_light_and_dark() {
 
 /// All text that is shown has contrast enough. Answers the luminance of the ground.
 pub fn assert_readable(page: &Page, scheme: &str) -> f64 {
-    let measured = page.run(CONTRASTS, &[]);
-    assert_eq!(measured["faint"], json!([]), "contrast below 4.5 in {scheme}");
-    measured["ground"].as_f64().unwrap()
+    let (faint, ground) = contrasts(page);
+    assert_eq!(faint, json!([]), "contrast below 4.5 in {scheme}");
+    ground
+}
+
+/// The texts with too little contrast, and the luminance of the ground.
+pub fn contrasts(page: &Page) -> (Value, f64) {
+    let mut measured = page.run(CONTRASTS, &[]);
+    (measured["faint"].take(), measured["ground"].as_f64().unwrap())
 }
 
 /// The contrast of all visible text with its ground, as WCAG 2 computes it; what is disabled is exempt.

@@ -6,11 +6,14 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod accessibility;
 mod answer;
 mod change;
 mod driver;
+mod dropping;
 mod firefox;
 mod home;
+mod keyboard;
 mod loading;
 mod look;
 mod offline;

@@ -341,6 +341,21 @@ impl Page {
                 folder.join(name)
             })
             .collect();
+        self.drop_paths(&paths);
+    }
+
+    /// As [`Page::drop_files`], for a folder that holds files by their paths in it.
+    pub fn drop_folder(&self, name: &str, files: &[(&str, &[u8])]) {
+        let folder = self.driver.scratch().join(name);
+        for (path, content) in files {
+            let file = folder.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, content).unwrap();
+        }
+        self.drop_paths(&[folder]);
+    }
+
+    fn drop_paths(&self, paths: &[PathBuf]) {
         for event in ["dragEnter", "dragOver", "drop"] {
             let data = json!({ "items": [], "files": paths, "dragOperationsMask": 1 });
             let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
@@ -372,7 +387,11 @@ impl Page {
 
     /// Makes the system prefer `light` or `dark`.
     pub fn prefer_color_scheme(&self, scheme: &str) {
-        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.emulate(json!([{ "name": "prefers-color-scheme", "value": scheme }]));
+    }
+
+    /// Makes the system say these media features, each with its `name` and `value`.
+    pub fn emulate(&self, features: Value) {
         self.driver.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 

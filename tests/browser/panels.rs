@@ -80,7 +80,7 @@ fn a_stalled_run_is_named_and_brought_back() {
     page.wait_for_text("set aside");
     let stalls = page.text_in("region", "By workload");
     assert!(stalls.contains("noisy.csv") && stalls.contains("set aside"), "{stalls}");
-    page.click("checkbox", "use them all like any other run");
+    page.click("checkbox", "Use them all like any other run");
     page.wait_until_idle();
     page.wait_until(|| !page.text_in("region", "By workload").contains("set aside"), "the stalls are used");
     page.assert_clean();

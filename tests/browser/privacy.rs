@@ -4,7 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{offline, page::Page, sweep::sweep};
+use crate::{
+    offline,
+    page::{Page, key},
+    sweep::sweep,
+};
 
 /// What a hostile file says.
 const MARKUP: &str = "<img src=x onerror=document.body.remove()>";
@@ -26,6 +30,25 @@ fn once_idle_the_page_asks_for_nothing() {
     page.wait_until_idle();
     page.choose("Size", "16 KiB");
     page.download(|| page.click("button", "Save"));
+    page.allow_clipboard();
+    page.click("button", "Share");
+    page.find("dialog", "Share");
+    // What can be copied and saved can be so once it is made.
+    page.wait_until(
+        || page.run("return document.querySelectorAll('dialog[open] button:disabled').length", &[]) == 0,
+        "the forms of the report are made",
+    );
+    page.click("button", "Copy link");
+    page.run(
+        "document.querySelectorAll('dialog[open] button[aria-label^=Copy]').forEach((button) => button.click())",
+        &[],
+    );
+    page.download(|| {
+        let save =
+            "document.querySelectorAll('dialog[open] button[aria-label^=Save]').forEach((button) => button.click())";
+        page.run(save, &[]);
+    });
+    page.press(key::ESCAPE);
     page.click("button", "Close sweep.csv");
     page.click("button", "Open the example");
     page.wait_until_idle();

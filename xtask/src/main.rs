@@ -272,11 +272,13 @@ fn fuzz(options: &[&str]) -> Result<()> {
 
 fn run_browser_tests(options: &[&str], firefox: Option<[PathBuf; 2]>) -> Result<()> {
     let browser = tools::for_browser_tests()?;
+    let axe = tools::for_accessibility()?;
     let mut tests = cargo();
     tests
         .args(["test", "--test", "browser", "--", "--ignored"])
         .args(options)
         .env("COLLECTUNE_DIST", dist())
+        .env("AXE", axe)
         .env("CHROME", browser.chrome)
         .env("CHROMEDRIVER", browser.driver);
     if let Some([firefox, driver]) = firefox {

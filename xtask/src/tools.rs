@@ -4,7 +4,11 @@
 //! wherever it lies on the path; a missing one goes to a folder of our own ([`home`]), so that nothing else on the
 //! machine changes and every clone finds it again.
 
-use std::{env, fs, path::PathBuf, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     Result, root,
@@ -111,6 +115,25 @@ pub fn for_firefox() -> Result<[PathBuf; 2]> {
     Ok([firefox, driver().ok_or_else(|| missing("geckodriver", advice))?])
 }
 
+/// Makes sure of axe-core, which finds what hinders people who hear the page or use it by keyboard. Answers its script.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_accessibility() -> Result<PathBuf> {
+    // npm takes away from a folder what it was not asked for, so each package has its own.
+    let folder = home().join("axe-core");
+    let installed = |file| folder.join("node_modules/axe-core").join(file);
+    let pinned = format!("\"version\": \"{AXE_CORE}\"");
+    if !fs::read_to_string(installed("package.json")).is_ok_and(|package| package.contains(&pinned)) {
+        let package = format!("axe-core@{AXE_CORE}");
+        npm(&folder, &package, &format!("install Node.js, then: npm install --prefix {} {package}", folder.display()))?;
+    }
+    Ok(installed("axe.min.js"))
+}
+
+/// The version of the accessibility checker.
+const AXE_CORE: &str = "4.14.1";
+
 /// The version of the program that drives Firefox.
 const GECKODRIVER: &str = "0.37.1";
 
@@ -187,11 +210,16 @@ fn wasm_opt(version: &str) -> Result<()> {
         return Ok(());
     }
     let package = format!("binaryen@{version}");
-    fs::create_dir_all(home()).map_err(|error| format!("{}: {error}", home().display()))?;
+    npm(&home(), &package, &format!("install Node.js, then: npm install --global {package}"))
+}
+
+/// Installs a package of npm into a folder.
+fn npm(folder: &Path, package: &str, advice: &str) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     install_by(
-        command("npm").args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(home()).arg(&package),
-        &format!("wasm-opt {version}"),
-        &format!("install Node.js, then: npm install --global {package}"),
+        command("npm").args(["install", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(folder).arg(package),
+        package,
+        advice,
     )
 }
 

@@ -12,6 +12,7 @@ pub use section::SectionView;
 use leptos::prelude::*;
 
 use crate::app::live::live;
+use reader::Source;
 use trouble::Unreadable;
 use view::ReportView;
 
@@ -21,10 +22,14 @@ pub fn ReportPage() -> impl IntoView {
     let reader: Reader = expect_context();
     live(move || {
         let opened = reader.opened()?;
-        Some(match opened.report {
+        Some(match &opened.report {
             None => view! { <Opening /> }.into_any(),
             Some(Ok(_)) => view! { <ReportView opened /> }.into_any(),
-            Some(Err(_)) => view! { <Unreadable opened /> }.into_any(),
+            Some(Err(why)) => {
+                let (is_link, why) =
+                    (matches!(opened.source, Source::Link(_)), format!("{}.", why.trim_end_matches('.')));
+                view! { <Unreadable is_link why /> }.into_any()
+            }
         })
     })
 }

@@ -1,48 +1,34 @@
 //! A report that can't be read: why, and what to do.
 
-use std::sync::Arc;
-
 use leptos::prelude::*;
 
-use super::{
-    reader::{Opened, Source},
-    view::Leave,
-};
-use crate::{
-    app::drop::{OnFiles, OpenButton},
-    tuning::wording::count,
-};
+use super::view::Leave;
+use crate::app::drop::{OnFiles, OpenButton};
 
 /// Why there is no report. Nothing else stands in for it.
 #[component]
-pub(super) fn Unreadable(opened: Arc<Opened>) -> impl IntoView {
+pub(super) fn Unreadable(
+    /// Whether it came from a link; else from a file.
+    is_link: bool,
+    /// Why it can't be read, in a sentence.
+    why: String,
+) -> impl IntoView {
     let on_files: OnFiles = expect_context();
-    let why = match &opened.report {
-        Some(Err(why)) => format!("{}.", why.trim_end_matches('.')),
-        _ => String::new(),
-    };
-    let (heading, advice) = match &opened.source {
-        Source::Link(fragment) => (
+    let (heading, advice) = if is_link {
+        (
             "This link shows no report",
-            vec![
-                format!(
-                    "The link that arrived has {}. Some chat and mail programs cut long links, or break them over \
-                     lines: compare its end with that of the link that was sent.",
-                    count(fragment.chars().count() as u64, "character")
-                ),
-                "Ask for the link again, or for the report as an HTML file, and drop it here.".to_owned(),
-            ],
-        ),
-        Source::File(..) => {
-            ("This report is not open", vec!["Drop the file anywhere on this page, or open it here.".to_owned()])
-        }
+            "Compare its end with that of the link that was sent: mail programs break long links over lines. Else ask \
+             for the link again, or for the report as an HTML file, and drop it here.",
+        )
+    } else {
+        ("This report is not open", "Drop the file anywhere on this page, or open it here.")
     };
     view! {
         <main class="welcome">
             <section class="welcome-zone report-trouble" aria-labelledby="trouble-heading">
                 <h1 id="trouble-heading">{heading}</h1>
                 <p class="wrong" role="alert">{why}</p>
-                {advice.into_iter().map(|sentence| view! { <p>{sentence}</p> }).collect_view()}
+                <p>{advice}</p>
                 <div class="welcome-actions">
                     <OpenButton on_files primary=true />
                     <Leave />

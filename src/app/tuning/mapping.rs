@@ -143,7 +143,7 @@ fn MappingForm(id: u32, request: MappingRequest) -> impl IntoView {
                     {if asks_what_ran { "Read" } else { "Read with these columns" }}
                 </button>
                 <button type="button" on:click=move |_| bench.asking.set(None)>"Not now"</button>
-                <span class="small" role="status">{live(move || wrong.get())}</span>
+                <span class="small" role="status">{live(move || wrong.get().map(|why| format!("Not yet: {why}.")))}</span>
             </div>
         </form>
     }

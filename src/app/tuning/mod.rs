@@ -66,8 +66,8 @@ pub fn Welcome() -> impl IntoView {
             <div class="welcome-zone">
                 <h1>"Collectune"</h1>
                 <p class="lead">
-                    "Drop the CSV of a collective sweep and see which algorithm, protocol and channel count to deploy \
-                     for each message size."
+                    "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for \
+                     each message size."
                 </p>
                 {live(awaited)}
                 <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste CSV text."</p>
@@ -80,8 +80,9 @@ pub fn Welcome() -> impl IntoView {
                     </Show>
                 </div>
                 <p class="small">
-                    "Reads the sweeps of rccl-sweep (metrics.csv, merged and median files), gzipped or not, and the \
-                     models that this page saves. The example is simulated, not measured."
+                    "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
+                     (NCCL_DEBUG=INFO), tuner files, A/B campaigns, and the reports and models of this page, gzipped \
+                     or not. The example is simulated, not measured."
                 </p>
             </div>
             <KeptFiles />
@@ -172,7 +173,7 @@ fn NoSweep() -> impl IntoView {
     view! {
         <section class="panel">
             <h2>"No sweep is open"</h2>
-            <p class="small">"Drop the CSV or the logs of a collective sweep to see what to deploy."</p>
+            <p class="small">"Drop a sweep, as tables or as logs, to see what to deploy."</p>
         </section>
     }
 }

@@ -95,7 +95,7 @@ fn Scores(heading: &'static str, hint: &'static str, scores: FoldScores) -> impl
     let is_judged = |(_, score): &(Source, &Score)| **score != Score::default();
     let rows = contestants(&scores).into_iter().filter(is_judged).map(row).collect_view();
     let coverage = scores.coverage_90_pct.map(|coverage| {
-        view! { <p class="small">"The 90 % intervals held " {format!("{coverage:.1}")} " % of what was held out."</p> }
+        view! { <p class="small">{format!("{coverage:.1}")} " % of what was held out lies in its 90 % interval."</p> }
     });
     view! {
         <h3 title=hint>{heading}</h3>

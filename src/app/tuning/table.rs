@@ -32,7 +32,11 @@ pub fn OptimalConfigurations() -> impl IntoView {
         Arc::new(bench.answer.with(|answer| answer.iter().filter(is_shown).cloned().collect::<Vec<_>>()))
     });
     let write = UnsyncCallback::new(move |format: Format| {
-        rows.with_untracked(|rows| format.write(rows, bench.set_label().as_deref()))
+        let kept = rows.with_untracked(|rows| {
+            let kept = listing::recommendations(rows).order(None, &filter.get_untracked());
+            kept.into_iter().filter_map(|index| rows.get(index).cloned()).collect::<Vec<_>>()
+        });
+        format.write(&kept, bench.set_label().as_deref())
     });
     view! {
         <section class="panel" aria-labelledby="table-heading">
@@ -45,12 +49,12 @@ pub fn OptimalConfigurations() -> impl IntoView {
                 <Show when=several>
                     <label class="check">
                         <input type="checkbox" bind:checked=all />
-                        <span>"all collectives and scales"</span>
+                        <span>"All collectives and scales"</span>
                     </label>
                 </Show>
                 <ExportMenu write name="optimal-configurations" />
             </div>
-            <RecommendationTable rows filter caption="Optimal configurations" />
+            <RecommendationTable rows filter caption="Optimal configurations by size" />
         </section>
     }
 }

@@ -107,7 +107,7 @@ pub fn CoveragePanel() -> impl IntoView {
             }>
                 <label class="check">
                     <input type="checkbox" bind:checked=by_hand />
-                    <span>"typed, not from the loaded logs"</span>
+                    <span>"Typed, not from the loaded logs"</span>
                 </label>
             </Show>
             <Show when=move || is_typed.get()>

@@ -17,7 +17,11 @@ use wasm_bindgen::JsCast;
 
 use super::Bench;
 use crate::{
-    app::{listing, live::live, text_file},
+    app::{
+        listing,
+        live::{follow, live},
+        text_file,
+    },
     collective::Workload,
     tuning::{
         address::{Address, Panel},
@@ -29,6 +33,9 @@ use crate::{
 fn place(workload: &Workload) -> String {
     Address::of(workload, Choice::Largest, false).to_string()
 }
+
+/// So much of the tab before the one shown can be seen.
+const PEEK_PX: i32 = 40;
 
 /// The strip of tabs.
 #[component]
@@ -71,6 +78,15 @@ pub fn Tabs() -> impl IntoView {
             let _ = button.focus();
         }
     };
+    // In a narrow window the row scrolls; the tab shown is in view.
+    follow(move || {
+        let name = format!("#tab-{}", bench.panel.get().key());
+        let Some(strip) = strip.get() else { return };
+        if let Some(button) = strip.query_selector(&name).ok().flatten() {
+            let left = button.get_bounding_client_rect().left() - strip.get_bounding_client_rect().left();
+            strip.set_scroll_left(strip.scroll_left() + left as i32 - PEEK_PX);
+        }
+    });
     view! {
         <div class="tabs" role="tablist" aria-label="Sides of the answer" node_ref=strip on:keydown=walk>
             {live(tabs)}

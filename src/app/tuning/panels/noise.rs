@@ -277,7 +277,7 @@ fn Stalls() -> impl IntoView {
                         prop:checked=move || keeps.get()
                         on:change:target=move |event| keep(event.target().checked())
                     />
-                    <span>"use them all like any other run"</span>
+                    <span>"Use them all like any other run"</span>
                 </label>
                 <ListingView
                     heading="By workload"

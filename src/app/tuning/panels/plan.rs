@@ -102,7 +102,7 @@ pub fn PlanPanel() -> impl IntoView {
                     <Show when=several>
                         <label class="check">
                             <input type="checkbox" bind:checked=only_shown />
-                            <span>"only the collective and scale shown"</span>
+                            <span>"Only the collective and scale shown"</span>
                         </label>
                     </Show>
                 </form>

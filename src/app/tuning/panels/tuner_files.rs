@@ -155,11 +155,11 @@ fn Export() -> impl IntoView {
                 </Show>
                 <label class="check">
                     <input type="checkbox" bind:checked=by_scale />
-                    <span>"one file per scale"</span>
+                    <span>"One file per scale"</span>
                 </label>
                 <label class="check" title="The lowest rule begins at 0 and the highest has no end">
                     <input type="checkbox" bind:checked=open_ends />
-                    <span>"beyond the measured sizes too"</span>
+                    <span>"Beyond the measured sizes too"</span>
                 </label>
             </form>
             <Failed error=found.error />
@@ -196,7 +196,7 @@ fn Environment() -> impl IntoView {
             <summary>"As environment variables, for the whole job"</summary>
             <label class="check">
                 <input type="checkbox" bind:checked=of_size />
-                <span>"the choice for " {live(place)} ", not the one that serves all sizes best"</span>
+                <span>"The choice for " {live(place)} ", not the one that serves all sizes best"</span>
             </label>
             <Failed error=found.error />
             {live(content)}
@@ -233,7 +233,7 @@ fn Check() -> impl IntoView {
                 <ReaderFields />
                 <label class="check">
                     <input type="checkbox" bind:checked=all_readers />
-                    <span>"findings for all readers"</span>
+                    <span>"Findings for all readers"</span>
                 </label>
             </form>
             <Failed error=lint.error />

@@ -130,7 +130,7 @@ fn overlaps(rules: &[&Rule], findings: &mut Findings, steps: &mut u64) -> bool {
             let message = format!("line {winner}{others} matches first wherever this rule does: it never applies");
             findings.push(rule.line, Code::Overlap, Severity::Dead, message);
         } else {
-            let place = format!("{} to {}", Size(start), Size(end));
+            let place = sizes(start, end);
             let (severity, what) = if same {
                 (Severity::Note, "with the same effect".to_owned())
             } else {
@@ -193,8 +193,8 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         let Some((start, end, line)) = free.first().copied() else { continue };
         let place = format!("{collective} on {}", scale_name(nodes, ranks));
         let which = match free.len() {
-            1 => format!("no rule matches {} to {}", Size(start), Size(end)),
-            many => format!("no rule matches {many} ranges of sizes, the first {} to {}", Size(start), Size(end)),
+            1 => format!("no rule matches {}", sizes(start, end)),
+            many => format!("no rule matches {many} ranges of sizes, the first {}", sizes(start, end)),
         };
         let measured = sweep.map_or(String::new(), |sweep| measured(sweep, collective, (nodes, ranks), &free));
         let (severity, what) = consequence(findings.reader);
@@ -204,6 +204,15 @@ fn gaps(rules: &[&Rule], sweep: Option<&Sweep>, findings: &mut Findings, steps: 
         elsewhere(&by_scale, rules.iter().map(|rule| rule.line).max().unwrap_or(1), findings);
     }
     true
+}
+
+/// A range of sizes in words.
+fn sizes(start: u64, end: u64) -> String {
+    match end {
+        u64::MAX => format!("{} and more", Size(start)),
+        end if end == start => Size(start).to_string(),
+        end => format!("{} to {}", Size(start), Size(end)),
+    }
 }
 
 /// What happens in a gap.

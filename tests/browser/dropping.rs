@@ -1,0 +1,53 @@
+//! Files come in by dropping them anywhere: whole folders, and with a frame that says so.
+
+use crate::{page::Page, sweep::sweep};
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_folder_is_read_whole() {
+    let page = Page::open();
+    let [all_reduce, broadcast] =
+        ["all_reduce", "broadcast"].map(|collective| sweep(6, 3).replace("all_reduce", collective));
+    page.drop_folder(
+        "campaign",
+        &[
+            ("one/metrics.csv", all_reduce.as_bytes()),
+            ("two/deeper/metrics.csv", broadcast.as_bytes()),
+            (".git/metrics.csv", all_reduce.as_bytes()),
+        ],
+    );
+    page.wait_until_idle();
+    let files = page.run("return document.querySelectorAll('.file').length", &[]);
+    assert_eq!(files, 2, "hidden folders are passed over: {}", page.text());
+    page.choose("Collective", "broadcast");
+    page.wait_for_text("broadcast of");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_frame_shows_for_files_and_does_not_flicker() {
+    let page = Page::open();
+    let after = |events: &str| {
+        page.run(
+            &format!(
+                "const [files, text] = [new DataTransfer(), new DataTransfer()];
+                 files.items.add(new File(['1'], 'sweep.csv'));
+                 text.setData('text/plain', 'words');
+                 const [outer, inner] = [document.querySelector('.welcome'), document.querySelector('h1')];
+                 const drag = (kind, on, dataTransfer, relatedTarget) =>
+                     on.dispatchEvent(new DragEvent(kind, {{ dataTransfer, relatedTarget, bubbles: true, cancelable: true }}));
+                 {events}
+                 await new Promise(requestAnimationFrame);
+                 return document.querySelector('.drop-overlay').checkVisibility();"
+            ),
+            &[],
+        ) == true
+    };
+    assert!(!after("drag('dragenter', outer, text);"), "words are no files");
+    assert!(after("drag('dragenter', outer, files);"));
+    assert!(after("drag('dragenter', inner, files, outer); drag('dragleave', outer, files, inner);"), "into a child");
+    assert!(after("drag('dragenter', outer, files, inner); drag('dragleave', inner, files, outer);"), "and back");
+    assert!(!after("drag('dragleave', outer, files, null);"), "out of the window");
+    page.assert_clean();
+}

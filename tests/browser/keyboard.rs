@@ -1,0 +1,198 @@
+//! With the keyboard alone: everything is reached, in order, and seen when it is; and what the system asks for, less
+//! motion or colours of its own, is given.
+
+use serde_json::{Value, json};
+
+use crate::{
+    page::{Page, key},
+    sweep::noisy_sweep,
+};
+
+fn with_sweep() -> Page {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
+    page.wait_until_idle();
+    page
+}
+
+/// All that Tab should reach, in the order of the document. Of the buttons of a choice that is the chosen one.
+const STOPS: &str = "
+    window.stops = [...document.querySelectorAll(
+        'a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex=\"0\"]')]
+        .filter((stop) => stop.tabIndex >= 0 && stop.checkVisibility({ visibilityProperty: true })
+            && !(stop.type === 'radio' && !stop.checked));
+    stops[0].focus({ focusVisible: true });
+    return stops.length;
+";
+
+/// What is wrong with where the focus is: not the stop that is next, not seen, or not told from the rest.
+const AT_STOP: &str = "
+    const [index] = arguments;
+    const stop = document.activeElement;
+    const name = (element) => {
+        const text = element?.getAttribute?.('aria-label') ?? element?.innerText ?? '';
+        return element ? `${element.tagName}#${element.id} ${text.slice(0, 30)}` : 'nothing';
+    };
+    if (stop !== stops[index]) return `the focus is on ${name(stop)}, not on ${name(stops[index])}`;
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const shown = stop.closest('.segment, .file-button') ?? stop;
+    const box = shown.getBoundingClientRect();
+    if (box.width < 1 || box.height < 1) return `${name(stop)} has no size`;
+    if (box.bottom <= 0 || box.top >= innerHeight) return `${name(stop)} is outside the window`;
+    const x = Math.min(Math.max((box.left + box.right) / 2, 0), innerWidth - 1);
+    const ys = [box.top + 2, (box.top + box.bottom) / 2, box.bottom - 2].map((y) => Math.min(Math.max(y, 0), innerHeight - 1));
+    const isOnTop = (y) => {
+        const top = document.elementFromPoint(x, y);
+        return top && (shown.contains(top) || top.contains(shown) || top.closest('label')?.contains(shown));
+    };
+    if (!ys.some(isOnTop)) return `${name(stop)} is covered by ${name(document.elementFromPoint(x, ys[1]))}`;
+    for (let element = stop; element; element = element.parentElement) {
+        const { outlineStyle, outlineWidth } = getComputedStyle(element);
+        if (outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2) return null;
+    }
+    return `${name(stop)} doesn't show that it has the focus`;
+";
+
+/// Walks from the beginning to the end.
+fn walk(page: &Page, view: &str) {
+    let stops = page.run(STOPS, &[]).as_u64().unwrap();
+    assert!(stops > 4, "{view}: only {stops} stops");
+    for index in 0..stops {
+        if index > 0 {
+            page.press(key::TAB);
+        }
+        assert_eq!(page.run(AT_STOP, &[index.into()]), Value::Null, "{view}, stop {index}");
+    }
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn tab_reaches_and_shows_everything() {
+    let page = Page::open();
+    page.resize(1400, 800);
+    walk(&page, "welcome");
+    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
+    page.wait_until_idle();
+    for panel in ["Answer", "Noise", "Tuner files", "Coverage", "Measure next", "A/B", "Compare"] {
+        page.run("scrollTo(0, 0)", &[]);
+        page.click("tab", panel);
+        page.wait_until_idle();
+        walk(&page, panel);
+    }
+    page.resize(360, 740);
+    page.run("scrollTo(0, 0)", &[]);
+    page.click("tab", "Answer");
+    page.wait_until_idle();
+    walk(&page, "Answer, narrow");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_first_stop_skips_to_the_content() {
+    let page = with_sweep();
+    page.run("document.activeElement.blur()", &[]);
+    page.press(key::TAB);
+    assert_eq!(page.text_of("return document.activeElement.innerText"), "Skip to the content");
+    let address = page.fragment();
+    page.press(key::ENTER);
+    assert_eq!(page.text_of("return document.activeElement.tagName"), "MAIN");
+    page.press(key::TAB);
+    assert_eq!(page.text_of("return document.activeElement.innerText"), "Answer", "the tabs are the first thing there");
+    assert_eq!(page.fragment(), address);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn dialogs_keep_the_focus_and_give_it_back() {
+    let page = with_sweep();
+    for (button, dialog) in [("Share", "Share"), ("Commands and keys", "Commands and keys"), ("About", "Collectune")] {
+        page.tab_to("button", button);
+        page.press(key::ENTER);
+        page.find("dialog", dialog);
+        for _ in 0..30 {
+            page.press(key::TAB);
+            let is_inside = page.run(
+                "const here = document.activeElement; return here === document.body || !!here.closest('dialog[open]')",
+                &[],
+            );
+            assert_eq!(is_inside, true, "{dialog}: Tab leaves it");
+        }
+        page.press(key::ESCAPE);
+        page.wait_until(|| page.run("return !document.querySelector('dialog[open]')", &[]) == true, "Escape closes it");
+        let name = page
+            .text_of("return document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText");
+        assert_eq!(name, button, "{dialog}: the focus goes back");
+    }
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_chart_is_walked_and_heard() {
+    let page = with_sweep();
+    let summary = page.text_of("return document.querySelector('.chart canvas[role=img]').getAttribute('aria-label')");
+    assert!(summary.split(' ').count() > 8 && summary.contains("GB/s"), "{summary}");
+    page.run("document.querySelector('.chart-stage').focus()", &[]);
+    page.press(key::RIGHT);
+    page.press(key::RIGHT);
+    let said = "return document.querySelector('.chart [role=status]').textContent";
+    page.wait_until(|| page.text_of(said).contains("GB/s"), "the point is said");
+    page.press(key::ENTER);
+    page.find("button", "Unpin");
+    page.press(key::ESCAPE);
+    page.run("document.querySelector('.chart-data summary').click()", &[]);
+    page.wait_until(
+        || page.run("return document.querySelectorAll('.chart-data table tbody tr').length > 7", &[]) == true,
+        "the same as a table",
+    );
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn nothing_moves_for_those_who_want_less_motion() {
+    let page = with_sweep();
+    page.emulate(json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]));
+    let moving = page.run(
+        "return [...document.querySelectorAll('*')]
+             .filter((element) => {
+                 const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(element);
+                 return transitionDuration.split(', ').some((time) => parseFloat(time) > 0)
+                     || animationName !== 'none' || scrollBehavior === 'smooth';
+             })
+             .map((element) => `${element.tagName}.${element.className}`)
+             .concat(document.getAnimations().map(() => 'an animation'))",
+        &[],
+    );
+    assert_eq!(moving, json!([]));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_is_chosen_shows_in_the_systems_colours() {
+    let page = with_sweep();
+    page.emulate(
+        json!([{ "name": "forced-colors", "value": "active" }, { "name": "prefers-color-scheme", "value": "dark" }]),
+    );
+    let ground = |css: &str| {
+        page.run("return getComputedStyle(document.querySelector(arguments[0])).backgroundColor", &[css.into()])
+    };
+    let chosen = page.run(
+        "const probe = document.body.appendChild(document.createElement('i'));
+         probe.style.forcedColorAdjust = 'none';
+         probe.style.backgroundColor = 'Highlight';
+         const colour = getComputedStyle(probe).backgroundColor;
+         probe.remove();
+         return colour;",
+        &[],
+    );
+    for css in ["[role=tab][aria-selected=true]", ".tab[aria-current=page]", ".segment input:checked + span"] {
+        assert_eq!(ground(css), chosen, "{css}");
+    }
+    assert_ne!(ground(".chart-stage"), "rgba(0, 0, 0, 0)", "the drawing has a ground of its own");
+    crate::accessibility::take_picture(&page, "forced-colors");
+    page.assert_clean();
+}

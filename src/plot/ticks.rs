@@ -146,11 +146,11 @@ fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
     Ticks { labelled, fine }
 }
 
-/// Zero, and powers of ten from 1 on either side of it: each, or each second, third … of them.
+/// Zero, and powers of ten on either side of it: each from 1, or from 10, or each second …
 fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
     let (low, high) = scale.ends();
-    let set = |step: usize| {
-        let powers = || (0..100).step_by(step).map(|power| (pow(10.0, f64::from(power)), power));
+    let set = |(first, step): (i32, usize)| {
+        let powers = || (first..100).step_by(step).map(|power| (pow(10.0, f64::from(power)), power));
         let below = powers().take_while(|(value, _)| -value >= low).map(|(value, power)| (-value, power));
         let mut values: Vec<(f64, i32)> = below.collect();
         values.reverse();
@@ -159,7 +159,8 @@ fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
         let inside = values.into_iter().filter(|(value, _)| (low..=high).contains(value));
         inside.filter_map(|(value, power)| at(scale, value, power_label(value, power))).collect::<Vec<_>>()
     };
-    Ticks { labelled: room.first_that_fits([1, 2, 3, 6, 12, 30].into_iter().map(set)), fine: Vec::new() }
+    let sets = [(0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (2, 4), (3, 6), (6, 12)];
+    Ticks { labelled: room.first_that_fits(sets.into_iter().map(set)), fine: Vec::new() }
 }
 
 fn power_label(value: f64, power: i32) -> String {

@@ -476,7 +476,7 @@ fn what_is_no_table() {
     for (bytes, words) in [
         (&b""[..], "is empty"),
         (b"\n \n", "is empty"),
-        (b"PK\x03\x04whatever", "Excel"),
+        (b"PK\x03\x04whatever", "a zip archive that breaks off"),
         (b"PAR1\x15\x04", "Parquet"),
         (b"\x89PNG\r\n\x1a\n", "an image"),
         (b"just a few words", "is not a table"),

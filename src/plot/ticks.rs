@@ -234,7 +234,8 @@ mod tests {
         assert_eq!(logarithmic(&[0.02, 370.0]), ["0.1", "1", "10", "100"]);
         assert_eq!(logarithmic(&[3.0, 40.0]), ["5", "10", "20"]);
         let symmetric = |values: &[f64]| labels(Quantity::Percent, Spacing::SymmetricLogarithmic, values, 400.0);
-        assert_eq!(symmetric(&[-50.0, 3000.0]), ["-10", "-1", "0", "1", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-50.0, 3000.0]), ["-10", "0", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-5.0, 3.0]), ["-1", "0", "1"]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
+use crate::report::Workbench;
+
 use super::{
     offline,
     report::Reader,
@@ -54,20 +56,30 @@ fn AtRest() -> impl IntoView {
     let reader: Reader = expect_context();
     // A report says itself what it stands on.
     let has_answer = move || bench.has_data() && !reader.is_open();
+    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
+    let is_partial = move || bench.kernels.is_there() && !bench.kernels.is_complete.get();
     let words = move || match (has_answer(), bench.stage.get()) {
+        _ if reader.is_open() => "",
+        _ if is_overlap() && is_partial() => "Not all models were compared.",
+        _ if is_overlap() && bench.kernels.is_there() => "Every model predicted only what it had not seen.",
+        _ if is_overlap() => "",
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
         (true, Stage::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
-        has_answer()
+        !is_overlap()
+            && has_answer()
             && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
     };
     view! {
         <span class="status-words">{words}</span>
         <Show when=untrained>
             <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
+        </Show>
+        <Show when=move || is_overlap() && is_partial()>
+            <button type="button" class="train" on:click=move |_| bench.study()>"Compare"</button>
         </Show>
     }
 }

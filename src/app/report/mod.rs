@@ -8,6 +8,7 @@ mod view;
 
 pub use reader::Reader;
 use reader::Source;
+pub use section::SectionView;
 
 use leptos::prelude::*;
 

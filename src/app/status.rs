@@ -55,22 +55,20 @@ fn AtRest() -> impl IntoView {
     let bench: Bench = expect_context();
     let reader: Reader = expect_context();
     // A report says itself what it stands on.
-    let has_answer = move || bench.has_data() && !reader.is_open();
     let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
-    let is_partial = move || bench.kernels.is_there() && !bench.kernels.is_complete.get();
+    let has_answer = move || bench.has_data() && !reader.is_open() && !is_overlap();
+    let has_kernels = move || bench.kernels.is_there() && !reader.is_open() && is_overlap();
+    let is_partial = move || has_kernels() && !bench.kernels.is_complete.get();
     let words = move || match (has_answer(), bench.stage.get()) {
-        _ if reader.is_open() => "",
-        _ if is_overlap() && is_partial() => "Not all models were compared.",
-        _ if is_overlap() && bench.kernels.is_there() => "Every model predicted only what it had not seen.",
-        _ if is_overlap() => "",
+        _ if is_partial() => "Not all models were compared.",
+        _ if has_kernels() => "Every model predicted only what it had not seen.",
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
         (true, Stage::Validated) => "The answer is validated on what was held out.",
     };
     let untrained = move || {
-        !is_overlap()
-            && has_answer()
+        has_answer()
             && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
     };
     view! {
@@ -78,7 +76,7 @@ fn AtRest() -> impl IntoView {
         <Show when=untrained>
             <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
         </Show>
-        <Show when=move || is_overlap() && is_partial()>
+        <Show when=is_partial>
             <button type="button" class="train" on:click=move |_| bench.study()>"Compare"</button>
         </Show>
     }

@@ -50,7 +50,7 @@ pub fn models(scores: &[ModelScores]) -> Listing {
 
 fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
     Entry::number(model.mean.as_ref().map(of), |mean| {
-        match model.spread.as_ref().map(of).filter(|spread| *spread > 0.0) {
+        match model.spread.as_ref().map(of).filter(|spread| *spread >= 0.05) {
             Some(spread) => format!("{mean:.1} ± {spread:.1}"),
             None => format!("{mean:.1}"),
         }

@@ -34,7 +34,7 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
     let title = |scores: &ModelScores| lowercase_first(scores.kind.title());
     let error = |scores: &ModelScores| {
         let (mean, spread) = (mape(scores), scores.spread.map_or(0.0, |spread| spread.mape_pct));
-        if spread > 0.0 { format!("{mean:.1} ± {spread:.1} %") } else { format!("{mean:.1} %") }
+        if spread >= 0.05 { format!("{mean:.1} ± {spread:.1} %") } else { format!("{mean:.1} %") }
     };
     let mut sentences = Vec::new();
     let against: Vec<String> = [trivial, none]

@@ -84,7 +84,7 @@ fn unfinished(results: &Results) -> Option<String> {
             let all = REPEATS as usize;
             let is_partial = |repeats: usize| repeats > 0 && repeats < all;
             let repeats = results.models.iter().map(|model| model.repeats.len()).min().unwrap_or(0);
-            is_partial(repeats).then(|| format!("So far over {} of {all} repeats.", repeats))
+            is_partial(repeats).then(|| format!("So far over {repeats} of {all} repeats."))
         })
 }
 

@@ -120,13 +120,13 @@ fn Centre() -> impl IntoView {
                 <h2 id="overlap-answer">{live(title)}</h2>
                 {live(summary)}
             </section>
-            <div class="report-sections">
+            <div class="panels">
                 <For each=move || (0..count().min(2)).collect() key=|index| *index children=section />
             </div>
             <Show when=move || kernels.is_complete.get()>
                 <Prediction />
             </Show>
-            <div class="report-sections">
+            <div class="panels">
                 <For each=move || (2..count().max(2)).collect() key=|index| *index children=section />
             </div>
         </Show>

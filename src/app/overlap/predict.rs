@@ -78,7 +78,7 @@ pub(super) fn Prediction() -> impl IntoView {
         });
     };
     let read = move |find: fn(&predict::Question) -> f64| {
-        move || typed.with(|typed| typed.as_ref().map(|typed| find(typed).to_string()).unwrap_or_default())
+        move || typed.with(|typed| typed.as_ref().map(|typed| rounded(find(typed))).unwrap_or_default())
     };
     // A measured kernel is picked by its place in the run.
     let row = move || index.get().map(|index| (index + 1).to_string()).unwrap_or_default();
@@ -98,7 +98,7 @@ pub(super) fn Prediction() -> impl IntoView {
     let metric = move |(column, (name, is_given)): (usize, (String, bool))| {
         let value = move || {
             let value = typed.with(|typed| typed.as_ref()?.metrics.get(column).copied().flatten());
-            value.map(|value| value.to_string()).unwrap_or_default()
+            value.map(rounded).unwrap_or_default()
         };
         is_given.then(|| {
             number(
@@ -165,6 +165,11 @@ fn answer(response: &Response) -> Option<&Answer> {
         Response::Overlap(answer) => Some(answer),
         _ => None,
     }
+}
+
+/// As many digits as anybody types.
+fn rounded(value: f64) -> String {
+    ((value * 1e4).round() / 1e4).to_string()
 }
 
 /// A number, as it is typed.

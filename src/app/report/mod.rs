@@ -13,6 +13,7 @@ pub use section::SectionView;
 use leptos::prelude::*;
 
 use crate::app::live::live;
+use reader::Source;
 use trouble::Unreadable;
 use view::ReportView;
 

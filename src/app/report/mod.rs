@@ -7,7 +7,6 @@ mod trouble;
 mod view;
 
 pub use reader::Reader;
-use reader::Source;
 pub use section::SectionView;
 
 use leptos::prelude::*;

@@ -466,6 +466,7 @@ fn selector(role: &str) -> &str {
         "checkbox" => "input[type=checkbox], [role=checkbox], [role=switch]",
         "combobox" => "select, [role=combobox]",
         "dialog" => "dialog[open], [role=dialog], [role=alertdialog]",
+        "group" => "fieldset, [role=group]",
         "heading" => "h1, h2, h3, h4, [role=heading]",
         "img" => "img, canvas, svg, [role=img]",
         "link" => "a[href], [role=link]",

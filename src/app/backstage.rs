@@ -2,7 +2,8 @@
 //!
 //! A message, either way, is an array: first the encoded [`ToWorker`] or [`FromWorker`], then what the browser can
 //! carry better than postcard. These are the handles of the files of a `Load`, and the training rows of `Trained` and
-//! `Folds`, whose field in the message stays empty: the page passes them on without looking at them.
+//! `Folds` (of kernels: of `Studied` and their `Folds`), whose field in the message stays empty: the page passes them on
+//! without looking at them.
 
 use std::{
     cell::RefCell,
@@ -17,6 +18,7 @@ use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
 use super::parts::describe;
 use crate::{
+    overlap::request::{Answer, Question},
     progress::{Progress, Step},
     worker::{
         executor::{Executor, Source},
@@ -54,6 +56,11 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
                 files.push(Source { size_bytes: blob.size(), content: Box::new(BlobReader::new(blob)) });
             }
             (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
+            (Err(part), Request::Overlap(question)) => {
+                if let Question::Folds { run, .. } = &mut **question {
+                    *run = bytes_of(&part)?;
+                }
+            }
             _ => {}
         }
     }
@@ -70,6 +77,10 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
         Ok(mut response) => {
             let training = match &mut response {
                 Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
+                Response::Overlap(answer) => match &mut **answer {
+                    Answer::Studied(studied) => Some(std::mem::take(&mut studied.run)),
+                    _ => None,
+                },
                 _ => None,
             };
             post(&FromWorker::Done { job, response: Box::new(response) }, training.as_slice());

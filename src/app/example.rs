@@ -1,4 +1,4 @@
-//! The example sweep: fetched with the page, so that opening it later needs no request.
+//! The examples: fetched with the page, so that opening one later needs no request.
 
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsCast;
@@ -6,13 +6,16 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
 use super::{drop::text_as_file, offline, parts, tuning::Bench};
+use crate::report::Workbench;
 
-const ADDRESS: &str = "examples/simulated_sweep.csv";
+const SWEEP: &str = "simulated_sweep.csv";
+const KERNELS: &str = "simulated_kernels.csv";
 
-/// The example sweep.
+/// The example of each workbench.
 #[derive(Clone, Copy)]
 pub struct Example {
     file: RwSignal<Option<File>, LocalStorage>,
+    kernels: RwSignal<Option<File>, LocalStorage>,
     settled: RwSignal<bool>,
     stuck: RwSignal<bool>,
 }
@@ -20,11 +23,17 @@ pub struct Example {
 impl Example {
     /// Fetches it, and waits for everything else that the page fetches. Opens it where the address asks for it.
     pub fn fetch(bench: Bench) -> Self {
-        let example =
-            Self { file: RwSignal::new_local(None), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
+        let example = Self {
+            file: RwSignal::new_local(None),
+            kernels: RwSignal::new_local(None),
+            settled: RwSignal::new(false),
+            stuck: RwSignal::new(false),
+        };
         spawn_local(async move {
-            if let Some(text) = fetched().await {
-                example.file.set(text_as_file("simulated_sweep.csv", &text));
+            for (name, file) in [(SWEEP, example.file), (KERNELS, example.kernels)] {
+                if let Some(text) = fetched(name).await {
+                    file.set(text_as_file(name, &text));
+                }
             }
             // Where the parts are missing, `boot.js` has said so.
             if parts::load().await.is_err() {
@@ -54,7 +63,18 @@ impl Example {
         self.file.with(Option::is_some)
     }
 
-    /// Opens it.
+    /// Whether there are kernels to open.
+    pub fn has_kernels(self) -> bool {
+        self.kernels.with(Option::is_some)
+    }
+
+    /// Opens the kernels.
+    pub fn open_kernels(self, bench: Bench) {
+        bench.workbench.set(Workbench::Overlap);
+        bench.open(self.kernels.get_untracked().into_iter().collect(), true);
+    }
+
+    /// Opens the sweep.
     pub fn open(self, bench: Bench) {
         bench.open(self.file.get_untracked().into_iter().collect(), true);
     }
@@ -62,13 +82,18 @@ impl Example {
     /// Opens it where the address names it and nothing else is open.
     pub fn open_if_asked(self, bench: Bench) {
         if bench.address.get_untracked().example && bench.files.with_untracked(Vec::is_empty) {
-            self.open(bench);
+            if bench.workbench.get_untracked() == Workbench::Overlap {
+                self.open_kernels(bench)
+            } else {
+                self.open(bench)
+            }
         }
     }
 }
 
-async fn fetched() -> Option<String> {
-    let response: Response = JsFuture::from(window().fetch_with_str(ADDRESS)).await.ok()?.dyn_into().ok()?;
+async fn fetched(name: &str) -> Option<String> {
+    let response: Response =
+        JsFuture::from(window().fetch_with_str(&format!("examples/{name}"))).await.ok()?.dyn_into().ok()?;
     if !response.ok() {
         return None;
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{example::Example, live, report::Reader, tuning::Bench};
+use crate::report::Workbench;
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
@@ -60,6 +61,9 @@ impl Choices {
     }
 }
 
+/// The fragment of the overlap workbench.
+const OVERLAP: &str = "#v=1&w=overlap";
+
 /// The part of the address from its `#`.
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default()
@@ -80,14 +84,16 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
     live::follow(move || {
         let (address, panel) = (bench.address.get(), bench.panel.get());
+        let is_overlap = bench.workbench.get() == Workbench::Overlap;
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = address == Address::default() && panel == Panel::default() && report.is_none();
+        let is_bare = address == Address::default() && panel == Panel::default() && report.is_none() && !is_overlap;
         let now = Entry {
             is_report: report.is_some(),
             fragment: match report {
                 Some(report) => report,
                 None if is_bare => String::new(),
+                None if is_overlap => format!("{OVERLAP}{}", if address.example { "&x=1" } else { "" }),
                 None => address.fragment() + &panel.suffix(),
             },
             choices: Choices::of(bench),
@@ -96,6 +102,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
             None if is_bare => "Collectune".to_owned(),
+            None if is_overlap => "Overlap – Collectune".to_owned(),
             None => format!("{} – Collectune", Address { set: Choice::Largest, ..address }),
         });
         let before = entry.try_update_value(|entry| entry.replace(now.clone())).flatten();
@@ -125,8 +132,14 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         if reader.follow(&here) {
             return;
         }
+        let workbench = Workbench::of(&here);
         match Address::parse(&here) {
+            // What is shown of a sweep stays for the way back.
+            Ok(_) if workbench == Workbench::Overlap && untrack(move || bench.has_files()) => {
+                bench.workbench.set(workbench);
+            }
             Ok(address) => {
+                bench.workbench.set(workbench);
                 let pinned = bench.pinned(address);
                 let panel = Panel::of(&here);
                 bench.address.set(pinned);

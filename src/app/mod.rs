@@ -1,4 +1,4 @@
-//! The page: what is the same for every workbench. [`tuning`] is the workbench that exists.
+//! The page: what is the same for every workbench; [`tuning`] and [`overlap`] are the workbenches.
 //!
 //! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
 //! mistakes.
@@ -25,6 +25,7 @@ mod last_words;
 mod listing;
 mod live;
 mod offline;
+mod overlap;
 mod pace;
 mod parts;
 mod pool;
@@ -42,18 +43,19 @@ use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
 use crate::{
-    report::link,
+    report::{Workbench, link},
     tuning::address::{Address, Panel},
 };
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use kept::Kept;
+use overlap::Overlap;
 use printing::Printing;
 use report::{Reader, ReportPage};
 use share::{Share, ShareDialog};
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
-use tuning::{Bench, Tuning, Welcome};
+use tuning::{Bench, MappingDialog, Tuning, Welcome};
 
 /// Whether this is the page. A worker has no window.
 #[must_use]
@@ -79,7 +81,7 @@ fn App() -> impl IntoView {
     };
     let reader = Reader::new();
     provide_context(reader);
-    let bench = Bench::new(address, Panel::of(&fragment));
+    let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment));
     provide_context(bench);
     reader.follow(&fragment);
     reader.follow_files(bench);
@@ -108,6 +110,14 @@ fn App() -> impl IntoView {
     keep_the_pulse(bench);
     tell_the_state(bench, collecting, example);
 
+    let tab = move |workbench: Workbench| {
+        let is_shown = move || !reader.is_open() && bench.workbench.get() == workbench;
+        view! {
+            <a class="tab" href=format!("#v=1&w={}", workbench.key()) aria-current=move || is_shown().then_some("page")>
+                {workbench.name()}
+            </a>
+        }
+    };
     let has_files = move || bench.has_files();
     let is_reading = move || reader.is_open();
     view! {
@@ -116,7 +126,7 @@ fn App() -> impl IntoView {
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                <a class="tab" href="#v=1&w=tuning" aria-current=move || (!reader.is_open()).then_some("page")>"Tuning"</a>
+                {[Workbench::Tuning, Workbench::Overlap].map(tab)}
             </nav>
             <div class="masthead-tools">
                 <Show when=has_files>
@@ -132,10 +142,11 @@ fn App() -> impl IntoView {
         </header>
         <Status />
         <Notices />
-        <Show when=is_reading fallback=move || view! { <Workbench /> }>
+        <Show when=is_reading fallback=move || view! { <ShownWorkbench /> }>
             <ReportPage />
         </Show>
         <ShareDialog />
+        <MappingDialog />
         <DropZone on_files collecting />
         <div class="visually-hidden" role="status" aria-live="polite">{live(move || bench.announcement.get())}</div>
     }
@@ -143,11 +154,19 @@ fn App() -> impl IntoView {
 
 /// The workbench, or the first visit to it.
 #[component]
-fn Workbench() -> impl IntoView {
+fn ShownWorkbench() -> impl IntoView {
     let bench: Bench = expect_context();
+    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
+    let tuning = move || {
+        view! {
+            <Show when=move || bench.has_files() fallback=|| view! { <Welcome /> }>
+                <Tuning />
+            </Show>
+        }
+    };
     view! {
-        <Show when=move || bench.has_files() fallback=|| view! { <Welcome /> }>
-            <Tuning />
+        <Show when=is_overlap fallback=tuning>
+            <Overlap />
         </Show>
     }
 }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     order::Order,
+    overlap::request::Answer,
     progress::Step,
-    tuning::parameters::Parameters,
     worker::protocol::{Request, Response},
 };
 
@@ -67,16 +67,16 @@ impl Pool {
         self.0.iter().fold(false, |silent, member| member.beat() | silent)
     }
 
-    /// Computes every fold of `costs`, each on the next free worker; `progress` is told the finished share.
+    /// Computes every fold of `costs`, each on the next free worker; `request` asks for one, from the rows `training`;
+    /// `progress` is told the finished share.
     pub async fn folds(
         &self,
         training: &ArrayBuffer,
-        parameters: &Parameters,
         costs: &[f64],
-        progress: impl Fn(f64) + 'static,
+        request: &dyn Fn(u32) -> Request,
+        progress: Rc<dyn Fn(f64)>,
     ) -> Result<Vec<Vec<u8>>, Failure> {
         let ledger = Rc::new(RefCell::new(Ledger::new(costs)));
-        let progress = Rc::new(progress);
         let member = async |client: &Client| {
             let mut results = Vec::new();
             let mut failed_once = false;
@@ -87,16 +87,22 @@ impl Pool {
                     shared.borrow_mut().shares[fold as usize] = step.done as f64 / step.total.max(1) as f64;
                     told(shared.borrow().share());
                 };
-                let request =
-                    Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
-                let answer = client.ask(Weight::Work, request, &[training.into()], Box::new(report)).await;
-                match answer.map(|answer| answer.response) {
-                    Ok(Response::FoldsDone(result)) => {
+                let answer = client.ask(Weight::Work, request(fold), &[training.into()], Box::new(report)).await;
+                let result = answer.map(|answer| match answer.response {
+                    Response::FoldsDone(result) => Some(result),
+                    Response::Overlap(answer) => match *answer {
+                        Answer::Folds(result) => Some(result),
+                        _ => None,
+                    },
+                    _ => None,
+                });
+                match result {
+                    Ok(Some(result)) => {
                         results.push(result);
                         ledger.borrow_mut().shares[fold as usize] = 1.0;
                         progress(ledger.borrow().share());
                     }
-                    Ok(_) => return Err(Failure::Garbled),
+                    Ok(None) => return Err(Failure::Garbled),
                     Err(failure @ (Failure::Cancelled | Failure::Refused(_))) => return Err(failure),
                     Err(failure) if failed_once || !failure.is_curable() => return Err(failure),
                     Err(_) => {

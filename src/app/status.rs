@@ -3,6 +3,8 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
+use crate::report::Workbench;
+
 use super::{
     offline,
     report::Reader,
@@ -53,8 +55,13 @@ fn AtRest() -> impl IntoView {
     let bench: Bench = expect_context();
     let reader: Reader = expect_context();
     // A report says itself what it stands on.
-    let has_answer = move || bench.has_data() && !reader.is_open();
+    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
+    let has_answer = move || bench.has_data() && !reader.is_open() && !is_overlap();
+    let has_kernels = move || bench.kernels.is_there() && !reader.is_open() && is_overlap();
+    let is_partial = move || has_kernels() && !bench.kernels.is_complete.get();
     let words = move || match (has_answer(), bench.stage.get()) {
+        _ if is_partial() => "Not all models were compared.",
+        _ if has_kernels() => "Every model predicted only what it had not seen.",
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
@@ -68,6 +75,9 @@ fn AtRest() -> impl IntoView {
         <span class="status-words">{words}</span>
         <Show when=untrained>
             <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
+        </Show>
+        <Show when=is_partial>
+            <button type="button" class="train" on:click=move |_| bench.study()>"Compare"</button>
         </Show>
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Learning {
 
     /// Seed of everything random [default: 42]
     #[arg(long, value_name = "N")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 
     /// Trees of the forests [default: 200]
     #[arg(long, value_name = "N", value_parser = trees())]

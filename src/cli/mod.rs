@@ -12,6 +12,7 @@ mod conf;
 mod coverage;
 mod files;
 mod learnt;
+mod overlap;
 mod plan;
 mod predict;
 mod report;
@@ -46,6 +47,7 @@ enum Command {
     Coverage(coverage::Coverage),
     Plan(plan::Plan),
     Ab(ab::Ab),
+    Overlap(overlap::Overlap),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -66,6 +68,7 @@ pub fn run() -> ExitCode {
         Command::Coverage(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -12,9 +12,14 @@ use super::{
     arguments::{Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    terminal,
+    overlap, terminal,
 };
-use crate::report::{self, Contents, Form, Written, link};
+use crate::{
+    overlap::{features::Settings, request::Question},
+    progress::Silent,
+    report::{self, Contents, Form, Workbench, Written, link},
+    worker::executor::{Executor, Opened},
+};
 
 /// Write a report: one HTML page, Markdown, JSON or a link
 ///
@@ -27,7 +32,7 @@ use crate::report::{self, Contents, Form, Written, link};
   collectune report sweep.csv --link --site https://tuning.example.org/collectune/
   collectune report report.html -o report.md")]
 pub(super) struct Report {
-    /// Sweeps, logs and saved models; or one report; - is the standard input
+    /// Sweeps, logs and saved models; or tables of kernels beside collectives; or one report; - is the standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -126,6 +131,9 @@ impl Report {
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
         let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
+        if opened.rows.is_empty() && !opened.kernels.is_empty() {
+            return self.of_kernels(opened);
+        }
         if opened.rows.is_empty() {
             let mut reports = opened.documents.reports.into_iter();
             return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
@@ -138,9 +146,25 @@ impl Report {
         Ok(learnt.executor.report(&self.contents())?)
     }
 
+    /// How much slower kernels get beside collectives.
+    fn of_kernels(&self, opened: Opened) -> Result<report::Report, CliError> {
+        let mut executor = Executor::default();
+        executor.take_in(opened, self.learning.target, &mut Silent)?;
+        let study = executor.overlap();
+        let settings = Settings { seed: self.learning.seed.unwrap_or(Settings::default().seed), ..Settings::default() };
+        let studied = study.study(settings).map_err(overlap::told)?;
+        let folds = overlap::on_threads(&studied)?;
+        study.judge(&folds, None).map_err(overlap::told)?;
+        if studied.results.verdict.is_some() {
+            study.answer(Question::Importances, &mut terminal::Bar::new()).map_err(overlap::told)?;
+        }
+        Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
+    }
+
     fn contents(&self) -> Contents {
         let Parts { no_file_names, no_charts, no_tuner_files, no_measurements, ref date } = self.parts;
         Contents {
+            workbench: Workbench::Tuning,
             file_names: !no_file_names,
             charts: !no_charts,
             deployables: !no_tuner_files,

@@ -4,6 +4,7 @@ mod documents;
 mod doubled;
 mod gzip;
 mod inflate;
+mod kernels;
 mod logs;
 mod open;
 mod recognise;

@@ -12,10 +12,11 @@ use serde_json::value::RawValue;
 use super::{
     FileReport, Mapping, Outcome, documents,
     inflate::{Counted, Inflate, InflateError},
-    logs,
+    kernels, logs,
     recognise::{self, Recognised},
 };
 use crate::{
+    overlap::files::Part,
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
@@ -46,6 +47,8 @@ pub enum Content {
     Conf(Vec<u8>),
     /// The text of a comparison of a configuration with the default (`per_size_stats.csv`).
     Comparison(String),
+    /// A table of kernels, a trace, or a model that predicts their slowdown.
+    Kernels(Box<Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -170,6 +173,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     match source.head() {
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
+        [b'P', b'K', 3, 4, ..] => return kernels::workbook(source).map(Into::into),
         head => {
             if let Some(what) = recognise::binary(head) {
                 return Err(format!("is {what}"));
@@ -177,6 +181,9 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         }
     }
     let head = Preview::new(Decoder::new(source.head()), HEAD);
+    if let Some(printed) = kernels::printed(head.head()) {
+        return kernels::profile(Decoder::new(source), &printed).map(Into::into);
+    }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
@@ -191,6 +198,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
         Recognised::PerhapsLog(why) => {
             return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
+        Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
@@ -264,6 +272,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
             notes: Vec::new(),
         };
         return Ok((outcome, Content::Model(json)).into());
+    }
+    if let Some(opened) = kernels::json(&json, file.name) {
+        return opened.map(Into::into);
     }
     let log = log::read_json(&json).map_err(|error| error.to_string())?;
     logs::opened(log, file)

@@ -3,6 +3,7 @@
 use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
+    overlap::read as kernels,
     report,
     text::{Dialect, Records, excerpt, is_missing, whole},
     tuning::{
@@ -35,6 +36,8 @@ pub(super) enum Recognised {
     Conf,
     /// A comparison of a configuration with the default.
     Comparison,
+    /// A table of kernels.
+    Kernels(kernels::Kind),
     /// A table to look at.
     Table(KnownTable),
     /// No table. A log may begin with anything: if it is none, this is why it was refused.
@@ -45,8 +48,7 @@ pub(super) enum Recognised {
 
 /// What the first bytes say that this is, when it is no text.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 14] = [
-        (b"PK\x03\x04", "a zip archive (or an Excel workbook); unpack it, or save the sheet as CSV"),
+    const MAGICS: [(&[u8], &str); 13] = [
         (b"PK\x05\x06", "an empty zip archive"),
         (b"PAR1", "a Parquet file; save it as CSV"),
         (b"\x89PNG", "an image"),
@@ -165,6 +167,9 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
         return Ok(Some(Recognised::Table(*table)));
+    }
+    if let Some(kind) = kernels::kind(headers) {
+        return Ok(Some(Recognised::Kernels(kind)));
     }
     if comparison::read::is_header(headers.iter().map(String::as_str)) {
         return Ok(Some(Recognised::Comparison));

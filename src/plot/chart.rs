@@ -70,6 +70,8 @@ pub enum Spacing {
     Linear,
     /// By the logarithm; values at or below zero are not drawn.
     Logarithmic,
+    /// By the logarithm of 1 + |value|, on either side of zero: in proportion up to about 1, then by the logarithm.
+    SymmetricLogarithmic,
 }
 
 /// One named set of points.

@@ -185,12 +185,12 @@ fn points<'a>(visible: &'a [(usize, &'a Series)]) -> impl Iterator<Item = &'a su
 /// The values that the y axis shows: all points, and of their intervals as much as leaves the points room.
 fn y_values(axis: &Axis, visible: &[(usize, &Series)]) -> Vec<f64> {
     let mut values: Vec<f64> = points(visible).map(|point| point.y).collect();
-    let usable = |value: &&f64| value.is_finite() && (axis.spacing == Spacing::Linear || **value > 0.0);
+    let usable = |value: &&f64| value.is_finite() && (axis.spacing != Spacing::Logarithmic || **value > 0.0);
     let (least, most) =
         values.iter().filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
     let span = most - least.min(0.0);
     let (lowest, highest) = match axis.spacing {
-        Spacing::Linear => (least.min(0.0) - 0.5 * span, most + 0.5 * span),
+        Spacing::Linear | Spacing::SymmetricLogarithmic => (least.min(0.0) - 0.5 * span, most + 0.5 * span),
         Spacing::Logarithmic => (least / 4.0, most * 4.0),
     };
     let marked = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Band | Mark::Whiskers));

@@ -24,6 +24,7 @@ fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
     match spacing {
         Spacing::Linear => (value.abs() <= LARGEST).then_some(value),
         Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value).then(|| log2(value)),
+        Spacing::SymmetricLogarithmic => (value.abs() <= LARGEST).then(|| log2(1.0 + value.abs()).copysign(value)),
     }
 }
 
@@ -63,6 +64,11 @@ impl Scale {
                     (below, above) => (low - if below { air } else { 0.0 }, high + if above { air } else { 0.0 }),
                 }
             }
+            Spacing::SymmetricLogarithmic => {
+                let (low, high) = if most - least < 2.0 { (least - 1.0, most + 1.0) } else { (least, most) };
+                let air = (high - low) * 0.04;
+                (low - air, high + air)
+            }
             Spacing::Logarithmic => {
                 let binary = axis.quantity == Quantity::Bytes;
                 let (mut low, mut high) = (least, most);
@@ -100,7 +106,7 @@ impl Scale {
         }
         let (first, last) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
         let beyond = if value > 1.0 { self.to } else { self.from };
-        let negative = self.spacing == Spacing::Linear && value < 0.0;
+        let negative = self.spacing != Spacing::Logarithmic && value < 0.0;
         Some(self.place(value).unwrap_or(if negative { self.from } else { beyond }).clamp(first, last))
     }
 
@@ -109,6 +115,10 @@ impl Scale {
         match self.spacing {
             Spacing::Linear => (self.low, self.high),
             Spacing::Logarithmic => (exp2(self.low), exp2(self.high)),
+            Spacing::SymmetricLogarithmic => {
+                let value = |coordinate: f64| (exp2(coordinate.abs()) - 1.0).copysign(coordinate);
+                (value(self.low), value(self.high))
+            }
         }
     }
 
@@ -153,6 +163,19 @@ mod tests {
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[0.0]), Some((0.0, 1.0)));
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[f64::NAN, f64::INFINITY]), None);
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Logarithmic, &[0.0, -3.0]), None);
+    }
+
+    #[test]
+    fn symmetric_logarithms_go_through_zero() {
+        let values = [-3.0, 0.0, 1023.0].into_iter();
+        let axis = axis(Quantity::Percent, Spacing::SymmetricLogarithmic);
+        let scale = Scale::new(&axis, values, 0.0, 100.0).expect("a scale");
+        let places: Vec<f64> = [-3.0, 0.0, 3.0, 1023.0].iter().filter_map(|value| scale.place(*value)).collect();
+        assert!((places[1] - places[0] - (places[2] - places[1])).abs() < 1e-9, "{places:?}");
+        assert!((places[3] - places[1] - 5.0 * (places[2] - places[1])).abs() < 1e-9, "{places:?}");
+        let (low, high) = scale.ends();
+        assert!(low < -3.0 && low > -10.0 && high > 1023.0 && high < 4000.0, "{low} {high}");
+        assert_eq!(scale.place(f64::NAN), None);
     }
 
     #[test]

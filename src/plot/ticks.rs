@@ -65,6 +65,7 @@ pub(super) fn ticks(axis: &Axis, scale: &Scale, values: &[f64], room: &Room<'_>)
         }
         (_, Spacing::Linear) => steps(scale, room, round_up, decimal),
         (_, Spacing::Logarithmic) => decades(scale, room),
+        (_, Spacing::SymmetricLogarithmic) => both_sides(scale, room),
     }
 }
 
@@ -145,6 +146,22 @@ fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
     Ticks { labelled, fine }
 }
 
+/// Zero, and powers of ten from 1 on either side of it: each, or each second, third … of them.
+fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
+    let (low, high) = scale.ends();
+    let set = |step: usize| {
+        let powers = || (0..100).step_by(step).map(|power| (pow(10.0, f64::from(power)), power));
+        let below = powers().take_while(|(value, _)| -value >= low).map(|(value, power)| (-value, power));
+        let mut values: Vec<(f64, i32)> = below.collect();
+        values.reverse();
+        values.push((0.0, 0));
+        values.extend(powers().take_while(|(value, _)| *value <= high));
+        let inside = values.into_iter().filter(|(value, _)| (low..=high).contains(value));
+        inside.filter_map(|(value, power)| at(scale, value, power_label(value, power))).collect::<Vec<_>>()
+    };
+    Ticks { labelled: room.first_that_fits([1, 2, 3, 6, 12, 30].into_iter().map(set)), fine: Vec::new() }
+}
+
 fn power_label(value: f64, power: i32) -> String {
     match power {
         0..=6 => format!("{value:.0}"),
@@ -215,6 +232,8 @@ mod tests {
         let logarithmic = |values: &[f64]| labels(Quantity::BusbwGbps, Spacing::Logarithmic, values, 300.0);
         assert_eq!(logarithmic(&[0.02, 370.0]), ["0.1", "1", "10", "100"]);
         assert_eq!(logarithmic(&[3.0, 40.0]), ["5", "10", "20"]);
+        let symmetric = |values: &[f64]| labels(Quantity::Percent, Spacing::SymmetricLogarithmic, values, 400.0);
+        assert_eq!(symmetric(&[-50.0, 3000.0]), ["-10", "-1", "0", "1", "10", "100", "1000"]);
     }
 
     #[test]

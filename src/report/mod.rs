@@ -3,12 +3,15 @@
 //! A [`Report`] is complete without the data: what was loaded and left out, the parameters and the seed, and
 //! [`Section`]s of text, tables, charts and files to deploy. Everything that shows a report (the page, a
 //! self-contained HTML file, Markdown, the terminal) shows sections, and knows no workbench. [`tuning`] fills one from
-//! the tuning workbench; others get a module beside it.
+//! the tuning workbench, [`overlap`] from the overlap workbench; others get a module beside them.
 
 pub mod html;
+mod left_out;
 pub mod link;
 pub mod markdown;
 pub mod open;
+pub mod overlap;
+mod privacy;
 pub mod tuning;
 pub mod wire;
 mod write;
@@ -52,6 +55,19 @@ impl Workbench {
             Self::Topology => "Topology",
             Self::Overlap => "Overlap",
         }
+    }
+
+    /// The workbench that a fragment names (`w=`), [`Workbench::Tuning`] where it names none.
+    ///
+    /// ```
+    /// use collectune::report::Workbench;
+    /// assert_eq!(Workbench::of("#v=1&w=overlap"), Workbench::Overlap);
+    /// assert_eq!(Workbench::of("#v=1&w=attic"), Workbench::Tuning);
+    /// ```
+    #[must_use]
+    pub fn of(fragment: &str) -> Self {
+        let key = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.strip_prefix("w=")).next_back();
+        Self::ALL.iter().copied().find(|workbench| Some(workbench.key()) == key).unwrap_or_default()
     }
 
     /// Its word in files and links.
@@ -171,6 +187,8 @@ pub struct TextFile {
 /// What goes into a report besides the answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
+    /// Whose answer.
+    pub workbench: Workbench,
     /// Names of the loaded files.
     pub file_names: bool,
     /// Charts.
@@ -187,13 +205,27 @@ impl Contents {
     /// What a file holds.
     #[must_use]
     pub const fn whole() -> Self {
-        Self { file_names: true, charts: true, deployables: true, measurements: true, made_on: None }
+        Self {
+            workbench: Workbench::Tuning,
+            file_names: true,
+            charts: true,
+            deployables: true,
+            measurements: true,
+            made_on: None,
+        }
     }
 
     /// What a link holds, unless more is asked for.
     #[must_use]
     pub const fn of_a_link() -> Self {
-        Self { file_names: true, charts: true, deployables: true, measurements: false, made_on: None }
+        Self {
+            workbench: Workbench::Tuning,
+            file_names: true,
+            charts: true,
+            deployables: true,
+            measurements: false,
+            made_on: None,
+        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! The report of the tuning workbench: what to deploy for each collective and scale, how far to trust it, the files.
 
 mod measurements;
-mod privacy;
 mod trust;
 
-use self::privacy::Names;
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench};
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
 use crate::{
     plot::Chart,
     sorted::SortedMap,
@@ -81,7 +79,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     sections.extend(noise);
     sections.extend(measurements::dips(study, answer));
     sections.extend(measurements::next(plan));
-    sections.extend(measurements::left_out(&problems));
+    sections.extend(left_out::section(&problems));
     if !notes.is_empty() {
         sections.push(Section { title: "What must be known".into(), text: notes, ..Section::default() });
     }

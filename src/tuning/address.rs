@@ -183,7 +183,7 @@ impl Address {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
                 "v" if value != "1" => return Err(AddressError::Version(start_of(value))),
-                "w" if value != "tuning" => return Err(AddressError::Workbench(start_of(value))),
+                "w" if !["tuning", "overlap"].contains(&value) => return Err(AddressError::Workbench(start_of(value))),
                 "c" => {
                     let wrong = || wrong("c", value, "the name of a collective");
                     address.collective = Some(Collective::parse(value).ok_or_else(wrong)?);

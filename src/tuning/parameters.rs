@@ -199,6 +199,8 @@ impl Parameters {
             depth: self.depth,
             learning_rate: self.learning_rate,
             min_samples_split: 5,
+            min_samples_leaf: 1,
+            objective: boosting::Objective::Squared,
             early_stopping: self.early_stopping,
             seed: self.seed,
         }

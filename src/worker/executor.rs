@@ -9,6 +9,7 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
+    overlap::{self, files::NamedPart},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
@@ -58,6 +59,9 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
+    /// What the overlap workbench says.
+    #[error(transparent)]
+    Overlap(#[from] overlap::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -85,6 +89,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
+    overlap: overlap::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -165,6 +170,7 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
+            Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -205,6 +211,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        if contents.workbench == report::Workbench::Overlap {
+            let material = report::overlap::Material {
+                study: &self.overlap,
+                files: self.files.iter().map(loaded_file).collect(),
+                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            };
+            return Ok(report::overlap::report(material, contents)?);
+        }
         let material = report::tuning::Material {
             study: &self.study,
             files: self.files.iter().map(loaded_file).collect(),
@@ -270,6 +284,11 @@ impl Executor {
         &self.documents
     }
 
+    /// What was loaded of kernels, and learnt.
+    pub fn overlap(&mut self) -> &mut overlap::study::Study {
+        &mut self.overlap
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -292,7 +311,8 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, sets, notes: mut read, saved_hashes } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
+            opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -304,9 +324,14 @@ impl Executor {
             matches!(file.outcome, Outcome::Loaded { .. }) && (sets.all.is_empty() || used.contains(&number(file.id)))
         };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
+        let mut document_files = documents.files();
+        document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
+        let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
+        let overlap = overlap::study::Study::new(overlap);
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
+            overlap,
             documents,
             names,
             sweeps,
@@ -319,10 +344,12 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         self.notes.clone_from(&notes);
+        let loaded = self.overlap.loaded();
+        notes.extend(loaded.notes.iter().cloned());
+        notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         progress.report("Bringing repeats together", 1, 1);
         let groups = self.study.groups().to_vec();
-        let documents = self.documents.files();
-        Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents })
+        Ok(Loaded { files, groups, sets, winners: self.study.winners()?, parameters, notes, documents: document_files })
     }
 
     /// Answers a question about tuner files, from the last answers, or from the measured winners before any.
@@ -444,6 +471,7 @@ impl Documents {
         DocumentFiles {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
+            kernels: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -491,6 +519,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
+    /// What is of kernels, each under its file's number.
+    pub kernels: Vec<(u32, NamedPart)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -557,6 +587,9 @@ pub fn read_set(
             }
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            Content::Kernels(part) => {
+                opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+            }
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
+    overlap,
     progress::Step,
     report,
     text::Listing,
@@ -144,6 +145,8 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
+    /// About kernels beside collectives. Answers [`Response::Overlap`].
+    Overlap(Box<overlap::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -204,6 +207,8 @@ pub struct DocumentFiles {
     pub jobs: Vec<u32>,
     /// Comparisons with the default.
     pub comparisons: Vec<u32>,
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -257,6 +262,8 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
+    /// Of [`Request::Overlap`].
+    Overlap(Box<overlap::request::Answer>),
     /// Of [`Request::Report`], [`Request::OpenReport`] and [`Request::OpenLink`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

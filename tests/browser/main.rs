@@ -17,6 +17,7 @@ mod keyboard;
 mod loading;
 mod look;
 mod offline;
+mod overlap;
 mod page;
 mod panels;
 mod privacy;

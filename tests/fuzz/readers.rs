@@ -6,6 +6,12 @@ use collectune::{
     collective::{Collective, Scale, Workload},
     intake::{self, ColumnSource, Content, Mapping, Outcome},
     math::Stream,
+    overlap::{
+        self,
+        features::Settings,
+        files::{NamedPart, bring_together},
+        kernel::Kernel,
+    },
     progress::Silent,
     report::{html, link, markdown, wire},
     text::Decoder,
@@ -119,7 +125,20 @@ pub fn extremes() -> Vec<(&'static str, &'static Reader, Vec<u8>)> {
 /// Names of samples that are refused: mutations of them would never reach a reader.
 pub fn not_understood() -> Vec<String> {
     let of = |reader: &&Reader| {
-        matches!(reader.name, "sweep" | "log" | "json" | "report" | "conf" | "comparison" | "any" | "reports")
+        let all = [
+            "sweep",
+            "log",
+            "json",
+            "report",
+            "conf",
+            "comparison",
+            "kernels",
+            "workbook",
+            "xgboost",
+            "any",
+            "reports",
+        ];
+        all.contains(&reader.name)
     };
     let mut refused = Vec::new();
     for reader in READERS.iter().filter(of) {
@@ -152,6 +171,19 @@ pub const READERS: &[Reader] = &[
     Reader { name: "conf", read: confs, samples: samples!(texts([samples::CONF])) },
     Reader { name: "comparison", read: comparisons, samples: samples!(texts([samples::COMPARISON])) },
     Reader { name: "model", read: models, samples: samples!(model_files()) },
+    Reader {
+        name: "kernels",
+        read: kernels,
+        samples: samples!(texts([
+            samples::MERGED,
+            samples::STATISTICS,
+            samples::METRICS,
+            samples::NCU,
+            samples::TRACE
+        ])),
+    },
+    Reader { name: "workbook", read: kernels, samples: samples!(vec![samples::workbook()]) },
+    Reader { name: "xgboost", read: kernels, samples: samples!(texts([samples::XGBOOST])) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
     Reader { name: "links", read: links, samples: samples!(golden(&["link"])) },
@@ -235,6 +267,22 @@ fn comparisons(bytes: &[u8]) {
         Some(samples::CONF.as_bytes()),
         &Default::default(),
     );
+}
+
+/// Kernels are studied, and predicted by a model.
+fn kernels(bytes: &[u8]) {
+    let parts = [bytes, samples::MERGED.as_bytes(), samples::XGBOOST.as_bytes()];
+    let parts = parts.into_iter().zip(["a", "b", "c"]).filter_map(|(bytes, name)| {
+        match intake::open(bytes, name, bytes.len() as u64, 1, None, &mut Silent) {
+            (_, Content::Kernels(part)) => Some(NamedPart { name: name.to_owned(), part: *part }),
+            _ => None,
+        }
+    });
+    let loaded = bring_together(parts.collect());
+    let is_sound = |kernel: &Kernel| kernel.slowdown().is_finite() && kernel.alone_ns > 0.0;
+    assert!(loaded.datasets.iter().all(|dataset| dataset.kernels.iter().all(is_sound)), "a kernel without a slowdown");
+    let _ = overlap::study::Study::new(loaded).study(Settings::default());
+    open(bytes, "kernels", None);
 }
 
 /// A link, and the link of a text.

@@ -3,6 +3,13 @@
 use collectune::{
     collective::Collective,
     intake::{self, Content},
+    math::Stream,
+    overlap::{
+        features::Settings,
+        kernel::{Dataset, Kernel},
+        models::Kind,
+        validate::{Job, Scheme, predict_fold},
+    },
     progress::Silent,
     tuning::{
         aggregate::{Target, aggregate},
@@ -42,6 +49,31 @@ fn main() {
         let answer = fingerprint(&format!("{evaluation:?}{}", export::json(answer, None)));
         let model = study.model_file().expect("a model").hash;
         say(&format!("{preset:?}: model {model}, answer {answer:016x}"));
+    }
+    overlap();
+}
+
+/// Every model of slowdowns, out of fold.
+fn overlap() {
+    let mut random = Stream::new(3);
+    let kernels = (1..=120).map(|line| Kernel {
+        name: ["gemm", "norm", "relu"][random.below(3)].to_owned(),
+        line,
+        alone_ns: 1e3 + 1e6 * random.unit(),
+        duration_ns: 1e3 + 2e6 * random.unit(),
+        overlap_ratio: 0.01 * random.below(101) as f64,
+        metrics: vec![100.0 * random.unit(), random.below(5) as f64, random.normal()],
+    });
+    let dataset = Dataset {
+        name: "simulated".to_owned(),
+        columns: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        kernels: kernels.collect(),
+        contradictions: (0, None),
+    };
+    for kind in Kind::ALL {
+        let job = Job { kind, scheme: Scheme::Kernels(0), fold: 1 };
+        let said = predict_fold(&dataset, &Settings::default(), job, &mut Silent).expect("kernels to fit");
+        say(&format!("{}: {:016x}", kind.name(), fingerprint(&format!("{said:?}"))));
     }
 }
 

@@ -75,3 +75,73 @@ nodes,size_bytes,def_median,cfg_median,gain_pct,psup,def_min,def_max,cfg_min,cfg
 1,4096,0.32,0.36,12.5,1.0,0.31,0.32,0.35,0.36,3,3,0.32;0.32;0.31,0.36;0.35;0.36,TREE/LL/1,TREE/LL/2,16,yes
 1,8192,0.55,0.68,23.636,1.0,0.54,0.57,0.68,0.7,3,3,0.56;0.55;0.54,0.68;0.68;0.7,TREE/LL/1,TREE/LL/4,4,
 ";
+/// Merged features of kernels.
+pub const MERGED: &str = "\
+id,kShortName,kDemangledName,ground_truth,duration,overlap_ratio,slowdown,ID,Kernel Name,Compute throughput,SM,Memory throughput,L2 hit rate
+1,norm,\"void norm<float, int>(int)\",68257,70656,0.0,0.0,0,norm,36.48,108,66.23,53.59
+2,gemm,\"void gemm<float, 4>(int)\",100098,147474,0.5,0.9465923395072828,1,gemm,12.01,108,37.7,100.8
+3,gemm,\"void gemm<float, 4>(int)\",4160,4192,1.0,0.007692307692307693,2,gemm,0.02,108,0.38,91.14
+4,relu,relu(),3840,9872,0.01,157.08333333333334,3,relu,0.5,108,7.1,9.9
+";
+/// Slowdown statistics of the same.
+pub const STATISTICS: &str = "\
+id,kShortName,kDemangledName,ground_truth,duration,overlap_ratio,slowdown
+1,norm,norm(),68257,70656,0.0,0.0
+2,gemm,gemm(),100098,147474,0.5,0.9465923395072828
+3,gemm,gemm(),4160,4192,1.0,0.007692307692307693
+";
+/// Kernel metrics of the same.
+pub const METRICS: &str = "\
+ID,Kernel Name,Compute throughput,SM,Memory throughput,DRAM throughput,Achieved occupancy,Maximum occupancy,L1 hit rate,L2 hit rate
+0,norm,36.48,108,66.23,66.23,65.35,75,44.48,53.59
+1,gemm,12.01,108,37.70,37.70,49.91,100,0.09,15.86
+";
+/// What `ncu --csv` prints.
+pub const NCU: &str = "\
+==PROF== Connected to process 4711 (/usr/bin/python3)
+\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"
+\"0\",\"4711\",\"void at::native::<unnamed>::norm<float, 4>(int)\",\"GPU Speed Of Light Throughput\",\"Memory Throughput\",\"%\",\"66.23\"
+\"0\",\"4711\",\"void at::native::<unnamed>::norm<float, 4>(int)\",\"Memory Workload Analysis\",\"Memory Throughput\",\"Gbyte/second\",\"1,234.5\"
+\"1\",\"4711\",\"gemm\",\"GPU Speed Of Light Throughput\",\"Memory Throughput\",\"%\",\"6.5\"
+==PROF== Disconnected from process 4711
+";
+/// What `nsys stats --report cuda_gpu_trace --format csv` prints.
+pub const TRACE: &str = "\
+Processing [run.sqlite] with [cuda_gpu_trace.py]...
+Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,Device,Ctx,Strm,Name
+0,1000,1,1,1,1,GPU (0),1,7,\"void gemm<float, 4>(int)\"
+500,2000,2,1,1,1,GPU (0),1,20,ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)
+2000,1500,3,1,1,1,GPU (0),1,7,\"void gemm<float, 4>(int)\"
+4000,10,4,,,,GPU (0),1,7,[CUDA memset]
+";
+/// A model of XGBoost.
+pub const XGBOOST: &str = r#"{"learner":{"attributes":{},"feature_names":["ground_truth","Compute throughput"],"feature_types":["float","float"],
+"gradient_booster":{"model":{"gbtree_model_param":{"num_parallel_tree":"1","num_trees":"2"},"iteration_indptr":[0,1,2],"tree_info":[0,0],
+"trees":[{"default_left":[0,0,0],"id":0,"left_children":[1,-1,-1],"loss_changes":[2.5,0,0],"parents":[2147483647,0,0],"right_children":[2,-1,-1],
+"split_conditions":[4.5,-0.25,0.5],"split_indices":[1,0,0],"split_type":[0,0,0],"sum_hessian":[4,2,2]},
+{"id":1,"left_children":[-1],"right_children":[-1],"split_conditions":[0.125],"split_indices":[0]}]},"name":"gbtree"},
+"learner_model_param":{"base_score":"5E-1","num_class":"0","num_feature":"2","num_target":"1"},
+"objective":{"name":"reg:squarederror"}},"version":[2,1,0]}"#;
+
+/// A workbook with slowdown statistics, its parts stored as they are.
+pub fn workbook() -> Vec<u8> {
+    let sheet = "<worksheet><sheetData>\
+        <row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"inlineStr\"><is><t>ground_truth</t></is></c>\
+        <c r=\"C1\" t=\"inlineStr\"><is><t>duration</t></is></c><c r=\"D1\" t=\"inlineStr\"><is><t>overlap_ratio</t></is></c></row>\
+        <row r=\"2\"><c r=\"A2\" t=\"inlineStr\"><is><t>a&lt;b&gt;</t></is></c><c r=\"B2\"><v>100</v></c><c r=\"C2\"><v>1.2E2</v></c>\
+        <c r=\"D2\"><v>0.5</v></c></row></sheetData></worksheet>";
+    let entries =
+        [("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", "<sst><si><t>kShortName</t></si></sst>")];
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, text) in entries {
+        let offset = archive.len() as u32;
+        let sizes = [0, text.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
+        let length = (name.len() as u16).to_le_bytes();
+        let head = [&[0, 0, 0, 0, 0, 0][..], &sizes, &length].concat();
+        archive.extend([b"PK\x03\x04\x14\0\0\0", &head[..], &[0, 0], name.as_bytes(), text.as_bytes()].concat());
+        let rest = [&[0; 12][..], &offset.to_le_bytes(), name.as_bytes()].concat();
+        directory.extend([b"PK\x01\x02\x14\0\x14\0\0\0", &head[..], &rest].concat());
+    }
+    let (length, begin) = ((directory.len() as u32).to_le_bytes(), (archive.len() as u32).to_le_bytes());
+    [&archive[..], &directory, b"PK\x05\x06\0\0\0\0\x02\0\x02\0", &length, &begin, &[0, 0]].concat()
+}

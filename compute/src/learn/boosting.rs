@@ -1,15 +1,22 @@
-//! Gradient boosting of regression trees for squared error (Friedman 2001).
+//! Gradient boosting of regression trees (Friedman 2001): for squared error, for absolute error, and as XGBoost does it.
 
 use super::{
     LearnError, Table,
     forest::normalised,
-    regression_tree::{Limits, Ranked, RegressionTree},
+    regression_tree::{Criterion, Limits, Precision, Ranked, RegressionTree},
 };
-use crate::{math::Stream, progress::Progress};
+use crate::{
+    math::{Stream, median},
+    progress::Progress,
+};
+
+pub use super::regression_tree::Usage;
 
 /// What boosting is made with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
+    /// What is made small.
+    pub objective: Objective,
     /// The most stages, a tree each.
     pub stages: u32,
     /// The most splits between the root of a tree and a leaf.
@@ -18,21 +25,116 @@ pub struct Parameters {
     pub learning_rate: f64,
     /// A node of fewer rows is not split.
     pub min_samples_split: usize,
+    /// No leaf has fewer rows; of no meaning to [`Objective::Xgboost`], whose hessians are at least 1 anyway.
+    pub min_samples_leaf: u32,
     /// Stops after this many stages without a lower error on a held-out tenth; 0 runs all stages on all rows.
     pub early_stopping: u32,
     /// Seed of the held-out tenth and of ties between features.
     pub seed: u64,
 }
 
+/// What is made small, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Objective {
+    /// The squared error: trees fit the residuals.
+    Squared,
+    /// The absolute error: trees fit the signs of the residuals, and a leaf is the median of its residuals. In single
+    /// precision, so that the trees can be written for XGBoost.
+    Absolute,
+    /// The squared error as XGBoost's `tree_method="exact"` does it, to the last bits of its single precision.
+    Xgboost {
+        /// The L2 penalty of leaves.
+        lambda: f64,
+    },
+}
+
+impl Objective {
+    fn precision(self) -> Precision {
+        match self {
+            Self::Squared => Precision::Double,
+            Self::Absolute | Self::Xgboost { .. } => Precision::Single,
+        }
+    }
+
+    fn criterion(self) -> Criterion {
+        match self {
+            Self::Squared | Self::Absolute => Criterion::SquaredError,
+            Self::Xgboost { lambda } => Criterion::Gain { lambda },
+        }
+    }
+
+    /// What is predicted before any tree.
+    fn start(self, target: &[f64]) -> f64 {
+        let mean = || target.iter().sum::<f64>() / target.len() as f64;
+        match self {
+            Self::Squared => mean(),
+            Self::Absolute => f64::from(median(&mut target.to_vec()).unwrap_or_default() as f32),
+            Self::Xgboost { .. } => f64::from(
+                (target.iter().map(|target| f64::from(*target as f32)).sum::<f64>() / target.len() as f64) as f32,
+            ),
+        }
+    }
+
+    /// How wrong predictions are, by what is left of the targets.
+    fn error(self, residual: &[f64]) -> f64 {
+        match self {
+            Self::Absolute => residual.iter().map(|r| r.abs()).sum(),
+            Self::Squared | Self::Xgboost { .. } => residual.iter().map(|r| r * r).sum(),
+        }
+    }
+}
+
 /// The deepest tree: deeper ones only take memory.
 pub const DEEPEST: u16 = 64;
 
-/// A fitted boosting: predicts the mean of the target plus the shrunk sum of its trees.
+/// A fitted boosting: predicts a start plus the shrunk sum of its trees.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Boosting {
-    start: f64,
+    pub(super) start: f64,
+    /// By which the leaves of the trees are multiplied; in single precision they have it in them.
     learning_rate: f64,
-    trees: Vec<RegressionTree>,
-    features: usize,
+    pub(super) trees: Vec<RegressionTree>,
+    pub(super) features: usize,
+    precision: Precision,
+}
+
+/// Rows with what is predicted of them so far.
+struct Part {
+    table: Table,
+    target: Vec<f64>,
+    /// In single precision, where that is asked for.
+    predicted: Vec<f32>,
+    /// Target less prediction.
+    residual: Vec<f64>,
+}
+
+impl Part {
+    fn new(table: &Table, target: &[f64], rows: &[usize], start: f64) -> Self {
+        let target: Vec<f64> = rows.iter().map(|&row| target[row]).collect();
+        let residual = target.iter().map(|target| target - start).collect();
+        Self { table: table.take(rows), predicted: vec![start as f32; target.len()], target, residual }
+    }
+
+    /// Adds what a tree says of each row.
+    fn add(&mut self, objective: Objective, learning_rate: f64, step: impl Fn(&Self, usize) -> f64) {
+        for row in 0..self.target.len() {
+            let step = step(self, row);
+            self.residual[row] = match objective {
+                Objective::Squared => self.residual[row] - learning_rate * step,
+                _ => {
+                    self.predicted[row] += step as f32;
+                    self.rest(objective, row)
+                }
+            };
+        }
+    }
+
+    fn rest(&self, objective: Objective, row: usize) -> f64 {
+        match objective {
+            Objective::Xgboost { .. } => f64::from(self.target[row] as f32 - self.predicted[row]),
+            _ => self.target[row] - f64::from(self.predicted[row]),
+        }
+    }
 }
 
 impl Boosting {
@@ -48,6 +150,8 @@ impl Boosting {
     ) -> Result<Self, LearnError> {
         table.check(target, 2)?;
         parameters.check()?;
+        let Parameters { objective, learning_rate, .. } = parameters;
+        let precision = objective.precision();
         let features = table.names().len();
         let held_out = if parameters.early_stopping > 0 { table.rows() / 10 } else { 0 };
         let mut order: Vec<usize> = (0..table.rows()).collect();
@@ -55,30 +159,52 @@ impl Boosting {
             Stream::new(parameters.seed).shuffle(&mut order);
         }
         let (watched, kept) = order.split_at(held_out);
-        let start = kept.iter().map(|&row| target[row]).sum::<f64>() / kept.len() as f64;
-        let part =
-            |rows: &[usize]| (table.take(rows), rows.iter().map(|&row| target[row] - start).collect::<Vec<f64>>());
-        let (kept, mut residual) = part(kept);
-        let (watched, mut watched_residual) = part(watched);
+        let start = objective.start(&kept.iter().map(|&row| target[row]).collect::<Vec<f64>>());
+        let mut kept = Part::new(table, target, kept, start);
+        let mut watched = Part::new(table, target, watched, start);
+        if precision == Precision::Single {
+            kept.residual = (0..kept.target.len()).map(|row| kept.rest(objective, row)).collect();
+        }
 
-        let ranked = Ranked::new(&kept);
-        let limits = Limits { depth: parameters.depth, min_samples_split: parameters.min_samples_split };
+        let ranked = Ranked::new(&kept.table, precision);
+        let Parameters { depth, min_samples_split, min_samples_leaf, .. } = parameters;
+        let limits = Limits { depth, min_samples_split, min_samples_leaf };
         let mut stream = Stream::new(parameters.seed);
-        let mut steps = vec![0.0; residual.len()];
-        let mut boosting = Self { start, learning_rate: parameters.learning_rate, trees: Vec::new(), features };
+        let mut steps = vec![0.0; kept.residual.len()];
+        let shrink = if precision == Precision::Single { 1.0 } else { learning_rate };
+        let mut boosting = Self { start, learning_rate: shrink, trees: Vec::new(), features, precision };
         let mut best = (f64::INFINITY, 0);
+        let mut signs = Vec::new();
+        let mut of_leaf = Vec::new();
         for stage in 0..parameters.stages {
             progress.report("Boosting", u64::from(stage), u64::from(parameters.stages));
-            let tree = RegressionTree::fit(&ranked, &residual, limits, &mut stream, &mut steps);
-            for (residual, step) in residual.iter_mut().zip(&steps) {
-                *residual -= parameters.learning_rate * step;
-            }
-            for (row, residual) in watched_residual.iter_mut().enumerate() {
-                *residual -= parameters.learning_rate * tree.predict(watched.row(row));
-            }
+            let residual = &kept.residual;
+            let mut leaf = |rows: &[u32], sum: f64| match objective {
+                Objective::Squared => sum / rows.len() as f64,
+                Objective::Absolute => {
+                    of_leaf.clear();
+                    of_leaf.extend(rows.iter().map(|row| residual[*row as usize]));
+                    f64::from((learning_rate * median(&mut of_leaf).unwrap_or_default()) as f32)
+                }
+                Objective::Xgboost { lambda } => {
+                    f64::from((sum / (rows.len() as f64 + lambda)) as f32 * learning_rate as f32)
+                }
+            };
+            let target = match objective {
+                Objective::Absolute => {
+                    signs.clear();
+                    signs.extend(residual.iter().map(|r| if *r == 0.0 { 0.0 } else { r.signum() }));
+                    &signs
+                }
+                _ => residual,
+            };
+            let rules = (objective.criterion(), limits);
+            let tree = RegressionTree::fit(&ranked, target, rules, &mut leaf, &mut stream, &mut steps);
+            kept.add(objective, learning_rate, |_, row| steps[row]);
+            watched.add(objective, learning_rate, |part, row| boosting.step(&tree, part.table.row(row)));
             boosting.trees.push(tree);
             if held_out > 0 {
-                let error: f64 = watched_residual.iter().map(|r| r * r).sum();
+                let error = objective.error(&watched.residual);
                 if error < best.0 {
                     best = (error, boosting.trees.len());
                 }
@@ -94,24 +220,61 @@ impl Boosting {
         Ok(boosting)
     }
 
+    /// One that was read: trees in single precision, whose leaves are added to `start`.
+    pub(super) fn of_trees(start: f32, trees: Vec<RegressionTree>, features: usize) -> Self {
+        Self { start: f64::from(start), learning_rate: 1.0, trees, features, precision: Precision::Single }
+    }
+
+    fn step(&self, tree: &RegressionTree, row: &[f64]) -> f64 {
+        match self.precision {
+            Precision::Double => tree.predict(row),
+            Precision::Single => tree.predict(&self.rounded(row)),
+        }
+    }
+
+    fn rounded(&self, row: &[f64]) -> Vec<f64> {
+        row.iter().map(|value| self.precision.round(*value)).collect()
+    }
+
     /// One prediction per row.
     ///
     /// # Errors
     /// Another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features)?;
-        let step = |row| self.trees.iter().map(|tree| self.learning_rate * tree.predict(row)).sum::<f64>();
-        Ok((0..table.rows()).map(|row| self.start + step(table.row(row))).collect())
+        let predict = |row: &[f64]| match self.precision {
+            Precision::Double => {
+                self.start + self.trees.iter().map(|tree| self.learning_rate * tree.predict(row)).sum::<f64>()
+            }
+            Precision::Single => {
+                let row = self.rounded(row);
+                let add = |sum: f32, tree: &RegressionTree| sum + tree.predict(&row) as f32;
+                f64::from(self.trees.iter().fold(self.start as f32, add))
+            }
+        };
+        Ok((0..table.rows()).map(|row| predict(table.row(row))).collect())
     }
 
-    /// Impurity importance of each feature: the share of the squared error that its splits removed, summing to 1.
+    /// Impurity importance of each feature: the share of the error that its splits removed, summing to 1.
     ///
     /// # Errors
     /// None; the other models have some.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
-        let mut sums = vec![0.0; self.features];
-        self.trees.iter().for_each(|tree| tree.add_improvements(&mut sums));
-        Ok(normalised(sums))
+        Ok(normalised(self.usage().iter().map(|usage| usage.total_gain).collect()))
+    }
+
+    /// How each feature is used.
+    #[must_use]
+    pub fn usage(&self) -> Vec<Usage> {
+        let mut usage = vec![Usage::default(); self.features];
+        self.trees.iter().for_each(|tree| tree.add_usage(&mut usage));
+        usage
+    }
+
+    /// How many features it was fitted to.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.features
     }
 
     /// Stages that were kept.
@@ -133,6 +296,11 @@ impl Parameters {
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
             return error("learning rate", self.learning_rate.to_string(), "above 0 and at most 1");
         }
+        if let Objective::Xgboost { lambda } = self.objective
+            && !(lambda >= 0.0 && lambda.is_finite())
+        {
+            return error("lambda", lambda.to_string(), "0 or above");
+        }
         Ok(())
     }
 }
@@ -143,7 +311,16 @@ mod tests {
     use crate::progress::Silent;
 
     fn parameters() -> Parameters {
-        Parameters { stages: 120, depth: 3, learning_rate: 0.2, min_samples_split: 2, early_stopping: 0, seed: 3 }
+        Parameters {
+            objective: Objective::Squared,
+            stages: 120,
+            depth: 3,
+            learning_rate: 0.2,
+            min_samples_split: 2,
+            min_samples_leaf: 1,
+            early_stopping: 0,
+            seed: 3,
+        }
     }
 
     fn steps() -> (Table, Vec<f64>) {
@@ -164,6 +341,25 @@ mod tests {
         let worst = boosting.predict(&table)?.iter().zip(&target).map(|(p, t)| (p - t).abs()).fold(0.0, f64::max);
         assert!(worst < 0.05, "{worst}");
         assert_eq!(boosting.stages(), 120);
+        Ok(())
+    }
+
+    #[test]
+    fn absolute_error_passes_over_outliers() -> Result<(), LearnError> {
+        let (table, mut target) = steps();
+        for row in (0..table.rows()).step_by(13) {
+            target[row] += 1000.0;
+        }
+        let fit = |objective| {
+            let parameters = Parameters { objective, min_samples_leaf: 5, ..parameters() };
+            Boosting::fit(&table, &target, parameters, &mut Silent)?.predict(&table)
+        };
+        let worst = |predicted: Vec<f64>| {
+            let usual = predicted.iter().zip(&target).filter(|(_, target)| **target < 100.0);
+            usual.map(|(p, t)| (p - t).abs()).fold(0.0, f64::max)
+        };
+        assert!(worst(fit(Objective::Absolute)?) < 2.0);
+        assert!(worst(fit(Objective::Squared)?) > 20.0);
         Ok(())
     }
 

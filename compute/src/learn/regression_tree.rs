@@ -1,8 +1,9 @@
-//! Regression trees for boosting: best splits by squared error (Breiman, Friedman, Olshen, Stone 1984).
+//! Regression trees for boosting: best splits by squared error (Breiman, Friedman, Olshen, Stone 1984), or by the gain
+//! of a regularised Newton step (Chen, Guestrin 2016).
 //!
-//! The features of a sweep take few distinct values. So each value is replaced by its rank once for all trees, a
-//! node sums its rows up by rank, and every split of every feature is judged from these sums: the splits are those
-//! of a search over sorted rows, without sorting.
+//! Each value is replaced by its rank once for all trees, and a split of a feature is judged from the sums of a node's
+//! rows by rank. The features of a sweep take few distinct values: there a node adds its rows up by rank. Where values
+//! are as many as rows, each node keeps its rows sorted by every feature instead. Both give the same sums.
 
 use super::Table;
 use crate::math::Stream;
@@ -14,6 +15,39 @@ pub(super) struct Ranked {
     slots: Vec<u32>,
     rows: usize,
     slot_count: usize,
+    /// For each of `features` the rows in the order of their values, where values are many.
+    sorted: Option<Vec<u32>>,
+    precision: Precision,
+}
+
+/// How values and thresholds are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Precision {
+    /// To 64 bits.
+    Double,
+    /// To 32 bits, as XGBoost does.
+    Single,
+}
+
+impl Precision {
+    /// A value as it is compared with thresholds.
+    pub(super) fn round(self, value: f64) -> f64 {
+        match self {
+            Self::Double => value,
+            Self::Single => f64::from(value as f32),
+        }
+    }
+
+    /// What is above `low` and not above `high`: in the middle where rounding allows.
+    fn threshold(self, low: f64, high: f64) -> f64 {
+        match self {
+            Self::Double => between(low, high).next_up(),
+            Self::Single => {
+                let middle = (low as f32 + high as f32) * 0.5;
+                if f64::from(middle) > low { f64::from(middle) } else { high }
+            }
+        }
+    }
 }
 
 /// A feature that takes several values; others can't split.
@@ -28,11 +62,12 @@ struct RankedFeature {
 
 impl Ranked {
     /// Ranks the values of a table, which must be finite.
-    pub(super) fn new(table: &Table) -> Self {
+    pub(super) fn new(table: &Table, precision: Precision) -> Self {
+        let value = |row: usize, index: usize| precision.round(table.row(row)[index]);
         let mut features = Vec::new();
         let mut slot_count = 0;
         for index in 0..table.names().len() {
-            let mut values: Vec<f64> = (0..table.rows()).map(|row| table.row(row)[index]).collect();
+            let mut values: Vec<f64> = (0..table.rows()).map(|row| value(row, index)).collect();
             crate::math::ascending(&mut values);
             values.dedup_by(|a, b| a == b);
             if values.len() > 1 {
@@ -42,12 +77,14 @@ impl Ranked {
             }
         }
         let slot = |row: usize, feature: &RankedFeature| {
-            let value = table.row(row)[feature.index];
+            let value = value(row, feature.index);
             (feature.first + feature.values.partition_point(|v| *v < value)) as u32
         };
         let slot = &slot;
-        let slots = (0..table.rows()).flat_map(|row| features.iter().map(move |feature| slot(row, feature))).collect();
-        Self { slots, rows: table.rows(), slot_count, features }
+        let slots: Vec<u32> =
+            (0..table.rows()).flat_map(|row| features.iter().map(move |feature| slot(row, feature))).collect();
+        let sorted = (slot_count > table.rows()).then(|| sorted(&slots, features.len(), table.rows(), slot_count));
+        Self { slots, rows: table.rows(), slot_count, features, sorted, precision }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -59,6 +96,21 @@ impl Ranked {
     }
 }
 
+/// The rows in the order of each feature's slots, by counting.
+fn sorted(slots: &[u32], features: usize, rows: usize, slot_count: usize) -> Vec<u32> {
+    let mut next = vec![0_u32; slot_count + 1];
+    slots.iter().for_each(|slot| next[*slot as usize + 1] += 1);
+    (0..slot_count).for_each(|slot| next[slot + 1] += next[slot]);
+    let mut sorted = vec![0; rows * features];
+    for row in 0..rows {
+        for slot in &slots[row * features..][..features] {
+            sorted[next[*slot as usize] as usize] = row as u32;
+            next[*slot as usize] += 1;
+        }
+    }
+    sorted
+}
+
 /// When a tree stops to grow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -66,75 +118,115 @@ pub(super) struct Limits {
     pub(super) depth: u16,
     /// A node of fewer rows is not split.
     pub(super) min_samples_split: usize,
+    /// No side of a split has fewer rows.
+    pub(super) min_samples_leaf: u32,
 }
 
-/// A fitted tree.
+/// By what splits are judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Criterion {
+    /// The squared error that a split removes. Of splits that are equally good the first one in a random order of the
+    /// features is taken, an order for each node.
+    SquaredError,
+    /// The gain of XGBoost for squared error (hessian 1), with its L2 penalty of leaves, in its arithmetic and in the
+    /// order in which its exact method searches: features ascending, values descending.
+    Gain {
+        /// The penalty λ.
+        lambda: f64,
+    },
+}
+
+/// The least gain of a split by [`Criterion::Gain`]: XGBoost's `kRtEps`.
+const LEAST_GAIN: f32 = 1e-6;
+
+/// A fitted tree, or one that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RegressionTree {
-    /// The root first.
-    nodes: Vec<Node>,
+    /// The root first; children after their parents.
+    pub(super) nodes: Vec<Node>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Node {
+pub(super) enum Node {
     Leaf {
         value: f64,
+        /// The sum of its rows' weights.
+        cover: f64,
     },
     Split {
         feature: usize,
-        /// Rows up to and including this value go low.
+        /// Rows below this value go low.
         threshold: f64,
         low: usize,
         high: usize,
-        /// By how much the split lowers the sum of squared errors.
+        /// By how much the split lowers what is minimised.
         improvement: f64,
+        /// The sum of its rows' weights.
+        cover: f64,
     },
 }
 
+/// What the splits of a tree by one feature are worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// How many splits there are (XGBoost's importance `weight`).
+    pub splits: u32,
+    /// What they remove of the error in all (`total_gain`); over the number of splits it is `gain`.
+    pub total_gain: f64,
+}
+
 impl RegressionTree {
-    /// Grows a tree on `target`, a number per row, and puts what it says of each row into `fitted`. Of splits that
-    /// are equally good the first one in a random order of the features is taken, an order for each node.
+    /// Grows a tree on `target`, a number per row. `leaf` gives the value of a leaf by its rows, ascending, and the sum
+    /// of their targets; it is put into `fitted` for each of them.
     pub(super) fn fit(
         ranked: &Ranked,
         target: &[f64],
-        limits: Limits,
+        (criterion, limits): (Criterion, Limits),
+        leaf: &mut dyn FnMut(&[u32], f64) -> f64,
         stream: &mut Stream,
         fitted: &mut [f64],
     ) -> Self {
+        let rows = ranked.rows();
         let mut growth = Growth {
             ranked,
             target,
+            criterion,
             limits,
+            leaf,
             stream,
             fitted,
-            rows: (0..ranked.rows() as u32).collect(),
-            set_aside: Vec::with_capacity(ranked.rows()),
-            sums: vec![Sum::default(); ranked.slot_count],
+            rows: (0..rows as u32).collect(),
+            sorted: ranked.sorted.clone().unwrap_or_default(),
+            goes_low: vec![false; if ranked.sorted.is_some() { rows } else { 0 }],
+            set_aside: Vec::with_capacity(rows),
+            sums: vec![Sum::default(); if ranked.sorted.is_some() { 0 } else { ranked.slot_count }],
+            groups: Vec::new(),
             order: (0..ranked.features.len()).collect(),
             nodes: Vec::new(),
         };
-        growth.grow(0, ranked.rows(), 0);
+        growth.grow(0, rows, 0);
         Self { nodes: growth.nodes }
     }
 
-    /// What the tree says of a row of the table's features.
+    /// What the tree says of a row of the table's features, rounded as the tree's thresholds are.
     pub(super) fn predict(&self, row: &[f64]) -> f64 {
         let mut at = 0;
         loop {
             match self.nodes[at] {
-                Node::Leaf { value } => return value,
+                Node::Leaf { value, .. } => return value,
                 Node::Split { feature, threshold, low, high, .. } => {
-                    at = if row[feature] <= threshold { low } else { high };
+                    at = if row[feature] < threshold { low } else { high };
                 }
             }
         }
     }
 
-    /// By how much the splits of each feature lower the sum of squared errors, added to `sums`.
-    pub(super) fn add_improvements(&self, sums: &mut [f64]) {
+    /// What the splits of each feature are worth, added to `usage`.
+    pub(super) fn add_usage(&self, usage: &mut [Usage]) {
         for node in &self.nodes {
             if let Node::Split { feature, improvement, .. } = node {
-                sums[*feature] += improvement;
+                usage[*feature].splits += 1;
+                usage[*feature].total_gain += improvement;
             }
         }
     }
@@ -152,32 +244,50 @@ impl Sum {
         self.rows += other.rows;
     }
 
+    fn without(self, other: Self) -> Self {
+        Self { target: self.target - other.target, rows: self.rows - other.rows }
+    }
+
     /// What the mean of these rows explains of their sum of squares.
     fn explained(self) -> f64 {
         self.target * self.target / f64::from(self.rows)
+    }
+
+    /// What one leaf gains: G²/(H + λ).
+    fn gain(self, lambda: f64) -> f32 {
+        (self.target * self.target / (f64::from(self.rows) + lambda)) as f32
     }
 }
 
 struct Split {
     /// Which of the ranked features.
     feature: usize,
-    /// The highest slot that goes low.
+    /// The lowest slot that goes high.
     slot: u32,
-    threshold: f64,
-    explained: f64,
+    /// The slot below it that rows of the node have.
+    below: u32,
+    improvement: f64,
 }
 
 struct Growth<'a> {
     ranked: &'a Ranked,
     target: &'a [f64],
+    criterion: Criterion,
     limits: Limits,
+    leaf: &'a mut dyn FnMut(&[u32], f64) -> f64,
     stream: &'a mut Stream,
     fitted: &'a mut [f64],
     /// Each node has a range of it.
     rows: Vec<u32>,
+    /// The same ranges for each feature, in the order of its values; empty where values are few.
+    sorted: Vec<u32>,
+    /// By row, of the split at hand.
+    goes_low: Vec<bool>,
     set_aside: Vec<u32>,
-    /// Of the node at hand, by slot.
+    /// Of the node at hand, by slot; empty where values are many.
     sums: Vec<Sum>,
+    /// Of the node and the feature at hand: slots that rows have, ascending, with their sums.
+    groups: Vec<(u32, Sum)>,
     order: Vec<usize>,
     nodes: Vec<Node>,
 }
@@ -187,82 +297,157 @@ impl Growth<'_> {
     fn grow(&mut self, begin: usize, end: usize, depth: u16) -> usize {
         let target: f64 = self.rows[begin..end].iter().map(|row| self.target[*row as usize]).sum();
         let total = Sum { target, rows: (end - begin) as u32 };
+        let cover = f64::from(total.rows);
         let node = self.nodes.len();
-        let value = if total.rows > 0 { total.target / f64::from(total.rows) } else { 0.0 };
-        self.nodes.push(Node::Leaf { value });
+        self.nodes.push(Node::Leaf { value: 0.0, cover });
         let may_split = depth < self.limits.depth && end - begin >= self.limits.min_samples_split.max(2);
         let split = if may_split { self.best_split(begin, end, total) } else { None };
         let Some(split) = split else {
-            for row in &self.rows[begin..end] {
+            let rows = &self.rows[begin..end];
+            let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, target) };
+            for row in rows {
                 self.fitted[*row as usize] = value;
             }
+            self.nodes[node] = Node::Leaf { value, cover };
             return node;
         };
-        let middle = begin + self.partition(begin, end, &split);
+        let middle = begin + self.partition(begin, end, &split, depth + 1 < self.limits.depth);
         let low = self.grow(begin, middle, depth + 1);
         let high = self.grow(middle, end, depth + 1);
+        let RankedFeature { index, values, first } = &self.ranked.features[split.feature];
+        let value = |slot: u32| values[slot as usize - first];
         self.nodes[node] = Node::Split {
-            feature: self.ranked.features[split.feature].index,
-            threshold: split.threshold,
+            feature: *index,
+            threshold: self.ranked.precision.threshold(value(split.below), value(split.slot)),
             low,
             high,
-            improvement: split.explained - total.explained(),
+            improvement: split.improvement,
+            cover,
         };
         node
     }
 
-    /// The split that lowers the squared error the most, if any does.
+    /// The best split, if any is better than none.
     fn best_split(&mut self, begin: usize, end: usize, total: Sum) -> Option<Split> {
-        self.sums.fill(Sum::default());
-        for row in &self.rows[begin..end] {
-            let one = Sum { target: self.target[*row as usize], rows: 1 };
-            for slot in self.ranked.slots_of(*row) {
-                self.sums[*slot as usize].add(one);
+        if self.sorted.is_empty() {
+            self.sums.fill(Sum::default());
+            for row in &self.rows[begin..end] {
+                let one = Sum { target: self.target[*row as usize], rows: 1 };
+                for slot in self.ranked.slots_of(*row) {
+                    self.sums[*slot as usize].add(one);
+                }
             }
         }
-        self.stream.shuffle(&mut self.order);
+        if self.criterion == Criterion::SquaredError {
+            self.stream.shuffle(&mut self.order);
+        }
         let mut best: Option<Split> = None;
-        let mut to_beat = total.explained();
-        for &feature in &self.order {
-            let RankedFeature { values, first, .. } = &self.ranked.features[feature];
-            let sums = self.sums[*first..][..values.len()].iter().enumerate().filter(|(_, sum)| sum.rows > 0);
-            let mut low = Sum::default();
-            let mut last_low = None;
-            for (rank, sum) in sums {
-                if let Some(last_low) = last_low {
-                    let high = Sum { target: total.target - low.target, rows: total.rows - low.rows };
-                    let explained = low.explained() + high.explained();
-                    if explained > to_beat {
-                        to_beat = explained;
-                        let slot = (first + last_low) as u32;
-                        let threshold = between(values[last_low], values[rank]);
-                        best = Some(Split { feature, slot, threshold, explained });
-                    }
-                }
-                low.add(*sum);
-                last_low = Some(rank);
+        let mut to_beat = match self.criterion {
+            Criterion::SquaredError => total.explained(),
+            Criterion::Gain { .. } => f64::from(LEAST_GAIN),
+        };
+        for at in 0..self.order.len() {
+            let feature = self.order[at];
+            self.group(feature, begin, end);
+            let found = match self.criterion {
+                Criterion::SquaredError => self.least_error(total, &mut to_beat),
+                Criterion::Gain { lambda } => self.largest_gain(total, lambda, &mut to_beat),
+            };
+            if let Some((below, slot)) = found {
+                let explained = if self.criterion == Criterion::SquaredError { total.explained() } else { 0.0 };
+                best = Some(Split { feature, slot, below, improvement: to_beat - explained });
             }
         }
         best
     }
 
-    /// Puts the rows that go low first, in their order, and says how many they are.
-    fn partition(&mut self, begin: usize, end: usize, split: &Split) -> usize {
-        let rows = &mut self.rows[begin..end];
-        self.set_aside.clear();
-        let mut low = 0;
-        for place in 0..rows.len() {
-            let row = rows[place];
-            if self.ranked.slots_of(row)[split.feature] <= split.slot {
-                rows[low] = row;
-                low += 1;
-            } else {
-                self.set_aside.push(row);
+    /// Sums the rows of a node up by the slots of a feature.
+    fn group(&mut self, feature: usize, begin: usize, end: usize) {
+        self.groups.clear();
+        if self.sorted.is_empty() {
+            let RankedFeature { values, first, .. } = &self.ranked.features[feature];
+            let sums = self.sums[*first..][..values.len()].iter().zip(*first as u32..);
+            self.groups.extend(sums.filter(|(sum, _)| sum.rows > 0).map(|(sum, slot)| (slot, *sum)));
+            return;
+        }
+        let features = self.ranked.features.len();
+        for row in &self.sorted[feature * self.ranked.rows..][begin..end] {
+            let slot = self.ranked.slots[*row as usize * features + feature];
+            let one = Sum { target: self.target[*row as usize], rows: 1 };
+            match self.groups.last_mut() {
+                Some((last, sum)) if *last == slot => sum.add(one),
+                _ => self.groups.push((slot, one)),
             }
         }
-        rows[low..].copy_from_slice(&self.set_aside);
+    }
+
+    /// The split of the grouped feature that explains the most, if that is more than `to_beat`: the slots on its sides.
+    fn least_error(&self, total: Sum, to_beat: &mut f64) -> Option<(u32, u32)> {
+        let least = self.limits.min_samples_leaf;
+        let mut found = None;
+        let mut low = Sum::default();
+        for pair in self.groups.windows(2) {
+            low.add(pair[0].1);
+            let high = total.without(low);
+            let explained = low.explained() + high.explained();
+            if explained > *to_beat && low.rows >= least && high.rows >= least {
+                *to_beat = explained;
+                found = Some((pair[0].0, pair[1].0));
+            }
+        }
+        found
+    }
+
+    /// The split of the grouped feature with the largest gain, if that is more than `to_beat`: the slots on its sides.
+    fn largest_gain(&self, total: Sum, lambda: f64, to_beat: &mut f64) -> Option<(u32, u32)> {
+        let root = total.gain(lambda);
+        let mut found = None;
+        let mut high = Sum::default();
+        for pair in self.groups.windows(2).rev() {
+            high.add(pair[1].1);
+            let gain = f64::from(total.without(high).gain(lambda) + high.gain(lambda) - root);
+            if gain > *to_beat {
+                *to_beat = gain;
+                found = Some((pair[0].0, pair[1].0));
+            }
+        }
+        found
+    }
+
+    /// Puts the rows that go low first, in their order, and says how many they are. Sorted rows follow where they are
+    /// looked at again.
+    fn partition(&mut self, begin: usize, end: usize, split: &Split, again: bool) -> usize {
+        let slot_of = |row: u32| self.ranked.slots_of(row)[split.feature];
+        let goes_low = |row: u32| slot_of(row) < split.slot;
+        let low = stable_partition(&mut self.rows[begin..end], &mut self.set_aside, goes_low);
+        if again && !self.sorted.is_empty() {
+            for row in &self.rows[begin..end] {
+                self.goes_low[*row as usize] = slot_of(*row) < split.slot;
+            }
+            for feature in 0..self.ranked.features.len() {
+                let rows = &mut self.sorted[feature * self.ranked.rows..][begin..end];
+                stable_partition(rows, &mut self.set_aside, |row| self.goes_low[row as usize]);
+            }
+        }
         low
     }
+}
+
+/// Puts the rows of which this holds first, all in their order, and says how many they are.
+fn stable_partition(rows: &mut [u32], set_aside: &mut Vec<u32>, holds: impl Fn(u32) -> bool) -> usize {
+    set_aside.clear();
+    let mut first = 0;
+    for place in 0..rows.len() {
+        let row = rows[place];
+        if holds(row) {
+            rows[first] = row;
+            first += 1;
+        } else {
+            set_aside.push(row);
+        }
+    }
+    rows[first..].copy_from_slice(set_aside);
+    first
 }
 
 /// A number from `low` on and below `high`, in the middle where rounding allows.
@@ -279,8 +464,17 @@ mod tests {
         let mut table = Table::new(&["x", "y"]);
         rows.iter().for_each(|row| table.push(row));
         let mut fitted = vec![f64::NAN; rows.len()];
-        let limits = Limits { depth, min_samples_split };
-        let tree = RegressionTree::fit(&Ranked::new(&table), target, limits, &mut Stream::new(1), &mut fitted);
+        let limits = Limits { depth, min_samples_split, min_samples_leaf: 1 };
+        let ranked = Ranked::new(&table, Precision::Double);
+        let mut mean = |rows: &[u32], sum: f64| sum / rows.len() as f64;
+        let rules = (Criterion::SquaredError, limits);
+        let tree = RegressionTree::fit(&ranked, target, rules, &mut mean, &mut Stream::new(1), &mut fitted);
+        let other = Ranked {
+            sorted: Some(sorted(&ranked.slots, ranked.features.len(), rows.len(), ranked.slot_count)),
+            ..ranked
+        };
+        let mut again = vec![f64::NAN; rows.len()];
+        assert_eq!(RegressionTree::fit(&other, target, rules, &mut mean, &mut Stream::new(1), &mut again), tree);
         assert_eq!(rows.iter().map(|row| tree.predict(row)).collect::<Vec<_>>(), fitted);
         (tree, fitted)
     }
@@ -290,9 +484,9 @@ mod tests {
         let (tree, fitted) = grow(&[[1.0, 7.0], [2.0, 7.0], [8.0, 7.0], [9.0, 7.0]], &[0.0, 0.5, 10.0, 10.5], 1, 2);
         assert_eq!(fitted, [0.25, 0.25, 10.25, 10.25]);
         assert_eq!((tree.predict(&[5.0, 0.0]), tree.predict(&[5.1, 0.0])), (0.25, 10.25));
-        let mut improvements = [0.0; 2];
-        tree.add_improvements(&mut improvements);
-        assert_eq!(improvements, [100.0, 0.0]);
+        let mut usage = [Usage::default(); 2];
+        tree.add_usage(&mut usage);
+        assert_eq!(usage, [Usage { splits: 1, total_gain: 100.0 }, Usage::default()]);
     }
 
     #[test]

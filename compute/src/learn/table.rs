@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use super::importance::Shuffle;
 use smartcore::linalg::basic::matrix::DenseMatrix;
 
@@ -54,7 +56,7 @@ impl From<smartcore::error::Failed> for LearnError {
 /// Features of rows: `rows × names.len()` numbers, row after row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    names: Vec<&'static str>,
+    names: Vec<Cow<'static, str>>,
     values: Vec<f64>,
 }
 
@@ -62,7 +64,13 @@ impl Table {
     /// An empty table of the named features.
     #[must_use]
     pub fn new(names: &[&'static str]) -> Self {
-        Self { names: names.to_vec(), values: Vec::new() }
+        Self { names: names.iter().map(|name| Cow::Borrowed(*name)).collect(), values: Vec::new() }
+    }
+
+    /// An empty table of features whose names come from a file.
+    #[must_use]
+    pub fn named(names: &[String]) -> Self {
+        Self { names: names.iter().map(|name| Cow::Owned(name.clone())).collect(), values: Vec::new() }
     }
 
     /// Adds one row.
@@ -82,7 +90,7 @@ impl Table {
 
     /// Names of the features.
     #[must_use]
-    pub fn names(&self) -> &[&'static str] {
+    pub fn names(&self) -> &[Cow<'static, str>] {
         &self.names
     }
 
@@ -137,7 +145,7 @@ impl Table {
         match self.values.iter().position(|x| !x.is_finite()) {
             Some(place) => Err(LearnError::NotFinite {
                 row: place / self.names.len(),
-                feature: self.names[place % self.names.len()].to_owned(),
+                feature: self.names[place % self.names.len()].to_string(),
             }),
             None => Ok(()),
         }

@@ -7,11 +7,12 @@ mod trouble;
 mod view;
 
 pub use reader::Reader;
-use reader::Source;
+pub use section::SectionView;
 
 use leptos::prelude::*;
 
 use crate::app::live::live;
+use reader::Source;
 use trouble::Unreadable;
 use view::ReportView;
 

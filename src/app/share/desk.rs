@@ -37,7 +37,8 @@ struct Sheets {
 impl Desk {
     /// Begins to write.
     pub fn open(bench: Bench, reader: Reader) -> Self {
-        let whole = Contents { made_on: Some(today()), ..Contents::whole() };
+        let workbench = bench.workbench.get_untracked();
+        let whole = Contents { workbench, made_on: Some(today()), ..Contents::whole() };
         let desk = Self {
             bench,
             reader,

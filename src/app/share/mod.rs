@@ -13,7 +13,7 @@ use super::{
     tuning::Bench,
 };
 use crate::{
-    report::{Contents, Form, Written},
+    report::{Contents, Form, Workbench, Written},
     tuning::wording::file_size,
 };
 use desk::Desk;
@@ -31,7 +31,13 @@ impl Share {
 
     /// Whether there is anything to share.
     pub fn is_there(self, bench: Bench, reader: Reader) -> bool {
-        if reader.is_open() { reader.has_report() } else { bench.has_data() }
+        if reader.is_open() {
+            reader.has_report()
+        } else if bench.workbench.get() == Workbench::Overlap {
+            bench.kernels.is_there()
+        } else {
+            bench.has_data()
+        }
     }
 
     /// Opens it.
@@ -126,6 +132,8 @@ fn Switches(desk: Desk) -> impl IntoView {
         ("Measurements, to compare with later", |c| c.measurements, |c, on| c.measurements = on),
         ("Today's date", |c| c.made_on.is_some(), |c, on| c.made_on = on.then(desk::today)),
     ];
+    let is_tuning = desk.contents.with_untracked(|contents| contents.workbench == Workbench::Tuning);
+    let is_there = move |(label, ..): &Part| is_tuning || !label.starts_with("Tuner") && !label.starts_with("Measure");
     let switch = move |(label, is_on, set): Part| {
         view! {
             <label class="check">
@@ -141,7 +149,7 @@ fn Switches(desk: Desk) -> impl IntoView {
     view! {
         <fieldset class="field many">
             <legend>"What travels"</legend>
-            <div class="checks">{PARTS.map(switch).collect_view()}</div>
+            <div class="checks">{PARTS.into_iter().filter(is_there).map(switch).collect_view()}</div>
         </fieldset>
     }
 }

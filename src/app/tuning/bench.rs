@@ -6,10 +6,11 @@ use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
-    app::{client::Client, diagnostics, failure::Failure, pool::Pool},
+    app::{client::Client, diagnostics, failure::Failure, overlap::Kernels, pool::Pool},
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
+    report::Workbench,
     tuning::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
@@ -110,6 +111,10 @@ pub struct Bench {
     pub address: RwSignal<Address>,
     /// Which side of it.
     pub panel: RwSignal<Panel>,
+    /// Which workbench is shown.
+    pub workbench: RwSignal<Workbench>,
+    /// What is known of kernels beside collectives.
+    pub kernels: Kernels,
     /// Who reads tuner files.
     pub reader: RwSignal<Reader>,
     /// On which library.
@@ -196,7 +201,7 @@ pub struct Unvalidated {
 
 impl Bench {
     /// An empty workbench that shows `address`, and of it `panel`, once the data is there.
-    pub fn new(address: Address, panel: Panel) -> Self {
+    pub fn new(address: Address, panel: Panel, workbench: Workbench) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
@@ -220,6 +225,8 @@ impl Bench {
             learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
+            workbench: RwSignal::new(workbench),
+            kernels: Kernels::new(),
             reader: RwSignal::default(),
             library: RwSignal::default(),
             reports: RwSignal::default(),

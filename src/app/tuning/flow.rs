@@ -2,7 +2,7 @@
 //!
 //! Each run has a number. Whatever an earlier run still brings is dropped, so nothing outdated is ever shown.
 
-use std::sync::Arc;
+use std::{rc::Rc, sync::Arc};
 
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsValue;
@@ -18,6 +18,7 @@ use crate::{
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest, Outcome},
     progress::Step,
+    report::Workbench,
     tuning::{
         address::{Address, Panel},
         parameters::SetAside,
@@ -30,7 +31,7 @@ use crate::{
 };
 
 /// Why a run ended early.
-enum Stop {
+pub enum Stop {
     /// A later run took over.
     Overtaken,
     /// The worker could not.
@@ -99,8 +100,13 @@ impl Bench {
         self.drop_remedied_notices();
         self.start(Remedy::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
+            let is_overlap = self.workbench.get_untracked() == Workbench::Overlap;
+            if is_overlap {
+                self.run_study(run).await?;
+            }
             self.run_train(run).await?;
-            self.run_validate(run).await
+            self.run_validate(run).await?;
+            if is_overlap { Ok(()) } else { self.run_study(run).await }
         });
     }
 
@@ -189,8 +195,12 @@ impl Bench {
     /// Gives a new worker the files again, without training.
     pub(super) fn restore(self) {
         let idle = self.task.with_untracked(Option::is_none);
-        if idle && self.held.get_untracked() == Held::Nothing && self.has_data() {
-            self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
+        let is_wanted = self.has_data() || self.kernels.is_there();
+        if idle && self.held.get_untracked() == Held::Nothing && is_wanted {
+            self.start(Remedy::ReadAgain, async move |run| {
+                self.run_load(run, true).await?;
+                self.run_study_again(run).await
+            });
         }
     }
 
@@ -240,7 +250,7 @@ impl Bench {
         self.crew.with_value(|crew| crew.main.clone())
     }
 
-    fn pool(self) -> Pool {
+    pub(in crate::app) fn pool(self) -> Pool {
         self.crew.with_value(|crew| crew.pool.clone())
     }
 
@@ -265,7 +275,7 @@ impl Bench {
         self.task.set(None);
     }
 
-    fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
+    pub(in crate::app) fn start(self, remedy: Remedy, work: impl AsyncFnOnce(u32) -> Result<(), Stop> + 'static) {
         let run = self.begin();
         self.task.set(Some(Task { name: "Starting", step: Step::default() }));
         spawn_local(async move {
@@ -285,7 +295,7 @@ impl Bench {
         });
     }
 
-    fn still(self, run: u32) -> Result<(), Stop> {
+    pub(in crate::app) fn still(self, run: u32) -> Result<(), Stop> {
         match self.crew.try_with_value(|crew| crew.run == run) {
             Some(true) => Ok(()),
             _ => Err(Stop::Overtaken),
@@ -293,7 +303,13 @@ impl Bench {
     }
 
     /// A job of the run: its progress is the task shown, and the worker's end is noted.
-    async fn work(self, run: u32, name: &'static str, request: Request, beside: &[JsValue]) -> Result<Answer, Stop> {
+    pub(in crate::app) async fn work(
+        self,
+        run: u32,
+        name: &'static str,
+        request: Request,
+        beside: &[JsValue],
+    ) -> Result<Answer, Stop> {
         self.task.set(Some(Task { name, step: Step::default() }));
         let progress = move |step| {
             if self.still(run).is_ok() {
@@ -315,7 +331,7 @@ impl Bench {
     }
 
     /// `quietly`: what is shown stays, the worker only gets back what it had.
-    async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
+    pub(in crate::app) async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
         let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
             let both = |file: &OpenFile| {
                 let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
@@ -389,7 +405,8 @@ impl Bench {
             }
         };
         report(0.0);
-        let folds = self.pool().folds(&training, &parameters, &fold_costs, report).await;
+        let request = |fold| Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
+        let folds = self.pool().folds(&training, &fold_costs, &request, Rc::new(report)).await;
         self.still(run)?;
         let folds = folds?;
         let request = Request::Validate { folds };
@@ -415,6 +432,7 @@ impl Bench {
         let Loaded { files, groups, sets, winners, parameters, notes, documents } = loaded;
         diagnostics::note_loaded(&files);
         let panel = self.panel_about(&files, &documents);
+        let workbench = self.workbench_about(&files, &documents);
         let shown_before = self.shown.get_untracked().and_then(Result::ok);
         let accepted: u64 = files.iter().map(|file| accepted_rows(&file.outcome)).sum();
         self.announcement.set(format!("{} read.", count(accepted, "row")));
@@ -427,6 +445,9 @@ impl Bench {
         self.documents.set(Arc::new(documents));
         if let Some(panel) = panel {
             self.panel.set(panel);
+        }
+        if let Some(workbench) = workbench {
+            self.workbench.set(workbench);
         }
         self.notes.set([notes, Vec::new(), Vec::new()]);
         self.answer.set(Arc::new(winners));
@@ -451,6 +472,17 @@ impl Bench {
             (&documents.listings, Panel::Tables),
         ];
         about.into_iter().find(|(of_kind, _)| of_kind.iter().any(is_new)).map(|(_, panel)| panel)
+    }
+
+    /// The workbench of what has come; nothing where nothing new has one.
+    fn workbench_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Workbench> {
+        let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
+        let is_new = |file: &u32| !known.contains(file);
+        if documents.kernels.iter().any(is_new) {
+            return Some(Workbench::Overlap);
+        }
+        let is_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });
+        files.iter().any(is_sweep).then_some(Workbench::Tuning)
     }
 
     /// Pins down what the address leaves open. Where the view before is gone with its file, another is chosen;
@@ -483,6 +515,7 @@ impl Bench {
         self.importances.set(None);
         self.view.set(None);
         self.notes.set(Default::default());
+        self.kernels.forget();
     }
 
     fn announce_answer(self) {

@@ -15,7 +15,10 @@ mod quality;
 mod questions;
 mod table;
 
-pub use bench::{Bench, Held, Notice, Remedy, Stage};
+pub use bench::{Bench, Held, Notice, Remedy, Stage, Task};
+pub use flow::Stop;
+pub use inquiry::Inquiry;
+pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
@@ -37,7 +40,6 @@ use answer::Answer;
 use charts::{Accuracy, Charts};
 use controls::Controls;
 use form::OwnWorkloads;
-use mapping::MappingDialog;
 use panels::{Hotspots, Side, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
@@ -149,7 +151,6 @@ pub fn Tuning() -> impl IntoView {
                 </Show>
             </aside>
         </div>
-        <MappingDialog />
     }
 }
 

@@ -51,6 +51,7 @@ fn place(spacing: Spacing, value: f64) -> f64 {
     match spacing {
         Spacing::Linear => value,
         Spacing::Logarithmic => log2(value),
+        Spacing::SymmetricLogarithmic => log2(1.0 + value.abs()).copysign(value),
     }
 }
 

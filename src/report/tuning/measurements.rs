@@ -1,18 +1,16 @@
-//! What the measurements are like: noise, stalls, dips, lines that can't be used; and what to measure next.
+//! What the measurements are like: noise, stalls, dips; and what to measure next.
 
 use crate::{
     order::Order,
     report::{Exhibit, Section},
     sorted::SortedMap,
-    text::{Column, Entry, Listing, Problems},
+    text::Listing,
     tuning::{hotspots, plan, record, result::Recommendation, study::Study, wording::count},
     units::percent,
 };
 
 /// More rows of what can be looked up elsewhere are counted only.
 const SHOWN: usize = 30;
-/// Lines that can't be used are shown by their first examples.
-const EXAMPLES: usize = 5;
 /// Launches to make next.
 const NEXT: usize = 8;
 
@@ -94,38 +92,6 @@ pub(super) fn next(plan: plan::Answer) -> Option<Section> {
         title: "What to measure next".into(),
         text,
         tables: vec![exhibit("measure-next", "Launches", listing)],
-        ..Section::default()
-    })
-}
-
-/// What of the files was left out: how much, and the first examples by line.
-pub(super) fn left_out(problems: &[(&str, &Problems)]) -> Option<Section> {
-    const COLUMNS: [Column; 5] = [
-        Column::words("File", "the file"),
-        Column::numbers("Line", "line in the file"),
-        Column::words("Column", "where in the line"),
-        Column::words("Text", "what stands there"),
-        Column::words("Problem", "what is wrong with it"),
-    ];
-    let mut text = Vec::new();
-    let mut rows = Vec::new();
-    for (name, problems) in problems.iter().filter(|(_, problems)| problems.count > 0) {
-        text.push(format!("{name}: {} left out.", count(problems.count, "line")));
-        rows.extend(problems.kept.iter().take(EXAMPLES).map(|problem| {
-            vec![
-                Entry::text(*name),
-                Entry::number(Some(problem.line as f64), |line| format!("{line}")),
-                Entry::text(problem.column.clone()),
-                Entry::text(problem.text.clone()),
-                Entry::text(problem.expected.clone()),
-            ]
-        }));
-    }
-    let listing = Listing { columns: COLUMNS.to_vec(), rows };
-    (!text.is_empty()).then(|| Section {
-        title: "What was left out".into(),
-        text,
-        tables: vec![exhibit("left-out", "The first lines that were left out", listing)],
         ..Section::default()
     })
 }

@@ -14,7 +14,8 @@ const QUANTITIES: [(&str, Quantity); 6] = [
     ("percent", Quantity::Percent),
     ("number", Quantity::Number),
 ];
-const SPACINGS: [(&str, Spacing); 2] = [("linear", Spacing::Linear), ("log", Spacing::Logarithmic)];
+const SPACINGS: [(&str, Spacing); 3] =
+    [("linear", Spacing::Linear), ("log", Spacing::Logarithmic), ("symlog", Spacing::SymmetricLogarithmic)];
 const MARKS: [(&str, Mark); 6] = [
     ("line", Mark::Line),
     ("dashed", Mark::Dashed),

@@ -44,8 +44,14 @@ impl<'a> Names<'a> {
         }
         let clean = |text: &mut String| *text = self.without(text);
         report.summary.iter_mut().for_each(clean);
+        report.parameters.iter_mut().for_each(|fact| clean(&mut fact.value));
         for section in &mut report.sections {
             section.text.iter_mut().for_each(clean);
+            clean(&mut section.title);
+            for chart in &mut section.charts {
+                clean(&mut chart.title);
+                chart.series.iter_mut().for_each(|series| clean(&mut series.name));
+            }
             let cells = section.tables.iter_mut().flat_map(|table| &mut table.listing.rows).flatten();
             cells.for_each(|entry| clean(&mut entry.text));
             section.files.iter_mut().for_each(|file| {

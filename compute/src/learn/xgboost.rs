@@ -1,0 +1,370 @@
+//! Models of XGBoost 2.x and 3.x as the JSON of `save_model`
+//! (<https://xgboost.readthedocs.io/en/stable/tutorials/saving_model.html>): regression by trees, without categories.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    boosting::Boosting,
+    regression_tree::{Node, RegressionTree},
+};
+
+/// A boosting with the names of its features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Names of the features, in their order; empty where the file has none.
+    pub features: Vec<String>,
+    /// What was fitted.
+    pub boosting: Boosting,
+}
+
+/// Why a JSON is no model that can be used; completes a sentence that begins with the name of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XgboostError {
+    /// Something is missing, or of another kind.
+    #[error("is no model of XGBoost that can be read: {place} is not {expected}")]
+    Wrong {
+        /// Where, as keys and indices.
+        place: String,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// A model of something else than a number.
+    #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a slowdown")]
+    Objective {
+        /// As the file names it.
+        objective: String,
+    },
+    /// A model of something else than trees that are added up.
+    #[error("is a model of {booster}; only gbtree can be used")]
+    Booster {
+        /// As the file names it.
+        booster: String,
+    },
+    /// A tree that is none.
+    #[error("has a tree that can't be followed: tree {tree}, node {node} {what}")]
+    Tree {
+        /// Which, from 0.
+        tree: usize,
+        /// Which node of it, from 0.
+        node: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+/// The objectives whose prediction is the sum of the leaves.
+const OBJECTIVES: [&str; 5] =
+    ["reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror"];
+
+/// The most features: each tree is checked against them.
+const WIDEST: u64 = 100_000;
+
+/// A JSON object that says it is a model of XGBoost.
+#[must_use]
+pub fn is_model(value: &Value) -> bool {
+    value.get("learner").is_some_and(|learner| learner.get("gradient_booster").is_some())
+}
+
+/// Reads a model.
+///
+/// # Errors
+/// It is none, or of a kind that can't be used, or its trees are none.
+pub fn read(value: &Value) -> Result<Model, XgboostError> {
+    let learner = At { value, place: String::new() }.key("learner")?;
+    let objective = learner.key("objective")?.key("name")?.text()?;
+    if !OBJECTIVES.contains(&objective) {
+        return Err(XgboostError::Objective { objective: cut(objective) });
+    }
+    let booster = learner.key("gradient_booster")?;
+    let name = booster.key("name")?.text()?;
+    if name != "gbtree" {
+        return Err(XgboostError::Booster { booster: cut(name) });
+    }
+    let parameters = learner.key("learner_model_param")?;
+    let start = parameters.key("base_score")?.number()? as f32;
+    let width = parameters.key("num_feature")?.number()?;
+    if !(1.0..=WIDEST as f64).contains(&width) || !start.is_finite() {
+        return Err(parameters.wrong("a number of features and a base score"));
+    }
+    let features: Vec<String> = match learner.value.get("feature_names").and_then(Value::as_array) {
+        Some(names) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        None => Vec::new(),
+    };
+    if !features.is_empty() && features.len() != width as usize {
+        return Err(XgboostError::Wrong {
+            place: "learner.feature_names".to_owned(),
+            expected: "as many names as there are features",
+        });
+    }
+    let mut trees = Vec::new();
+    for (number, tree) in booster.key("model")?.key("trees")?.list()?.iter().enumerate() {
+        let place = format!("learner.gradient_booster.model.trees[{number}]");
+        trees.push(read_tree(&At { value: tree, place }, number, width as usize)?);
+    }
+    Ok(Model { features, boosting: Boosting::of_trees(start, trees, width as usize) })
+}
+
+fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<RegressionTree, XgboostError> {
+    let low = tree.key("left_children")?.numbers()?;
+    let high = tree.key("right_children")?.numbers()?;
+    let feature = tree.key("split_indices")?.numbers()?;
+    let condition = tree.key("split_conditions")?.numbers()?;
+    let optional = |key: &str| tree.value.get(key).map_or(Ok(Vec::new()), |_| tree.key(key)?.numbers());
+    let (cover, gain) = (optional("sum_hessian")?, optional("loss_changes")?);
+    let categorical = optional("split_type")?;
+    let count = low.len();
+    if count == 0 || [&high, &feature, &condition].iter().any(|list| list.len() != count) {
+        return Err(tree.wrong("a tree with nodes, and as many children, features and conditions"));
+    }
+    let fault = |node: usize, what: &'static str| XgboostError::Tree { tree: number, node, what };
+    let mut is_child = vec![false; count];
+    let mut nodes = Vec::with_capacity(count);
+    for node in 0..count {
+        let cover = cover.get(node).copied().unwrap_or(0.0);
+        let value = f64::from(condition[node] as f32);
+        if !value.is_finite() {
+            return Err(fault(node, "has no number as its condition"));
+        }
+        if low[node] < 0.0 && high[node] < 0.0 {
+            nodes.push(Node::Leaf { value, cover });
+            continue;
+        }
+        if categorical.get(node).is_some_and(|kind| *kind != 0.0) {
+            return Err(fault(node, "splits by categories"));
+        }
+        for child in [low[node], high[node]] {
+            if !(child >= 1.0 && child < count as f64) {
+                return Err(fault(node, "has a child that does not exist"));
+            }
+            // Each node has one parent and the root none: then no path can come back.
+            if std::mem::replace(&mut is_child[child as usize], true) {
+                return Err(fault(child as usize, "is reached twice: the tree has a cycle, or shares a node"));
+            }
+        }
+        if !(feature[node] >= 0.0 && feature[node] < features as f64) {
+            return Err(fault(node, "splits by a feature that does not exist"));
+        }
+        nodes.push(Node::Split {
+            feature: feature[node] as usize,
+            threshold: value,
+            low: low[node] as usize,
+            high: high[node] as usize,
+            improvement: gain.get(node).copied().unwrap_or(0.0),
+            cover,
+        });
+    }
+    Ok(RegressionTree { nodes })
+}
+
+/// Writes a model as XGBoost 2.1 would. `attributes` stand in it for people.
+#[must_use]
+pub fn write(model: &Model, attributes: &[(&str, String)]) -> Value {
+    let Model { features, boosting } = model;
+    let trees: Vec<Value> =
+        boosting.trees.iter().enumerate().map(|(id, tree)| write_tree(tree, id, boosting.features)).collect();
+    let count = trees.len();
+    let attributes: Map<String, Value> =
+        attributes.iter().map(|(name, text)| ((*name).to_owned(), text.as_str().into())).collect();
+    json!({
+        "learner": {
+            "attributes": attributes,
+            "feature_names": features,
+            "feature_types": vec!["float"; features.len()],
+            "gradient_booster": {
+                "model": {
+                    "gbtree_model_param": { "num_parallel_tree": "1", "num_trees": count.to_string() },
+                    "iteration_indptr": (0..=count).collect::<Vec<usize>>(),
+                    "tree_info": vec![0; count],
+                    "trees": trees,
+                },
+                "name": "gbtree",
+            },
+            "learner_model_param": {
+                "base_score": format!("{:E}", boosting.start as f32),
+                "boost_from_average": "1",
+                "num_class": "0",
+                "num_feature": boosting.features.to_string(),
+                "num_target": "1",
+            },
+            "objective": { "name": "reg:squarederror", "reg_loss_param": { "scale_pos_weight": "1" } },
+        },
+        "version": [2, 1, 0],
+    })
+}
+
+fn write_tree(tree: &RegressionTree, id: usize, features: usize) -> Value {
+    const NO_PARENT: u64 = i32::MAX as u64;
+    let count = tree.nodes.len();
+    let mut parents = vec![NO_PARENT; count];
+    let column = |value: &dyn Fn(&Node) -> Value| -> Vec<Value> { tree.nodes.iter().map(value).collect() };
+    for (parent, node) in tree.nodes.iter().enumerate() {
+        if let Node::Split { low, high, .. } = node {
+            (parents[*low], parents[*high]) = (parent as u64, parent as u64);
+        }
+    }
+    let child = |pick: &dyn Fn(usize, usize) -> usize| {
+        column(&|node| match node {
+            Node::Leaf { .. } => (-1).into(),
+            Node::Split { low, high, .. } => pick(*low, *high).into(),
+        })
+    };
+    let none: [u8; 0] = [];
+    json!({
+        "base_weights": column(&|node| match node {
+            Node::Leaf { value, .. } => (*value).into(),
+            Node::Split { .. } => 0.0.into(),
+        }),
+        "categories": none,
+        "categories_nodes": none,
+        "categories_segments": none,
+        "categories_sizes": none,
+        "default_left": vec![0; count],
+        "id": id,
+        "left_children": child(&|low, _| low),
+        "loss_changes": column(&|node| match node {
+            Node::Leaf { .. } => 0.0.into(),
+            Node::Split { improvement, .. } => (*improvement).into(),
+        }),
+        "parents": parents,
+        "right_children": child(&|_, high| high),
+        "split_conditions": column(&|node| match node {
+            Node::Leaf { value, .. } => (*value).into(),
+            Node::Split { threshold, .. } => (*threshold).into(),
+        }),
+        "split_indices": column(&|node| match node {
+            Node::Leaf { .. } => 0.into(),
+            Node::Split { feature, .. } => (*feature).into(),
+        }),
+        "split_type": vec![0; count],
+        "sum_hessian": column(&|node| match node {
+            Node::Leaf { cover, .. } | Node::Split { cover, .. } => (*cover).into(),
+        }),
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": features.to_string(),
+            "num_nodes": count.to_string(),
+            "size_leaf_vector": "1",
+        },
+    })
+}
+
+/// A value with its place in the file.
+struct At<'a> {
+    value: &'a Value,
+    place: String,
+}
+
+impl<'a> At<'a> {
+    fn wrong(&self, expected: &'static str) -> XgboostError {
+        XgboostError::Wrong { place: self.place.clone(), expected }
+    }
+
+    fn key(&self, key: &str) -> Result<At<'a>, XgboostError> {
+        let dot = if self.place.is_empty() { "" } else { "." };
+        let place = format!("{}{dot}{key}", self.place);
+        match self.value.get(key) {
+            Some(value) => Ok(At { value, place }),
+            None => Err(XgboostError::Wrong { place, expected: "there" }),
+        }
+    }
+
+    fn text(&self) -> Result<&'a str, XgboostError> {
+        self.value.as_str().ok_or_else(|| self.wrong("a text"))
+    }
+
+    /// A number; parameters are written as texts, the base score of version 3.1 as a list of one.
+    fn number(&self) -> Result<f64, XgboostError> {
+        let number = match self.value {
+            Value::String(text) => text.trim_matches(['[', ']', ' ']).parse().ok(),
+            value => value.as_f64(),
+        };
+        number.filter(|number| number.is_finite()).ok_or_else(|| self.wrong("a number"))
+    }
+
+    fn list(&self) -> Result<&'a [Value], XgboostError> {
+        self.value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong("a list"))
+    }
+
+    fn numbers(&self) -> Result<Vec<f64>, XgboostError> {
+        let number = |value: &Value| value.as_f64().or_else(|| value.as_bool().map(f64::from));
+        self.list()?.iter().map(|value| number(value).ok_or_else(|| self.wrong("a list of numbers"))).collect()
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        learn::{
+            Table,
+            boosting::{Objective, Parameters},
+        },
+        progress::Silent,
+    };
+
+    fn model() -> (Model, Table) {
+        let mut table = Table::new(&["x", "y"]);
+        let mut target = Vec::new();
+        for i in 0..50 {
+            let (x, y) = (f64::from(i * 7 % 11) + 0.1, f64::from(i % 13) / 3.0);
+            table.push(&[x, y]);
+            target.push(x * y);
+        }
+        let parameters = Parameters {
+            objective: Objective::Xgboost { lambda: 1.0 },
+            stages: 5,
+            depth: 3,
+            learning_rate: 0.3,
+            min_samples_split: 2,
+            min_samples_leaf: 1,
+            early_stopping: 0,
+            seed: 0,
+        };
+        let boosting = Boosting::fit(&table, &target, parameters, &mut Silent).unwrap();
+        (Model { features: vec!["x".into(), "y".into()], boosting }, table)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let (model, table) = model();
+        let text = write(&model, &[("note", "=1".to_owned())]).to_string();
+        let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(again, model);
+        assert_eq!(again.boosting.predict(&table), model.boosting.predict(&table));
+    }
+
+    #[test]
+    fn what_can_not_be_used_is_told_with_its_place() {
+        let whole = write(&model().0, &[]);
+        let told = |pointer: &str, value: Value| {
+            let mut changed = whole.clone();
+            *changed.pointer_mut(pointer).unwrap() = value;
+            read(&changed).unwrap_err().to_string()
+        };
+        let tree = "/learner/gradient_booster/model/trees/1";
+        for (pointer, value, says) in [
+            ("/learner/objective/name".to_owned(), json!("binary:logistic"), "is a model for binary:logistic"),
+            ("/learner/gradient_booster/name".to_owned(), json!("dart"), "is a model of dart"),
+            (
+                "/learner/learner_model_param/base_score".to_owned(),
+                json!("much"),
+                "learner.learner_model_param.base_score is not a number",
+            ),
+            (format!("{tree}/left_children/1"), json!(1), "tree 1, node 1 is reached twice"),
+            (format!("{tree}/left_children/2"), json!(0), "tree 1, node 2 has a child that does not exist"),
+            (format!("{tree}/right_children/0"), json!(4000), "tree 1, node 0 has a child that does not exist"),
+            (format!("{tree}/split_indices/0"), json!(2), "tree 1, node 0 splits by a feature that does not exist"),
+            (format!("{tree}/split_type/0"), json!(1), "tree 1, node 0 splits by categories"),
+            (format!("{tree}/split_conditions"), json!([1]), "trees[1] is not a tree"),
+            (format!("{tree}/left_children"), json!("x"), "trees[1].left_children is not a list"),
+        ] {
+            let sentence = told(&pointer, value);
+            assert!(sentence.contains(says), "{sentence}");
+        }
+        assert!(read(&json!({ "learner": {} })).unwrap_err().to_string().contains("learner.objective is not there"));
+    }
+}

@@ -1,0 +1,207 @@
+//! `collectune overlap`: how much slower kernels get beside collectives.
+
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use clap::{Args, builder::PossibleValuesParser};
+use serde::Serialize;
+
+use super::{CliError, files, table, terminal};
+use crate::{
+    overlap::{
+        features::Settings,
+        files::bring_together,
+        imported::Judged,
+        merge::Merged,
+        models::Kind,
+        noise::Ceiling,
+        request::{Answer, Question, Results, Run, Shown, Studied},
+        result::{ModelScores, Score},
+        study::{Study, StudyError, do_jobs},
+    },
+    progress::{Progress, Silent},
+    worker::executor::ExecuteError,
+};
+
+/// Compare models of the slowdown of kernels that run beside collectives, and no model at all
+///
+/// Reads merged features, or slowdown statistics (CSV or XLSX) with kernel metrics (CSV, or `ncu --csv`), or GPU traces
+/// (`nsys stats --report cuda_gpu_trace --format csv`), and models of XGBoost as JSON, in any order. Every model predicts
+/// only kernels that it has not seen: five repeats of five folds, and five folds of kernel names.
+#[derive(Args)]
+pub(super) struct Overlap {
+    /// Files, or folders of them
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Which run, where several were given, from 1
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    run: u32,
+
+    /// Columns to learn from, besides durations and overlap; the profiler's standard metrics where not given
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    columns: Option<Vec<String>>,
+
+    /// The model whose predictions and trees are saved, and whose kernels are listed; that of the verdict where not given
+    #[arg(long, value_name = "MODEL", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    model: Option<String>,
+
+    /// Save predictions out of fold as CSV
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+
+    /// Save the trees, fitted to all kernels, as a model of XGBoost
+    #[arg(long, value_name = "FILE")]
+    xgboost: Option<PathBuf>,
+
+    /// Seed of the forest and the perceptron
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+}
+
+impl Overlap {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
+        let parts = opened.kernels.into_iter().map(|(_, part)| part).collect();
+        let mut study = Study::new(bring_together(parts));
+        let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
+        let studied = study.study(settings).map_err(told)?;
+        terminal::say_notes(&studied.notes);
+        terminal::say_notes(&studied.checks);
+        let folds = on_threads(&studied)?;
+        let asked = self.model.as_deref().and_then(Kind::parse).map(Shown::Model);
+        let results = study.judge(&folds, asked).map_err(told)?;
+        let shown = match results.shown {
+            Some(Shown::Model(kind)) => kind,
+            _ => Kind::TreesLad,
+        };
+        if let Some(path) = &self.predictions {
+            save(&mut study, Question::Predictions(shown), path, "predictions")?;
+        }
+        if let Some(path) = &self.xgboost {
+            save(&mut study, Question::Trees(shown), path, "trees")?;
+        }
+        terminal::write(&if self.json { json(&studied, &results) } else { for_people(&studied, &results) })
+    }
+}
+
+pub(super) fn told(error: StudyError) -> CliError {
+    CliError::Execute(ExecuteError::Overlap(error))
+}
+
+fn save(study: &mut Study, question: Question, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
+    let Answer::File(file) = study.answer(question, &mut Silent).map_err(told)? else { return Ok(()) };
+    let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
+    std::fs::write(path, file.text).map_err(error)
+}
+
+/// Does all jobs, on all processors.
+pub(super) fn on_threads(studied: &Studied) -> Result<Vec<Vec<u8>>, CliError> {
+    let total = if studied.results.verdict.is_some() { studied.jobs.len() } else { 0 };
+    let next = AtomicUsize::new(0);
+    let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut bar = terminal::Bar::new();
+    let work = |bar: &mut dyn Progress| {
+        let mut done = Vec::new();
+        loop {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            if job >= total {
+                return Ok(done);
+            }
+            bar.report("Predicting what was held out", job as u64, total as u64);
+            done.push(do_jobs(&studied.run, &[job as u32], &mut Silent)?);
+        }
+    };
+    let done: Result<Vec<Vec<Vec<u8>>>, StudyError> = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| work(&mut Silent))).collect();
+        let own = work(&mut bar);
+        // A thread only ends early by a panic, which is a mistake of the program.
+        others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
+    });
+    Ok(done.map_err(told)?.concat())
+}
+
+fn for_people(studied: &Studied, results: &Results) -> String {
+    let settings = &studied.settings;
+    let run = studied.runs.get(settings.dataset as usize);
+    let mut text = run.map_or_else(String::new, |run| {
+        format!(
+            "{}: {} kernels, {} overlap communication, {} names\n\n",
+            run.name, run.kernels, run.overlapped, run.names
+        )
+    });
+    text += &table::of_listing(&results.listing);
+    if !studied.imported.is_empty() {
+        text += &format!("\n{}", table::of_listing(&studied.imported_listing));
+    }
+    let verdict = results.verdict.iter().flat_map(|verdict| &verdict.sentences);
+    text += "\n";
+    verdict.for_each(|sentence| text += &format!("{sentence}\n"));
+    text
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    runs: &'a [Run],
+    /// The run that was studied, from 1.
+    run: u32,
+    columns: Vec<&'a str>,
+    merged: &'a [(String, Merged)],
+    models: Vec<ModelReport<'a>>,
+    /// In words.
+    verdict: String,
+    recommended_model: Option<Kind>,
+    imported: &'a [Judged],
+    noise_ceilings: &'a [Ceiling],
+    checks: &'a [String],
+    notes: &'a [String],
+}
+
+/// Means over the repeats; what is not known is null.
+#[derive(Serialize)]
+struct ModelReport<'a> {
+    name: &'static str,
+    #[serde(flatten)]
+    mean: Option<&'a Score>,
+    /// Standard deviations over the repeats.
+    spread: Option<&'a Score>,
+    unseen_names: Option<&'a Score>,
+}
+
+fn json(studied: &Studied, results: &Results) -> String {
+    let model = |scores: &'_ ModelScores| {
+        let ModelScores { kind, mean, spread, unseen_names, .. } = scores;
+        (kind.name(), *mean, *spread, *unseen_names)
+    };
+    let models: Vec<_> = results.models.iter().map(model).collect();
+    let report = Report {
+        runs: &studied.runs,
+        run: studied.settings.dataset + 1,
+        columns: studied.columns.iter().filter(|(_, given)| *given).map(|(name, _)| name.as_str()).collect(),
+        merged: &studied.merged,
+        models: models
+            .iter()
+            .map(|(name, mean, spread, unseen_names)| ModelReport {
+                name,
+                mean: mean.as_ref(),
+                spread: spread.as_ref(),
+                unseen_names: unseen_names.as_ref(),
+            })
+            .collect(),
+        verdict: results.verdict.as_ref().map(|verdict| verdict.sentences.join(" ")).unwrap_or_default(),
+        recommended_model: results.verdict.as_ref().map(|verdict| verdict.model),
+        imported: &studied.imported,
+        noise_ceilings: &studied.ceilings,
+        checks: &studied.checks,
+        notes: &studied.notes,
+    };
+    // Strings, numbers and lists can always be written.
+    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+}

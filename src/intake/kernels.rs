@@ -1,0 +1,154 @@
+//! Tables of kernels, workbooks of them, traces, and models of their slowdown.
+
+use std::io::{self, Read};
+
+use super::{
+    Outcome,
+    open::{Content, Result, fatal},
+};
+use crate::{
+    learn::xgboost,
+    overlap::{
+        files::Part,
+        imported::Imported,
+        read::{self, Kind},
+        sheet::Sheet,
+        trace, xlsx,
+    },
+    text::{Dialect, Problems, Records},
+};
+
+/// The longest workbook, packed.
+const LONGEST_WORKBOOK: u64 = 64 << 20;
+/// The longest model and list of records in JSON.
+const LONGEST_JSON: usize = 64 << 20;
+
+/// A table that a profiler prints after other lines.
+pub(super) struct Printed {
+    kind: Kind,
+    dialect: Dialect,
+    /// What stands before it.
+    bytes: u64,
+    lines: u64,
+}
+
+/// The table of a profiler that begins after other lines of a text.
+pub(super) fn printed(head: &[u8]) -> Option<Printed> {
+    let text = String::from_utf8_lossy(head);
+    let (bytes, lines) = read::preamble(&text);
+    let rest = head.get(bytes..).filter(|_| bytes > 0)?;
+    let dialect = Dialect::sniff(rest);
+    let mut records = Records::new(rest, dialect);
+    let headers: Vec<&str> = records.next()?.cells().collect();
+    Some(Printed { kind: read::kind(&headers)?, dialect, bytes: bytes as u64, lines })
+}
+
+/// Reads such a table.
+pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome, Content)> {
+    io::copy(&mut text.by_ref().take(printed.bytes), &mut io::sink())
+        .map_err(|error| fatal(&error).unwrap_or_else(|| error.to_string()))?;
+    table(&mut Records::new(text, printed.dialect), printed.kind, printed.lines)
+}
+
+/// Reads a delimited table of kernels.
+pub(super) fn table<R: Read>(records: &mut Records<R>, kind: Kind, lines_before: u64) -> Result<(Outcome, Content)> {
+    let (sheet, problems) = Sheet::read(records, lines_before).map_err(|error| error.to_string())?;
+    if let Some(why) = records.error().and_then(fatal) {
+        return Err(why);
+    }
+    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
+    opened(&sheet, kind, problems, broken.into_iter().collect())
+}
+
+/// Reads the first sheet of a workbook that is a table of kernels.
+pub(super) fn workbook(source: impl Read) -> Result<(Outcome, Content)> {
+    let mut bytes = Vec::new();
+    source
+        .take(LONGEST_WORKBOOK + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
+    if bytes.len() as u64 > LONGEST_WORKBOOK {
+        return Err(format!(
+            "is a zip archive of more than {} MiB, longer than any workbook of kernels",
+            LONGEST_WORKBOOK >> 20
+        ));
+    }
+    let sheets = xlsx::read(&bytes).map_err(|error| error.to_string())?;
+    let known = sheets.iter().find_map(|sheet| Some((sheet, read::kind(sheet.headers())?)));
+    let Some((sheet, kind)) = known else {
+        return Err("is a workbook without a table of kernels; save another sheet as CSV".to_owned());
+    };
+    opened(sheet, kind, Problems::default(), Vec::new())
+}
+
+/// Reads a model of XGBoost or a list of kernels; `None` where a JSON is neither.
+pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
+    /// One of them stands in each.
+    const MARKS: [&str; 5] = ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration ("];
+    if !MARKS.iter().any(|mark| text.contains(mark)) {
+        return None;
+    }
+    let is_model = text.contains(MARKS[0]);
+    if text.len() > LONGEST_JSON {
+        return is_model.then(|| Err(format!("is a model of more than {} MiB", LONGEST_JSON >> 20)));
+    }
+    let value: serde_json::Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) => return is_model.then(|| Err(format!("begins like a model of XGBoost, but is no JSON: {error}"))),
+    };
+    if xgboost::is_model(&value) {
+        return Some(model(&value, name));
+    }
+    let sheet = match read::json_sheet(&value) {
+        Ok(sheet) => sheet?,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let kind = read::kind(sheet.headers())?;
+    Some(opened(&sheet, kind, Problems::default(), Vec::new()))
+}
+
+fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, Content)> {
+    let model = xgboost::read(value).map_err(|error| error.to_string())?;
+    let outcome = Outcome::Known {
+        format: "model of XGBoost".to_owned(),
+        holds: format!("{} trees over {} features", model.boosting.stages(), model.boosting.width()),
+        problems: Problems::default(),
+        notes: Vec::new(),
+    };
+    let part = Part::Model(Box::new(Imported { name: name.to_owned(), model }));
+    Ok((outcome, Content::Kernels(Box::new(part))))
+}
+
+fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>) -> Result<(Outcome, Content)> {
+    let (format, word) = kind.words();
+    let (part, count, problems) = match kind {
+        Kind::Trace => {
+            let (launches, problems) = trace::launches(sheet, problems)?;
+            let count = launches.len();
+            (Part::Trace(launches), count, problems)
+        }
+        _ => {
+            let mut reading = match kind {
+                Kind::Ncu => trace::metrics(sheet, problems)?,
+                _ => read::read(sheet, kind, problems)?,
+            };
+            let problems = std::mem::take(&mut reading.problems);
+            let count = reading.statistics.len().max(reading.metrics.len());
+            (Part::Table(kind, reading), count, problems)
+        }
+    };
+    if count == 0 {
+        notes.push("No row could be used".to_owned());
+    }
+    let holds = format!(
+        "{count} {}{}",
+        word,
+        match (count, word.ends_with("ch")) {
+            (1, _) => "",
+            (_, true) => "es",
+            _ => "s",
+        }
+    );
+    let outcome = Outcome::Known { format: format.to_owned(), holds, problems, notes };
+    Ok((outcome, Content::Kernels(Box::new(part))))
+}

@@ -1,0 +1,142 @@
+//! What is odd about a run's kernels.
+
+use serde::{Deserialize, Serialize};
+
+use super::kernel::Dataset;
+
+/// A column that says little, or something odd.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Check {
+    /// The slowdown told by a file is not that of its durations.
+    Contradictions {
+        /// Of so many rows.
+        rows: u64,
+        /// The first one's line.
+        first_line: u64,
+    },
+    /// A column has one value in all rows: it is dropped.
+    Constant {
+        /// Its name.
+        column: String,
+        /// The value.
+        value: f64,
+    },
+    /// Two columns say nearly the same.
+    Collinear {
+        /// Their names.
+        columns: [String; 2],
+        /// Pearson's correlation over the kernels that overlap.
+        correlation: f64,
+    },
+    /// Kernels that overlap by less than 5 %: their slowdown is a small difference over a small number.
+    LittleOverlap {
+        /// How many.
+        kernels: u64,
+        /// The slowdown that is farthest from zero among them.
+        extreme: f64,
+    },
+    /// A rate above 100 %, as profilers count it: it is kept.
+    AboveHundred {
+        /// The column.
+        column: String,
+        /// How many kernels.
+        kernels: u64,
+        /// The largest.
+        largest: f64,
+    },
+    /// No kernel ran beside a collective: there is nothing to learn.
+    NoOverlap,
+}
+
+/// Columns that are compared with each other at most.
+const MOST_COMPARED: usize = 32;
+/// Two columns correlate at least so much to be told.
+const COLLINEAR: f64 = 0.99;
+/// An overlap that is small.
+const LITTLE: f64 = 0.05;
+
+impl Check {
+    /// In words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let kernels = |n: u64| if n == 1 { "1 kernel".to_owned() } else { format!("{n} kernels") };
+        match self {
+            Self::Contradictions { rows, first_line } => format!(
+                "the slowdown of {rows} rows (the first in line {first_line}) is not (duration − ground_truth) / \
+                 (overlap_ratio · ground_truth): the durations count"
+            ),
+            Self::Constant { column, value } => {
+                format!("{column} is {value} in every row: it says nothing and is dropped")
+            }
+            Self::Collinear { columns: [a, b], correlation } => {
+                format!(
+                    "{a} and {b} say nearly the same (correlation {correlation:.3}): importance is shared between them"
+                )
+            }
+            Self::LittleOverlap { kernels: n, extreme } => format!(
+                "{} overlap by less than 5 %: their slowdown divides noise by a small number (the largest is {extreme:.2})",
+                kernels(*n)
+            ),
+            Self::AboveHundred { column, kernels: n, largest } => {
+                format!("{column} is above 100 % in {} (up to {largest:.2} %), as profilers count: kept", kernels(*n))
+            }
+            Self::NoOverlap => "no kernel overlaps communication: there is no slowdown to learn".to_owned(),
+        }
+    }
+}
+
+/// Looks for all of them.
+#[must_use]
+pub fn check(dataset: &Dataset) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if let (rows @ 1.., Some(first_line)) = dataset.contradictions {
+        checks.push(Check::Contradictions { rows, first_line });
+    }
+    let overlapped: Vec<&super::kernel::Kernel> = dataset.overlapped().collect();
+    if overlapped.is_empty() {
+        checks.push(Check::NoOverlap);
+    }
+    let column = |index: usize| overlapped.iter().map(move |kernel| kernel.metrics[index]);
+    for (index, name) in dataset.columns.iter().enumerate() {
+        let (least, most) = column(index).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
+        if least == most {
+            checks.push(Check::Constant { column: name.clone(), value: least });
+        }
+        if most > 100.0 && is_share(name) {
+            let kernels = column(index).filter(|value| *value > 100.0).count() as u64;
+            checks.push(Check::AboveHundred { column: name.clone(), kernels, largest: most });
+        }
+    }
+    let compared = dataset.columns.len().min(MOST_COMPARED);
+    for a in 0..compared {
+        for b in a + 1..compared {
+            let correlation = correlation(column(a).zip(column(b)));
+            if let Some(correlation) = correlation.filter(|r| r.abs() >= COLLINEAR) {
+                let columns = [a, b].map(|index| dataset.columns[index].clone());
+                checks.push(Check::Collinear { columns, correlation });
+            }
+        }
+    }
+    let little: Vec<f64> = overlapped.iter().filter(|k| k.overlap_ratio < LITTLE).map(|k| k.slowdown()).collect();
+    if let Some(extreme) = little.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())) {
+        checks.push(Check::LittleOverlap { kernels: little.len() as u64, extreme });
+    }
+    checks
+}
+
+fn is_share(column: &str) -> bool {
+    super::read::STANDARD.iter().any(|(name, _)| *name == column)
+}
+
+/// Pearson's correlation; `None` where one of the two is constant, or there are fewer than two pairs.
+#[must_use]
+pub fn correlation(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<f64> {
+    let (count, a, b) = pairs.clone().fold((0.0, 0.0, 0.0), |(n, sa, sb), (a, b)| (n + 1.0, sa + a, sb + b));
+    let (a_mean, b_mean) = (a / count, b / count);
+    let (mut aa, mut bb, mut ab) = (0.0, 0.0, 0.0);
+    for (a, b) in pairs {
+        let (a, b) = (a - a_mean, b - b_mean);
+        (aa, bb, ab) = (aa + a * a, bb + b * b, ab + a * b);
+    }
+    Some(ab / (aa * bb).sqrt()).filter(|r| r.is_finite())
+}

@@ -1,0 +1,77 @@
+//! What models are given of a kernel.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    kernel::{Dataset, Kernel},
+    read::STANDARD,
+};
+use crate::{learn::Table, math::ln};
+
+/// What is studied, and with what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Which of the runs, by index.
+    pub dataset: u32,
+    /// Names of the columns to learn from; `None` for the standard metrics, or all where a run has none of them.
+    pub columns: Option<Vec<String>>,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { dataset: 0, columns: None, seed: 42 }
+    }
+}
+
+/// The columns of a dataset that models are given, by index: those that are chosen and not constant over the kernels
+/// that overlap.
+#[must_use]
+pub fn chosen(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
+    let is_standard = |name: &String| STANDARD.iter().any(|(standard, _)| standard == name);
+    let any_standard = dataset.columns.iter().any(is_standard);
+    let is_chosen = |name: &String| match &settings.columns {
+        Some(columns) => columns.contains(name),
+        None => is_standard(name) || !any_standard,
+    };
+    let is_constant = |column: usize| {
+        let mut values = dataset.overlapped().map(|kernel| kernel.metrics[column]);
+        let first = values.next();
+        values.all(|value| Some(value) == first)
+    };
+    (0..dataset.columns.len()).filter(|column| is_chosen(&dataset.columns[*column]) && !is_constant(*column)).collect()
+}
+
+/// Features of the published model: the duration alone in nanoseconds, then the metrics.
+#[must_use]
+pub fn published(columns: &[String], chosen: &[usize], kernels: &[&Kernel]) -> Table {
+    let names: Vec<String> =
+        std::iter::once("ground_truth".to_owned()).chain(chosen.iter().map(|c| columns[*c].clone())).collect();
+    table(&names, kernels, |kernel, row| {
+        row.push(kernel.alone_ns);
+        row.extend(chosen.iter().map(|column| kernel.metrics[*column]));
+    })
+}
+
+/// Features to learn ln(duration / alone) from: the metrics, the overlap ratio, and ln of the duration alone.
+#[must_use]
+pub fn relative(columns: &[String], chosen: &[usize], kernels: &[&Kernel]) -> Table {
+    let further = ["overlap_ratio".to_owned(), "ln(ground_truth)".to_owned()];
+    let names: Vec<String> = chosen.iter().map(|c| columns[*c].clone()).chain(further).collect();
+    table(&names, kernels, |kernel, row| {
+        row.extend(chosen.iter().map(|column| kernel.metrics[*column]));
+        row.extend([kernel.overlap_ratio, ln(kernel.alone_ns)]);
+    })
+}
+
+fn table(names: &[String], kernels: &[&Kernel], fill: impl Fn(&Kernel, &mut Vec<f64>)) -> Table {
+    let mut table = Table::named(names);
+    let mut row = Vec::new();
+    for kernel in kernels {
+        row.clear();
+        fill(kernel, &mut row);
+        table.push(&row);
+    }
+    table
+}

@@ -1,0 +1,155 @@
+//! What dropped files hold is brought together, whatever their order: each run becomes a dataset.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{
+    kernel::Dataset,
+    merge::{self, Merged},
+    read::{Kind, Reading},
+    trace::{self, Launch, is_communication},
+};
+
+/// What one file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A table of kernels.
+    Table(Kind, Reading),
+    /// The launches of a run.
+    Trace(Vec<Launch>),
+    /// A model of XGBoost, as JSON.
+    Model(Box<super::imported::Imported>),
+}
+
+/// A file with its part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedPart {
+    /// The file's name.
+    pub name: String,
+    /// What it holds.
+    pub part: Part,
+}
+
+/// What files hold together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Loaded {
+    /// The runs.
+    pub datasets: Vec<Dataset>,
+    /// Models that were dropped.
+    pub models: Vec<super::imported::Imported>,
+    /// How statistics and metrics came together, by dataset.
+    pub merged: Vec<(String, Merged)>,
+    /// Pairs of files with the same content.
+    pub doubled: Vec<(String, String)>,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+/// Brings parts together: merged features are a dataset each; statistics take the metrics of which the most rows belong
+/// to them; a trace with communication takes the durations of one without.
+#[must_use]
+pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
+    let mut loaded = Loaded::default();
+    let mut statistics: Vec<(String, Reading)> = Vec::new();
+    let mut metrics: Vec<(String, Reading)> = Vec::new();
+    let mut traces: Vec<(String, Vec<Launch>)> = Vec::new();
+    let mut seen: Vec<(u64, String)> = Vec::new();
+    for NamedPart { name, part } in parts {
+        if let Part::Table(_, reading) = &part {
+            let hash = content(reading);
+            if let Some((_, earlier)) = seen.iter().find(|(other, _)| *other == hash) {
+                loaded.doubled.push((earlier.clone(), name));
+                continue;
+            }
+            seen.push((hash, name.clone()));
+        }
+        match part {
+            Part::Table(Kind::Merged, reading) => {
+                let pairs = reading.statistics.iter().zip(&reading.metrics);
+                let kernels = pairs.map(|(statistic, metric)| merge::kernel(statistic, &metric.values)).collect();
+                let Reading { columns, contradictions, .. } = reading;
+                loaded.datasets.push(Dataset { name, columns, kernels, contradictions });
+            }
+            Part::Table(Kind::Statistics, reading) => statistics.push((name, reading)),
+            Part::Table(_, reading) => metrics.push((name, reading)),
+            Part::Trace(launches) => traces.push((name, launches)),
+            Part::Model(model) => loaded.models.push(*model),
+        }
+    }
+    time_traces(traces, &mut statistics, &mut loaded.notes);
+    let mut used = vec![false; metrics.len()];
+    for (name, reading) in statistics {
+        let merges = metrics.iter().enumerate().map(|(index, (with, metrics))| {
+            (index, merge::merge(format!("{name} + {with}"), &reading.statistics, &metrics.columns, &metrics.metrics))
+        });
+        // The first of those with the most matches.
+        let best = merges.reduce(|best, next| if next.1.1.matched > best.1.1.matched { next } else { best });
+        match best.filter(|(_, (_, merged))| merged.matched > 0) {
+            Some((index, (dataset, merged))) => {
+                used[index] = true;
+                loaded.merged.push((dataset.name.clone(), merged));
+                loaded.datasets.push(Dataset { contradictions: reading.contradictions, ..dataset });
+            }
+            None => {
+                loaded.notes.push(format!(
+                    "{name} has no metrics beside it: what is learnt knows names, durations and overlap alone"
+                ));
+                let kernels = reading.statistics.iter().map(|statistic| merge::kernel(statistic, &[])).collect();
+                let contradictions = reading.contradictions;
+                loaded.datasets.push(Dataset { name, columns: Vec::new(), kernels, contradictions });
+            }
+        }
+    }
+    for ((name, _), _) in metrics.iter().zip(used).filter(|(_, used)| !used) {
+        loaded.notes.push(format!(
+            "{name} has metrics without durations: drop the slowdown statistics, or a GPU trace of the distributed run, beside it"
+        ));
+    }
+    for (earlier, later) in &loaded.doubled {
+        loaded.notes.push(format!(
+            "{earlier} and {later} have the same content: it counts once; errors of a model on the rows that it was \
+             trained on say nothing about new kernels"
+        ));
+    }
+    loaded
+}
+
+/// Statistics of the traces: each with communication, timed by the first one without, if there is one.
+fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String, Reading)>, notes: &mut Vec<String>) {
+    let communicates = |launches: &[Launch]| launches.iter().any(|launch| is_communication(&launch.name));
+    let (distributed, alone): (Vec<_>, Vec<_>) = traces.into_iter().partition(|(_, launches)| communicates(launches));
+    let by = alone.first();
+    if distributed.is_empty()
+        && let Some((name, _)) = by
+    {
+        notes.push(format!("{name} has no kernel of a collective: drop the trace of a distributed run beside it"));
+    }
+    for (name, launches) in distributed {
+        let timing = trace::statistics(&launches, by.map(|(_, launches)| launches.as_slice()));
+        let how = by.map_or_else(
+            || "the median of its launches that overlap nothing".to_owned(),
+            |(alone, _)| format!("the same launch in {alone}"),
+        );
+        notes.push(format!(
+            "{name}: {} kernels beside {} of collectives; a kernel alone takes as long as {how}",
+            timing.statistics.len(),
+            timing.communication
+        ));
+        if timing.unknown > 0 {
+            notes.push(format!("{name}: {} kernels have no duration alone and were left out", timing.unknown));
+        }
+        statistics.push((name, Reading { statistics: timing.statistics, ..Reading::default() }));
+    }
+}
+
+/// Tells contents apart, by names and the bits of numbers.
+fn content(reading: &Reading) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for statistic in &reading.statistics {
+        let timed = [statistic.timed.alone_ns, statistic.timed.duration_ns, statistic.timed.overlap_ratio];
+        (&statistic.name, timed.map(f64::to_bits)).hash(&mut hasher);
+    }
+    for metric in &reading.metrics {
+        (&metric.name, metric.values.iter().map(|value| value.to_bits()).collect::<Vec<u64>>()).hash(&mut hasher);
+    }
+    hasher.finish()
+}

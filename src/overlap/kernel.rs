@@ -1,0 +1,67 @@
+//! Kernels as they were measured.
+
+use serde::{Deserialize, Serialize};
+
+/// One launch of a kernel, alone and beside a collective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its short name.
+    pub name: String,
+    /// Line, row or record in its file, from 1.
+    pub line: u64,
+    /// Its duration alone.
+    pub alone_ns: f64,
+    /// Its duration in the distributed run.
+    pub duration_ns: f64,
+    /// The share of [`Kernel::duration_ns`] that overlaps communication, in 0..=1.
+    pub overlap_ratio: f64,
+    /// What the profiler counted, a number per column of its [`Dataset`].
+    pub metrics: Vec<f64>,
+}
+
+impl Kernel {
+    /// The slowdown s of `duration = alone · (1 + overlap ratio · s)`: a relative increase, 0 without overlap.
+    #[must_use]
+    pub fn slowdown(&self) -> f64 {
+        slowdown(self.duration_ns / self.alone_ns, self.overlap_ratio)
+    }
+
+    /// It ran beside a collective.
+    #[must_use]
+    pub fn is_overlapped(&self) -> bool {
+        self.overlap_ratio != 0.0
+    }
+}
+
+/// The slowdown of a kernel whose duration is `ratio` times that alone.
+#[must_use]
+pub fn slowdown(ratio: f64, overlap_ratio: f64) -> f64 {
+    if overlap_ratio == 0.0 { 0.0 } else { (ratio - 1.0) / overlap_ratio }
+}
+
+/// The duration of a kernel over that alone, by its slowdown. No kernel takes less than no time.
+#[must_use]
+pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
+    (1.0 + overlap_ratio * slowdown).max(0.0)
+}
+
+/// Kernels of one run, in the order of their launches.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// Where it comes from: names of files.
+    pub name: String,
+    /// What was counted besides durations: those of the [`standard`](crate::overlap::read::STANDARD) metrics that are
+    /// there, in their order, then every other column of numbers.
+    pub columns: Vec<String>,
+    /// The launches.
+    pub kernels: Vec<Kernel>,
+    /// Rows whose slowdown is not that of their durations, which count; and the first one's line.
+    pub contradictions: (u64, Option<u64>),
+}
+
+impl Dataset {
+    /// Launches that ran beside a collective.
+    pub fn overlapped(&self) -> impl Iterator<Item = &Kernel> + Clone {
+        self.kernels.iter().filter(|kernel| kernel.is_overlapped())
+    }
+}

@@ -1,0 +1,184 @@
+//! Tables for people.
+
+use super::{
+    importance::Importance,
+    imported::Judged,
+    kernel::{Dataset, Kernel},
+    models::Predicted,
+    result::{ModelScores, Score},
+};
+use crate::{
+    math::median,
+    sorted::SortedMap,
+    text::{Column, Entry, Listing},
+    units::{percent, significant},
+};
+
+const SCORES: [Column; 10] = [
+    Column::words("Model", "what predicts the slowdown"),
+    Column::numbers("Error", "mean error of durations out of fold, in per cent, with its spread over the repeats"),
+    Column::numbers("Within 5 %", "kernels whose duration is missed by at most 5 %, in per cent"),
+    Column::numbers("Within 10 %", "kernels whose duration is missed by at most 10 %, in per cent"),
+    Column::numbers("Within 15 %", "kernels whose duration is missed by at most 15 %, in per cent"),
+    Column::numbers("Median", "half of the kernels are missed by at most this, in per cent"),
+    Column::numbers("Nine of ten", "nine of ten kernels are missed by at most this, in per cent"),
+    Column::numbers("Total", "sum of predicted over sum of measured durations, in per cent"),
+    Column::numbers("R²", "coefficient of determination of the slowdown"),
+    Column::numbers("Unseen names", "mean error of durations where no kernel of the name is known, in per cent"),
+];
+
+/// A row for each model.
+#[must_use]
+pub fn models(scores: &[ModelScores]) -> Listing {
+    let row = |model: &ModelScores| {
+        let cell = |of: fn(&Score) -> f64| spread(model, of);
+        vec![
+            Entry::text(model.kind.title()),
+            cell(|s| s.mape_pct),
+            cell(|s| s.within_5_pct),
+            cell(|s| s.within_10_pct),
+            cell(|s| s.within_15_pct),
+            cell(|s| s.p50_pct),
+            cell(|s| s.p90_pct),
+            Entry::number(model.mean.map(|mean| mean.total_error_pct), percent),
+            Entry::number(model.mean.map(|mean| mean.r2), |r2| format!("{r2:.3}")),
+            Entry::number(model.unseen_names.map(|score| score.mape_pct), |pct| format!("{pct:.1}")),
+        ]
+    };
+    Listing { columns: SCORES.to_vec(), rows: scores.iter().map(row).collect() }
+}
+
+fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
+    Entry::number(model.mean.as_ref().map(of), |mean| {
+        match model.spread.as_ref().map(of).filter(|spread| *spread >= 0.05) {
+            Some(spread) => format!("{mean:.1} ± {spread:.1}"),
+            None => format!("{mean:.1}"),
+        }
+    })
+}
+
+/// Two rows for each dropped model: with features as they are, and standardised.
+#[must_use]
+pub fn imported(judged: &[Judged]) -> Listing {
+    let columns = vec![
+        SCORES[0].clone(),
+        Column::words("Features", "as they are, or with mean 0 and deviation 1 over the run"),
+        Column::numbers("Error", "mean error of durations, in per cent; the kernels may be those of its training"),
+        SCORES[2].clone(),
+        SCORES[4].clone(),
+        SCORES[7].clone(),
+        SCORES[8].clone(),
+    ];
+    let row = |name: &str, how: &str, score: Option<Score>| {
+        let cell = |of: fn(&Score) -> f64| Entry::number(score.as_ref().map(of), |pct| format!("{pct:.1}"));
+        vec![
+            Entry::text(name),
+            Entry::text(how),
+            cell(|s| s.mape_pct),
+            cell(|s| s.within_5_pct),
+            cell(|s| s.within_15_pct),
+            Entry::number(score.map(|s| s.total_error_pct), percent),
+            Entry::number(score.map(|s| s.r2), |r2| format!("{r2:.3}")),
+        ]
+    };
+    let rows = judged.iter().flat_map(|judged| {
+        [row(&judged.name, "as they are", judged.raw), row(&judged.name, "standardised", judged.standardised)]
+    });
+    Listing { columns, rows: rows.collect() }
+}
+
+/// A row for each kernel name with what overlaps of it, and what is said of that out of fold.
+#[must_use]
+pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
+    #[derive(Default)]
+    struct Name {
+        alone_ns: f64,
+        slowdowns: Vec<f64>,
+        said: Vec<f64>,
+        errors: Vec<f64>,
+    }
+    let mut by_name: SortedMap<&str, Name> = SortedMap::new();
+    for (kernel, said) in dataset.overlapped().zip(said.iter().copied().chain(std::iter::repeat(None))) {
+        let name = by_name.entry(&kernel.name).or_default();
+        name.alone_ns += kernel.alone_ns;
+        name.slowdowns.push(kernel.slowdown());
+        if let Some(said) = said {
+            name.said.push(said.slowdown);
+            name.errors.push((said.ratio * kernel.alone_ns / kernel.duration_ns - 1.0).abs() * 100.0);
+        }
+    }
+    let columns = vec![
+        Column::words("Kernel", "short name of the kernel"),
+        Column::numbers("Launches", "that overlap communication"),
+        Column::numbers("Alone", "sum of their durations alone, in microseconds"),
+        Column::numbers("Slowdown", "median of the measured slowdowns, in per cent of the duration alone"),
+        Column::numbers(
+            "Predicted",
+            "median of the slowdowns predicted out of fold, in per cent of the duration alone",
+        ),
+        Column::numbers("Error", "mean error of durations out of fold, in per cent"),
+    ];
+    let row = |(name, mut of): (&str, Name)| {
+        let error = crate::learn::metrics::mean(&of.errors);
+        vec![
+            Entry::text(name),
+            Entry::number(Some(of.slowdowns.len() as f64), |n| format!("{n}")),
+            Entry::number(Some(of.alone_ns / 1000.0), significant),
+            Entry::number(median(&mut of.slowdowns).map(|s| s * 100.0), percent),
+            Entry::number(median(&mut of.said).map(|s| s * 100.0), percent),
+            Entry::number(error, |pct| format!("{pct:.1}")),
+        ]
+    };
+    Listing { columns, rows: by_name.into_iter().map(row).collect() }
+}
+
+/// Kernels as they were measured, by index.
+#[must_use]
+pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
+    let mut columns = vec![
+        Column::words("Kernel", "short name of the kernel"),
+        Column::numbers("Line", "where it stands in its file"),
+        Column::numbers("Alone", "duration alone, in microseconds"),
+        Column::numbers("Overlap", "share of the duration that overlaps communication"),
+        Column::numbers("Duration", "duration in the distributed run, in microseconds"),
+        Column::numbers("Slowdown", "measured, in per cent of the duration alone"),
+    ];
+    let metric = |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true };
+    columns.extend(dataset.columns.iter().map(metric));
+    let row = |kernel: &Kernel| {
+        let mut row = vec![
+            Entry::text(kernel.name.as_str()),
+            Entry::number(Some(kernel.line as f64), |line| format!("{line}")),
+            Entry::number(Some(kernel.alone_ns / 1000.0), significant),
+            Entry::number(Some(kernel.overlap_ratio), |ratio| format!("{ratio:.3}")),
+            Entry::number(Some(kernel.duration_ns / 1000.0), significant),
+            Entry::number(Some(kernel.slowdown() * 100.0), percent),
+        ];
+        row.extend(kernel.metrics.iter().map(|value| Entry::number(Some(*value), significant)));
+        row
+    };
+    let rows = indices.iter().filter_map(|index| dataset.kernels.get(*index as usize)).map(row);
+    Listing { columns, rows: rows.collect() }
+}
+
+/// A row for each feature of the default trees.
+#[must_use]
+pub fn importances(importances: &[Importance]) -> Listing {
+    let columns = vec![
+        Column::words("Feature", "what the trees split by"),
+        Column::numbers("Permutation", "rise of the mean error out of fold when its values are shuffled, in points"),
+        Column::numbers("Gain", "mean gain of a split by it"),
+        Column::numbers("Total gain", "gain of all splits by it"),
+        Column::numbers("Splits", "how many splits there are by it"),
+    ];
+    let row = |of: &Importance| {
+        vec![
+            Entry::text(of.feature.as_str()),
+            Entry::number(Some(of.permutation_points), |points| format!("{points:.2}")),
+            Entry::number(Some(of.gain), significant),
+            Entry::number(Some(of.total_gain), significant),
+            Entry::number(Some(f64::from(of.splits)), |splits| format!("{splits}")),
+        ]
+    };
+    Listing { columns, rows: importances.iter().map(row).collect() }
+}

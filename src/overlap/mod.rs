@@ -1,0 +1,35 @@
+//! The overlap workbench: how much slower a kernel gets beside a collective, told honestly.
+//!
+//! For a launch with the duration `alone` by itself and `duration` in a distributed run, of which the share
+//! `overlap_ratio` runs beside communication: `duration = alone · (1 + overlap_ratio · s)`, and s is the slowdown (Echo,
+//! arXiv 2412.12487). Errors are told of durations, since s explodes where the overlap is small.
+//!
+//! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what profilers
+//! write; [`files`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says what is odd
+//! about one; [`features`] chooses columns, [`models`] learns from them, [`validate`] predicts what was held out, by
+//! kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all and answers [`request`]s,
+//! with [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
+
+pub mod charts;
+pub mod checks;
+pub mod export;
+pub mod features;
+pub mod files;
+pub mod importance;
+pub mod imported;
+pub mod kernel;
+pub mod listing;
+pub mod merge;
+pub mod models;
+pub mod noise;
+pub mod predict;
+pub mod read;
+pub mod request;
+pub mod result;
+pub mod sheet;
+pub mod simulate;
+pub mod study;
+pub mod trace;
+pub mod validate;
+pub mod verdict;
+pub mod xlsx;

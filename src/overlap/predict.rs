@@ -1,0 +1,243 @@
+//! One kernel is predicted.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    kernel::{Dataset, Kernel},
+    models::{Columns, Kind, Model},
+    result::Score,
+    validate::OutOfFold,
+};
+use crate::{
+    learn::{LearnError, conformal},
+    math::{exp, ln},
+    order::Order,
+    units::{percent, significant},
+};
+
+/// Which kernel, as it would run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its name; one that is not known is said to be so.
+    pub name: String,
+    /// Its duration alone.
+    pub alone_ns: f64,
+    /// The share of its duration that will overlap communication.
+    pub overlap_ratio: f64,
+    /// A number per column of the run; what is missing is taken from the nearest name, or the median of all.
+    pub metrics: Vec<Option<f64>>,
+    /// By which model; `None` for the one of the verdict.
+    pub model: Option<Kind>,
+}
+
+/// What is to be expected of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The model.
+    pub model: Kind,
+    /// The slowdown s.
+    pub slowdown: f64,
+    /// The duration beside the collective.
+    pub duration_ns: f64,
+    /// Nine of ten such kernels take as long as this or longer, and up to …
+    pub low_ns: Option<f64>,
+    /// … this.
+    pub high_ns: Option<f64>,
+    /// No kernel of this name was measured.
+    pub is_unseen: bool,
+    /// The nearest measured kernels, by index, nearest first.
+    pub nearest: Vec<u32>,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+impl Answer {
+    /// In words: what is to be expected first.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        let us = |ns: f64| format!("{} µs", significant(ns / 1000.0));
+        let interval = match (self.low_ns, self.high_ns) {
+            (Some(low), Some(high)) => {
+                format!("; nine of ten such kernels take from {} to {}", us(low), us(high))
+            }
+            _ => String::new(),
+        };
+        let slowdown = percent(self.slowdown * 100.0);
+        let first = format!(
+            "It will take {}{interval}. Its slowdown is {slowdown} of the duration alone, by: {}.",
+            us(self.duration_ns),
+            self.model.title()
+        );
+        std::iter::once(first).chain(self.notes.iter().map(|note| format!("{note}."))).collect()
+    }
+}
+
+/// Why a kernel can't be predicted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PredictError {
+    /// A number out of its range.
+    #[error("{what} is {value}; it must be {expected}")]
+    Range {
+        /// What.
+        what: String,
+        /// As typed.
+        value: f64,
+        /// What is possible.
+        expected: &'static str,
+    },
+    /// Another number of metrics than the run has.
+    #[error("there are {found} metrics, and {expected} are needed")]
+    Metrics {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// What the model says.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+}
+
+/// The level of intervals.
+pub const LEVEL: f64 = 0.9;
+const NEAREST: usize = 5;
+
+impl Question {
+    /// A measured kernel, by the model of the verdict.
+    #[must_use]
+    pub fn of(kernel: &Kernel) -> Self {
+        Self {
+            name: kernel.name.clone(),
+            alone_ns: kernel.alone_ns,
+            overlap_ratio: kernel.overlap_ratio,
+            metrics: kernel.metrics.iter().copied().map(Some).collect(),
+            model: None,
+        }
+    }
+
+    /// The kernel that is asked for; metrics that are not typed are the medians of its name, or of all.
+    ///
+    /// # Errors
+    /// A number is out of its range.
+    pub fn kernel(&self, dataset: &Dataset) -> Result<Kernel, PredictError> {
+        let range = |what: &str, value: f64, is_in: bool, expected| {
+            if is_in { Ok(()) } else { Err(PredictError::Range { what: what.to_owned(), value, expected }) }
+        };
+        range("the duration alone", self.alone_ns, self.alone_ns > 0.0 && self.alone_ns.is_finite(), "above 0 ns")?;
+        range("the overlap ratio", self.overlap_ratio, (0.0..=1.0).contains(&self.overlap_ratio), "from 0 to 1")?;
+        let expected = dataset.columns.len();
+        if self.metrics.len() != expected {
+            return Err(PredictError::Metrics { found: self.metrics.len(), expected });
+        }
+        let is_known = dataset.kernels.iter().any(|kernel| kernel.name == self.name);
+        let usual = |column: usize| {
+            let like = dataset.kernels.iter().filter(|kernel| !is_known || kernel.name == self.name);
+            crate::math::median(&mut like.map(|kernel| kernel.metrics[column]).collect::<Vec<f64>>()).unwrap_or(0.0)
+        };
+        let mut metrics = Vec::new();
+        for (column, value) in self.metrics.iter().enumerate() {
+            let value = value.unwrap_or_else(|| usual(column));
+            range(&dataset.columns[column], value, value.is_finite(), "a number")?;
+            metrics.push(value);
+        }
+        Ok(Kernel {
+            name: self.name.clone(),
+            line: 0,
+            alone_ns: self.alone_ns,
+            // Nothing is measured: models don't look at it.
+            duration_ns: self.alone_ns,
+            overlap_ratio: self.overlap_ratio,
+            metrics,
+        })
+    }
+}
+
+/// Predicts by a fitted model. The interval is made of its errors out of fold: of unseen names for such a name.
+///
+/// # Errors
+/// A number is out of its range.
+pub fn predict(
+    dataset: &Dataset,
+    chosen: &[usize],
+    (kind, model): (Kind, &Model),
+    said: Option<&OutOfFold>,
+    question: &Question,
+) -> Result<Answer, PredictError> {
+    let kernel = question.kernel(dataset)?;
+    let columns = Columns { names: &dataset.columns, chosen };
+    let is_unseen = !dataset.overlapped().any(|measured| measured.name == kernel.name);
+    let Some(predicted) = model.predict(columns, &[&kernel])?.first().copied() else {
+        return Err(LearnError::TooFewRows { rows: 0, needed: 1 }.into());
+    };
+    let mut notes = Vec::new();
+    if is_unseen {
+        notes.push(
+            "No kernel of this name was measured beside a collective: the interval is that of unseen names".to_owned(),
+        );
+    }
+    let missing = question.metrics.iter().filter(|metric| metric.is_none()).count();
+    if missing > 0 {
+        notes.push(format!("{missing} metrics were not given: they are the medians of what was measured"));
+    }
+    let duration_ns = kernel.alone_ns * predicted.ratio;
+    let width = said.and_then(|said| conformal::width(&mut errors(dataset, said, is_unseen), LEVEL));
+    let factor = width.filter(|_| kernel.is_overlapped()).map(exp);
+    Ok(Answer {
+        model: kind,
+        slowdown: predicted.slowdown,
+        duration_ns,
+        low_ns: factor.map(|factor| duration_ns / factor),
+        high_ns: factor.map(|factor| duration_ns * factor),
+        is_unseen,
+        nearest: nearest(dataset, chosen, &kernel),
+        notes,
+    })
+}
+
+/// ln of predicted over measured durations out of fold.
+fn errors(dataset: &Dataset, said: &OutOfFold, unseen: bool) -> Vec<f64> {
+    let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&said.names) } else { &said.repeats };
+    let of = |said: &Vec<Option<super::models::Predicted>>| {
+        let pairs = dataset.overlapped().zip(said.clone());
+        pairs
+            .filter_map(|(kernel, said)| Some(ln(said?.ratio * kernel.alone_ns / kernel.duration_ns)))
+            .filter(|error| error.is_finite())
+            .collect::<Vec<f64>>()
+    };
+    repeats.iter().flat_map(of).collect()
+}
+
+/// The overlapped kernels that are nearest in what models are given, each feature by its deviation.
+fn nearest(dataset: &Dataset, chosen: &[usize], kernel: &Kernel) -> Vec<u32> {
+    let position = |kernel: &Kernel| {
+        let metrics = chosen.iter().map(|column| kernel.metrics[*column]);
+        metrics.chain([kernel.overlap_ratio, ln(kernel.alone_ns)]).collect::<Vec<f64>>()
+    };
+    let overlapped = dataset.kernels.iter().enumerate().filter(|(_, kernel)| kernel.is_overlapped());
+    let measured: Vec<(usize, Vec<f64>)> = overlapped.map(|(index, kernel)| (index, position(kernel))).collect();
+    let asked = position(kernel);
+    let count = measured.len().max(1) as f64;
+    let deviation = |feature: usize| {
+        let mean = measured.iter().map(|(_, p)| p[feature]).sum::<f64>() / count;
+        let variance = measured.iter().map(|(_, p)| (p[feature] - mean) * (p[feature] - mean)).sum::<f64>() / count;
+        if variance > 0.0 { variance.sqrt() } else { 1.0 }
+    };
+    let deviations: Vec<f64> = (0..asked.len()).map(deviation).collect();
+    let distance = |position: &[f64]| {
+        let apart = position.iter().zip(&asked).zip(&deviations).map(|((a, b), deviation)| (a - b) / deviation);
+        apart.map(|apart| apart * apart).sum::<f64>()
+    };
+    let mut by_distance: Vec<(f64, usize)> = measured.iter().map(|(index, p)| (distance(p), *index)).collect();
+    by_distance.order_by(|a, b| a.0.total_cmp(&b.0));
+    by_distance.into_iter().take(NEAREST).map(|(_, index)| index as u32).collect()
+}
+
+/// The score of a model on all kernels that overlap, whether it has seen them or not.
+///
+/// # Errors
+/// The kernels have other metrics than those of the training.
+pub fn score(dataset: &Dataset, chosen: &[usize], model: &Model) -> Result<Option<Score>, LearnError> {
+    let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+    let said = model.predict(Columns { names: &dataset.columns, chosen }, &overlapped)?;
+    Ok(Score::of(&overlapped.into_iter().zip(said).collect::<Vec<_>>()))
+}

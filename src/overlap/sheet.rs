@@ -1,0 +1,138 @@
+//! A table in memory: what a delimited text, a sheet of a workbook and a list of JSON records have in common.
+
+use std::io::Read;
+
+use crate::text::{Problem, Problems, Records, State};
+
+/// The most bytes of text in a sheet.
+const LONGEST: usize = 256 << 20;
+
+/// A table of texts under headers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sheet {
+    headers: Vec<String>,
+    text: String,
+    /// Where each cell ends, row after row, a cell per header.
+    ends: Vec<u32>,
+    /// Where each row stands in its file: a line, a row of a workbook or a record, from 1.
+    lines: Vec<u64>,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug)]
+pub struct SheetRow<'a> {
+    sheet: &'a Sheet,
+    index: usize,
+}
+
+/// There is more text than a table of kernels has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("has more than {} MiB of text; split it", LONGEST >> 20)]
+pub struct TooLong;
+
+impl Sheet {
+    /// A sheet without rows.
+    #[must_use]
+    pub fn new(headers: Vec<String>) -> Self {
+        Self { headers, ..Self::default() }
+    }
+
+    /// Names of the columns.
+    #[must_use]
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// Adds a row; cells that are missing at its end are empty, those beyond the headers are dropped.
+    ///
+    /// # Errors
+    /// The sheet is full.
+    pub fn push<'a>(&mut self, line: u64, cells: impl Iterator<Item = &'a str>) -> Result<(), TooLong> {
+        let first = self.ends.len();
+        let width = self.headers.len();
+        for cell in cells.take(width) {
+            self.text.push_str(cell.trim());
+            self.ends.push(self.text.len() as u32);
+        }
+        self.ends.resize(first + width, self.text.len() as u32);
+        self.lines.push(line);
+        if self.text.len() + self.ends.len() > LONGEST { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// The rows in their order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = SheetRow<'_>> {
+        (0..self.lines.len()).map(|index| SheetRow { sheet: self, index })
+    }
+
+    /// The first of these headers that is there, in any case; blanks around it don't matter.
+    #[must_use]
+    pub fn find(&self, names: &[&str]) -> Option<usize> {
+        names.iter().find_map(|name| self.headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name)))
+    }
+
+    /// Reads the records of a delimited text that stand before their end, the first as headers. `lines_before` were
+    /// passed over. Lines of the profiler among them (`==PROF== …`) are none.
+    ///
+    /// # Errors
+    /// There is too much text.
+    pub fn read<R: Read>(records: &mut Records<R>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
+        records.skip_comments();
+        let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
+        let mut sheet = Self::new(headers);
+        let mut problems = Problems::default();
+        let width = sheet.headers.len();
+        while let Some(record) = records.next() {
+            let line = lines_before + record.line();
+            let is_torn = matches!(record.state(), State::Broken | State::OpenQuote | State::TooLong);
+            if !is_torn && record.len() == width {
+                sheet.push(line, record.cells())?;
+            } else if !record.get(0).is_some_and(|cell| cell.starts_with("==")) {
+                let expected = match record.state() {
+                    State::OpenQuote => "opens a quote and does not close it; the row was left out".to_owned(),
+                    _ if is_torn => "is no whole row; it was left out".to_owned(),
+                    _ => format!("has {} cells where the header has {width}; the row was left out", record.len()),
+                };
+                problems.push(Problem::new(line, "", &record.excerpt(), expected));
+            }
+        }
+        Ok((sheet, problems))
+    }
+}
+
+impl<'a> SheetRow<'a> {
+    /// Where it stands in its file.
+    #[must_use]
+    pub fn line(&self) -> u64 {
+        self.sheet.lines[self.index]
+    }
+
+    /// A cell; empty where there is none.
+    #[must_use]
+    pub fn get(&self, column: usize) -> &'a str {
+        let width = self.sheet.headers.len();
+        if column >= width {
+            return "";
+        }
+        let place = self.index * width + column;
+        let begin = if place == 0 { 0 } else { self.sheet.ends[place - 1] as usize };
+        &self.sheet.text[begin..self.sheet.ends[place] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Dialect;
+
+    #[test]
+    fn records_become_rows_and_torn_ones_problems() {
+        let text = "name,a\nx,1\n\ny\n==PROF== Disconnected\n\"z,q\",2\n";
+        let (sheet, problems) = Sheet::read(&mut Records::new(text.as_bytes(), Dialect::default()), 10).unwrap();
+        let rows: Vec<_> = sheet.rows().map(|row| (row.line(), row.get(0).to_owned(), row.get(1).to_owned())).collect();
+        assert_eq!(rows, [(12, "x".into(), "1".into()), (16, "z,q".into(), "2".into())]);
+        assert_eq!(problems.count, 1);
+        assert_eq!(problems.kept[0].line, 14);
+        assert_eq!(sheet.find(&["missing", "NAME"]), Some(0));
+        assert_eq!(sheet.rows().next().map(|row| row.get(7)), Some(""));
+    }
+}

@@ -1,0 +1,358 @@
+//! Holds what was dropped and learnt, and answers questions about it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    charts, checks, export,
+    features::{Settings, chosen},
+    files::Loaded,
+    importance,
+    imported::Judged,
+    kernel::{Dataset, Kernel},
+    listing,
+    models::{Columns, Kind, Model, Predicted},
+    noise,
+    predict::{self, PredictError},
+    request::{Answer, Question, Results, Run, Shown, Studied},
+    validate::{self, FoldPredictions, Job, OutOfFold},
+    verdict,
+};
+use crate::{learn::LearnError, progress::Progress, sorted::SortedSet, text::Listing};
+
+/// Why a question can't be answered, for people.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// Nothing was dropped that could be studied.
+    #[error(
+        "there is no kernel to study: drop merged features, or slowdown statistics and kernel metrics, or the traces of \
+         Nsight Systems"
+    )]
+    NothingLoaded,
+    /// A run that is not there.
+    #[error("there is no run {number}; there {} {count}", if *count == 1 { "is" } else { "are" })]
+    NoRun {
+        /// Its number, from 1.
+        number: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// What learning says.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// What a typed kernel lacks.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
+    /// A dropped model does not fit.
+    #[error(transparent)]
+    Imported(#[from] super::imported::ImportedError),
+    /// A message that another build wrote.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
+}
+
+/// The workbench's state.
+#[derive(Default)]
+pub struct Study {
+    loaded: Loaded,
+    settings: Settings,
+    /// Of all models, as far as they are there.
+    folds: Vec<FoldPredictions>,
+    /// Whose predictions are shown; `None` for those of the verdict.
+    shown: Option<Shown>,
+    /// Which features matter, once that was asked for.
+    importances: Option<Listing>,
+    /// The last model that was fitted to the whole run.
+    fitted: Option<(Kind, Model)>,
+}
+
+/// What a worker needs to do a job.
+#[derive(Serialize, Deserialize)]
+struct Package {
+    dataset: Dataset,
+    settings: Settings,
+}
+
+impl Study {
+    /// Studies what files hold.
+    #[must_use]
+    pub fn new(loaded: Loaded) -> Self {
+        Self { loaded, ..Self::default() }
+    }
+
+    /// Nothing of this trade was dropped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.loaded.datasets.is_empty() && self.loaded.models.is_empty() && self.loaded.notes.is_empty()
+    }
+
+    /// What was dropped.
+    #[must_use]
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// The run that is studied.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn dataset(&self) -> Result<&Dataset, StudyError> {
+        let number = self.settings.dataset;
+        let count = self.loaded.datasets.len();
+        let dataset = self.loaded.datasets.get(number as usize);
+        dataset.ok_or(if count == 0 {
+            StudyError::NothingLoaded
+        } else {
+            StudyError::NoRun { number: number.saturating_add(1), count }
+        })
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// What stands in the way, in words for people.
+    pub fn answer(&mut self, question: Question, progress: &mut dyn Progress) -> Result<Answer, StudyError> {
+        Ok(match question {
+            Question::Study(settings) => Answer::Studied(Box::new(self.study(settings)?)),
+            Question::Folds { run, jobs } => Answer::Folds(do_jobs(&run, &jobs, progress)?),
+            Question::Judge { folds, shown } => Answer::Judged(Box::new(self.judge(&folds, shown)?)),
+            Question::Predict(question) => {
+                let answer = self.predict(&question, progress)?;
+                let listing = listing::kernels(self.dataset()?, &answer.nearest);
+                Answer::Predicted { sentences: answer.sentences(), nearest: answer.nearest, listing }
+            }
+            Question::Kernel(index) => {
+                let dataset = self.dataset()?;
+                let kernel = match index {
+                    Some(index) => dataset.kernels.get(index as usize),
+                    None => dataset.overlapped().next().or(dataset.kernels.first()),
+                };
+                Answer::Kernel(Box::new(kernel.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?))
+            }
+            Question::Importances => {
+                let all = importance::importances(self.dataset()?, &self.settings, progress)?;
+                let listing = listing::importances(&all);
+                self.importances = Some(listing.clone());
+                Answer::Importances(listing)
+            }
+            Question::Predictions(kind) => {
+                let dataset = self.dataset()?;
+                let said = validate::out_of_fold(dataset, kind, &self.folds);
+                Answer::File(export::predictions(dataset, kind, first(&said)))
+            }
+            Question::Trees(kind) => Answer::File(export::trees(self.dataset()?, &self.settings, kind, progress)?),
+        })
+    }
+
+    /// Chooses a run, and judges it by the models that learn nothing.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn study(&mut self, settings: Settings) -> Result<Studied, StudyError> {
+        self.settings = settings;
+        (self.folds, self.fitted, self.shown, self.importances) = (Vec::new(), None, None, None);
+        let dataset = self.dataset()?;
+        let run = postcard::to_allocvec(&Package { dataset: dataset.clone(), settings: self.settings.clone() })?;
+        let folds = validate::trivial_folds(dataset, &self.settings)?;
+        let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let ceilings = self.ceilings();
+        let (imported, mut notes) = self.imported()?;
+        notes.extend(ceilings.iter().map(noise::Ceiling::sentence));
+        self.folds = folds;
+        Ok(Studied {
+            runs: self.loaded.datasets.iter().map(run_of).collect(),
+            settings: self.settings.clone(),
+            columns: self.columns()?,
+            names,
+            merged: self.loaded.merged.clone(),
+            checks: self.checks()?,
+            notes,
+            ceilings,
+            models: self.loaded.models.iter().map(|model| model.name.clone()).collect(),
+            imported_listing: listing::imported(&imported),
+            imported,
+            run,
+            jobs: validate::jobs().into_iter().map(|(_, cost)| cost).collect(),
+            rounds: validate::rounds(),
+            results: self.results()?,
+        })
+    }
+
+    /// How the run is studied.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The run's columns, and whether models are given them.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn columns(&self) -> Result<Vec<(String, bool)>, StudyError> {
+        let dataset = self.dataset()?;
+        let chosen = chosen(dataset, &self.settings);
+        Ok(dataset.columns.iter().enumerate().map(|(at, name)| (name.clone(), chosen.contains(&at))).collect())
+    }
+
+    /// What is odd about the run, in words.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn checks(&self) -> Result<Vec<String>, StudyError> {
+        Ok(checks::check(self.dataset()?).iter().map(checks::Check::sentence).collect())
+    }
+
+    /// The dropped models that fit the run; and what must be known of all files, those that don't fit included.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn imported(&self) -> Result<(Vec<Judged>, Vec<String>), StudyError> {
+        let dataset = self.dataset()?;
+        let mut notes = self.loaded.notes.clone();
+        notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
+        let mut imported = Vec::new();
+        for model in &self.loaded.models {
+            match model.judge(dataset) {
+                Ok(judged) => imported.push(judged),
+                Err(error) => notes.push(error.to_string()),
+            }
+        }
+        Ok((imported, notes))
+    }
+
+    /// Runs that were measured twice.
+    #[must_use]
+    pub fn ceilings(&self) -> Vec<noise::Ceiling> {
+        noise::ceilings(&self.loaded.datasets)
+    }
+
+    /// Which features matter, where that was asked.
+    #[must_use]
+    pub fn importances(&self) -> Option<&Listing> {
+        self.importances.as_ref()
+    }
+
+    /// Takes further folds in and judges by all that are there.
+    ///
+    /// # Errors
+    /// The folds come from another build.
+    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Shown>) -> Result<Results, StudyError> {
+        for bytes in folds {
+            for folds in postcard::from_bytes::<Vec<FoldPredictions>>(bytes)? {
+                self.folds.retain(|known| known.job != folds.job);
+                self.folds.push(folds);
+            }
+        }
+        self.shown = shown;
+        self.results()
+    }
+
+    /// The comparison of the models so far.
+    ///
+    /// # Errors
+    /// There is no run, or a dropped model that is to be shown does not fit it.
+    pub fn results(&self) -> Result<Results, StudyError> {
+        let dataset = self.dataset()?;
+        let said: Vec<(Kind, OutOfFold)> =
+            Kind::ALL.map(|kind| (kind, validate::out_of_fold(dataset, kind, &self.folds))).into();
+        let models: Vec<_> = said.iter().map(|(kind, said)| validate::scores(dataset, *kind, said)).collect();
+        let verdict = verdict::verdict(&models);
+        let shown = self.shown.or(verdict.as_ref().map(|verdict| Shown::Model(verdict.model)));
+        let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
+        let foreign;
+        let (id, title, predicted) = match shown {
+            Some(Shown::Imported { model, standardised }) => {
+                let (title, said) = self.said_by(model, standardised)?;
+                foreign = said;
+                (if standardised { "imported-standardised" } else { "imported" }, title, &foreign[..])
+            }
+            Some(Shown::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
+            None => ("nothing", String::new(), &[][..]),
+        };
+        let none = (Kind::NoSlowdown.title(), of(Kind::NoSlowdown));
+        let mut compared = vec![(title.as_str(), predicted)];
+        compared.extend((title != none.0).then_some(none));
+        Ok(Results {
+            listing: listing::models(&models),
+            names: listing::names(dataset, predicted),
+            predicted_over_measured: shown.map(|_| charts::predicted_over_measured(dataset, id, &title, predicted)),
+            errors: shown.map(|_| charts::errors(dataset, &compared)),
+            models,
+            verdict,
+            shown,
+        })
+    }
+
+    /// What a dropped model says of the kernels that overlap, and what it is called.
+    fn said_by(&self, model: u32, standardised: bool) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+        let dataset = self.dataset()?;
+        let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
+        let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+        let said = imported.predict(dataset, &overlapped, standardised)?.into_iter().map(Some).collect();
+        let how = if standardised { "standardised" } else { "as they are" };
+        Ok((format!("{}, features {how}", imported.name), said))
+    }
+
+    /// Predicts one kernel.
+    ///
+    /// # Errors
+    /// A number is out of its range, or there are too few kernels to learn from.
+    pub fn predict(
+        &mut self,
+        question: &predict::Question,
+        progress: &mut dyn Progress,
+    ) -> Result<predict::Answer, StudyError> {
+        let dataset = self.dataset()?;
+        let said = |kind| validate::out_of_fold(dataset, kind, &self.folds);
+        let kind = question.model.or_else(|| {
+            let scores: Vec<_> = Kind::ALL.map(|kind| validate::scores(dataset, kind, &said(kind))).into();
+            verdict::verdict(&scores).map(|verdict| verdict.model)
+        });
+        let kind = kind.unwrap_or(Kind::TreesLad);
+        let chosen = chosen(dataset, &self.settings);
+        let said = said(kind);
+        if self.fitted.as_ref().is_none_or(|(fitted, _)| *fitted != kind) {
+            let kernels: Vec<&Kernel> = dataset.kernels.iter().collect();
+            let columns = Columns { names: &dataset.columns, chosen: &chosen };
+            let model = Model::fit(kind, columns, &kernels, self.settings.seed, progress)?;
+            self.fitted = Some((kind, model));
+        }
+        let dataset = self.dataset()?;
+        match &self.fitted {
+            Some((kind, model)) => Ok(predict::predict(dataset, &chosen, (*kind, model), Some(&said), question)?),
+            None => Err(StudyError::NothingLoaded),
+        }
+    }
+}
+
+/// What is shown of several repeats: the first.
+fn first(said: &OutOfFold) -> &[Option<Predicted>] {
+    said.repeats.first().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn run_of(dataset: &Dataset) -> Run {
+    let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
+    Run {
+        name: dataset.name.clone(),
+        kernels: dataset.kernels.len() as u64,
+        overlapped: dataset.overlapped().count() as u64,
+        names: names.len() as u64,
+    }
+}
+
+/// Does some of [`Studied::jobs`] from [`Studied::run`] alone: on any worker or thread.
+///
+/// # Errors
+/// The run comes from another build, or can't be learnt from.
+pub fn do_jobs(run: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
+    let Package { dataset, settings } = postcard::from_bytes(run)?;
+    let all: Vec<(Job, f64)> = validate::jobs();
+    let mut done = Vec::new();
+    for (count, job) in jobs.iter().enumerate() {
+        if let Some((job, _)) = all.get(*job as usize) {
+            progress.report(job.kind.title(), count as u64, jobs.len() as u64);
+            done.push(validate::predict_fold(&dataset, &settings, *job, &mut crate::progress::Silent)?);
+        }
+    }
+    Ok(postcard::to_allocvec(&done)?)
+}

@@ -1,0 +1,126 @@
+//! Durations and overlap ratios of the launches of a distributed run.
+
+use super::Launch;
+use crate::{
+    math::median,
+    overlap::read::{Statistic, Timed},
+    sorted::SortedMap,
+};
+
+/// What is known of a run's launches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// Kernels that compute, whose duration alone is known.
+    pub statistics: Vec<Statistic>,
+    /// Kernels that communicate.
+    pub communication: u64,
+    /// Kernels that compute, whose duration alone is not known.
+    pub unknown: u64,
+}
+
+/// The launch is of a library of collectives, by its name.
+#[must_use]
+pub fn is_communication(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["nccl", "rccl", "mscclpp", "nvshmem", "oneshotallreduce", "cross_device_reduce"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+/// How much of each kernel that computes overlaps communication on its GPU, and how long it takes alone: as the launch of
+/// the same name and number among that name's launches in `alone`, a run without communication; without one, the median
+/// of that name's launches in this run that overlap nothing.
+#[must_use]
+pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
+    let mut busy: SortedMap<&str, Vec<(f64, f64)>> = SortedMap::new();
+    let mut timing = Timing::default();
+    for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
+        timing.communication += 1;
+        let intervals = busy.entry(&launch.device).or_default();
+        let end = launch.start_ns + launch.duration_ns;
+        // Launches come in the order of their beginnings: one that begins before the last ends makes that longer.
+        match intervals.last_mut() {
+            Some((_, last)) if launch.start_ns <= *last => *last = last.max(end),
+            _ => intervals.push((launch.start_ns, end)),
+        }
+    }
+    let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
+    let overlap = |launch: &Launch| {
+        let intervals = busy.get(launch.device.as_str()).map(Vec::as_slice).unwrap_or_default();
+        overlapping(intervals, launch.start_ns, launch.start_ns + launch.duration_ns)
+    };
+    let mut alone_by_name: SortedMap<&str, Vec<f64>> = SortedMap::new();
+    match alone {
+        Some(alone) => {
+            for launch in alone.iter().filter(|launch| !is_communication(&launch.name)) {
+                alone_by_name.entry(&launch.name).or_default().push(launch.duration_ns);
+            }
+        }
+        None => {
+            for launch in computing().filter(|launch| overlap(launch) == 0.0) {
+                alone_by_name.entry(&launch.name).or_default().push(launch.duration_ns);
+            }
+            alone_by_name.values_mut().for_each(|durations| *durations = median(durations).into_iter().collect());
+        }
+    }
+    let mut seen: SortedMap<(&str, &str), usize> = SortedMap::new();
+    for launch in computing() {
+        let number = seen.entry((&launch.device, &launch.name)).or_default();
+        let known = alone_by_name.get(launch.name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let duration = if alone.is_some() { known.get(*number) } else { known.first() };
+        *number += 1;
+        let Some(alone_ns) = duration.copied() else {
+            timing.unknown += 1;
+            continue;
+        };
+        let overlap_ratio = (overlap(launch) / launch.duration_ns).clamp(0.0, 1.0);
+        let timed = Timed { alone_ns, duration_ns: launch.duration_ns, overlap_ratio };
+        timing.statistics.push(Statistic { name: launch.name.clone(), line: launch.line, timed });
+    }
+    timing
+}
+
+/// How much of `begin..end` lies in the intervals, which are ascending and apart.
+fn overlapping(intervals: &[(f64, f64)], begin: f64, end: f64) -> f64 {
+    let first = intervals.partition_point(|interval| interval.1 <= begin);
+    let inside = intervals[first..].iter().take_while(|interval| interval.0 < end);
+    inside.map(|interval| interval.1.min(end) - interval.0.max(begin)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(name: &str, start_ns: f64, duration_ns: f64) -> Launch {
+        Launch { name: name.into(), line: 1, device: "0".into(), start_ns, duration_ns }
+    }
+
+    fn run() -> Vec<Launch> {
+        vec![
+            launch("gemm", 0.0, 100.0),
+            launch("ncclDevKernel_AllReduce", 120.0, 100.0),
+            launch("gemm", 150.0, 150.0),
+            launch("ncclDevKernel_AllReduce", 210.0, 30.0),
+            launch("relu", 300.0, 10.0),
+            launch("norm", 215.0, 10.0),
+        ]
+    }
+
+    #[test]
+    fn launches_beside_communication_overlap_it() {
+        let timing = statistics(&run(), None);
+        let all: Vec<_> =
+            timing.statistics.iter().map(|s| (s.name.as_str(), s.timed.alone_ns, s.timed.overlap_ratio)).collect();
+        assert_eq!(all, [("gemm", 100.0, 0.0), ("gemm", 100.0, 0.6), ("relu", 10.0, 0.0)]);
+        assert_eq!((timing.communication, timing.unknown), (2, 1));
+    }
+
+    #[test]
+    fn a_run_alone_tells_each_launch() {
+        let alone = [launch("gemm", 0.0, 90.0), launch("gemm", 100.0, 95.0), launch("norm", 300.0, 8.0)];
+        let timing = statistics(&run(), Some(&alone));
+        let all: Vec<_> = timing.statistics.iter().map(|s| (s.name.as_str(), s.timed.alone_ns)).collect();
+        assert_eq!(all, [("gemm", 90.0), ("gemm", 95.0), ("norm", 8.0)]);
+        assert_eq!(timing.unknown, 1);
+    }
+}

@@ -1,0 +1,195 @@
+//! Predictions of what was held out: five repeats of five folds of the kernels that overlap, and five folds of names.
+//!
+//! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5; a name's is its rank in
+//! byte order mod 5. Models that learn nothing are made on the spot; the others' folds are [`Job`]s, which any worker can
+//! do from the dataset alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    features::{Settings, chosen},
+    kernel::{Dataset, Kernel},
+    models::{Columns, Kind, Model, Predicted},
+    result::{ModelScores, Score},
+};
+use crate::{
+    learn::{LearnError, folds},
+    math::Stream,
+    progress::Progress,
+};
+
+/// Repeats of the folds by kernels.
+pub const REPEATS: u32 = 5;
+/// Folds of each repeat, and of the names.
+pub const FOLDS: usize = 5;
+
+/// How kernels are held out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    /// By themselves, in one of the repeats.
+    Kernels(u32),
+    /// With all others of their name.
+    Names,
+}
+
+impl Scheme {
+    /// All of them, in the order in which they are wanted.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..REPEATS).map(Self::Kernels).chain([Self::Names])
+    }
+
+    /// The fold of each kernel that overlaps.
+    #[must_use]
+    pub fn assign(self, overlapped: &[&Kernel]) -> Vec<usize> {
+        match self {
+            Self::Kernels(repeat) => {
+                let draw = |index: u64| Stream::new((u64::from(repeat) << 32) + index).next_u64();
+                (0..overlapped.len() as u64).map(|index| (draw(index) % FOLDS as u64) as usize).collect()
+            }
+            Self::Names => {
+                folds::by_rank(&overlapped.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), FOLDS)
+            }
+        }
+    }
+}
+
+/// One model, fitted without one fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The model.
+    pub kind: Kind,
+    /// How kernels are held out.
+    pub scheme: Scheme,
+    /// Which fold is held out.
+    pub fold: usize,
+}
+
+/// What a model says of the kernels of a fold, in their order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoldPredictions {
+    /// Whose they are.
+    pub job: Job,
+    /// One per held-out kernel.
+    pub predicted: Vec<Predicted>,
+}
+
+/// The jobs of all models that learn, those by kernels first, with how long each takes relative to the others.
+#[must_use]
+pub fn jobs() -> Vec<(Job, f64)> {
+    let of_scheme = |scheme| {
+        let kinds = Kind::ALL.into_iter().filter(|kind| kind.learns());
+        kinds.flat_map(move |kind| {
+            let cost = match kind {
+                Kind::Perceptron => 4.0,
+                Kind::Forest => 2.0,
+                _ => 1.0,
+            };
+            (0..FOLDS).map(move |fold| (Job { kind, scheme, fold }, cost))
+        })
+    };
+    Scheme::all().flat_map(of_scheme).collect()
+}
+
+/// The jobs by index in rounds: trees once, all models once, the other repeats, unseen names.
+#[must_use]
+pub fn rounds() -> Vec<Vec<u32>> {
+    let round = |job: &Job| match (job.scheme, job.kind) {
+        (Scheme::Kernels(0), Kind::TreesPublished | Kind::TreesLad) => 0,
+        (Scheme::Kernels(0), _) => 1,
+        (Scheme::Kernels(_), _) => 2,
+        (Scheme::Names, _) => 3,
+    };
+    let mut rounds = vec![Vec::new(); 4];
+    for (index, (job, _)) in jobs().iter().enumerate() {
+        rounds[round(job)].push(index as u32);
+    }
+    rounds
+}
+
+/// Fits a model without a fold and predicts the fold.
+///
+/// # Errors
+/// There are too few kernels.
+pub fn predict_fold(
+    dataset: &Dataset,
+    settings: &Settings,
+    job: Job,
+    progress: &mut dyn Progress,
+) -> Result<FoldPredictions, LearnError> {
+    let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+    let chosen = chosen(dataset, settings);
+    let columns = Columns { names: &dataset.columns, chosen: &chosen };
+    let (kept, held_out) = folds::split(&job.scheme.assign(&overlapped), job.fold);
+    // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
+    let held_names = |kernel: &&Kernel| {
+        job.scheme != Scheme::Names || held_out.iter().all(|index| overlapped[*index].name != kernel.name)
+    };
+    let others = dataset.kernels.iter().filter(|kernel| !kernel.is_overlapped()).filter(held_names);
+    let training: Vec<&Kernel> = kept.iter().map(|index| overlapped[*index]).chain(others).collect();
+    let asked: Vec<&Kernel> = held_out.iter().map(|index| overlapped[*index]).collect();
+    let model = Model::fit(job.kind, columns, &training, settings.seed, progress)?;
+    Ok(FoldPredictions { job, predicted: model.predict(columns, &asked)? })
+}
+
+/// What was said of each kernel that overlaps by a model that had not seen it; `None` where a fold is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutOfFold {
+    /// In each repeat.
+    pub repeats: Vec<Vec<Option<Predicted>>>,
+    /// With its name unseen.
+    pub names: Vec<Option<Predicted>>,
+}
+
+/// Puts the folds of one model together.
+#[must_use]
+pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions]) -> OutOfFold {
+    let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+    let mut result = OutOfFold::default();
+    for scheme in Scheme::all() {
+        let assignment = scheme.assign(&overlapped);
+        let mut said = vec![None; overlapped.len()];
+        let of_scheme = predictions.iter().filter(|folds| (folds.job.kind, folds.job.scheme) == (kind, scheme));
+        for FoldPredictions { job, predicted } in of_scheme {
+            let (_, held_out) = folds::split(&assignment, job.fold);
+            for (index, predicted) in held_out.into_iter().zip(predicted) {
+                said[index] = Some(*predicted);
+            }
+        }
+        match scheme {
+            Scheme::Kernels(_) => result.repeats.push(said),
+            Scheme::Names => result.names = said,
+        }
+    }
+    result
+}
+
+/// The folds of the models that learn nothing.
+///
+/// # Errors
+/// None: such models need no rows.
+pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldPredictions>, LearnError> {
+    let mut all = Vec::new();
+    for scheme in Scheme::all() {
+        for kind in Kind::ALL.into_iter().filter(|kind| !kind.learns()) {
+            for fold in 0..FOLDS {
+                let job = Job { kind, scheme, fold };
+                all.push(predict_fold(dataset, settings, job, &mut crate::progress::Silent)?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The scores of one model's out-of-fold predictions.
+#[must_use]
+pub fn scores(dataset: &Dataset, kind: Kind, said: &OutOfFold) -> ModelScores {
+    let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
+    let score = |said: &Vec<Option<Predicted>>| {
+        let pairs: Vec<(&Kernel, Predicted)> =
+            overlapped.iter().zip(said).filter_map(|(kernel, said)| Some((*kernel, (*said)?))).collect();
+        Score::of(&pairs).filter(|_| pairs.len() == overlapped.len())
+    };
+    let repeats: Vec<Score> = said.repeats.iter().filter_map(score).collect();
+    let (mean, spread) = Score::mean_and_spread(&repeats).unzip();
+    ModelScores { kind, mean, spread, unseen_names: score(&said.names), repeats }
+}

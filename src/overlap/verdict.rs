@@ -1,0 +1,95 @@
+//! Which model to use, in words.
+
+use serde::{Deserialize, Serialize};
+
+use super::{models::Kind, result::ModelScores};
+
+/// The outcome of the comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The model to use; [`Kind::NoSlowdown`] where none beats it.
+    pub model: Kind,
+    /// Why, and what to know besides.
+    pub sentences: Vec<String>,
+}
+
+/// Compares the models by their mean error of durations. A model that learns is preferred to the best that needs no
+/// learning only where it errs less in every repeat; so is the latter to no slowdown at all. `None` before there are
+/// scores.
+#[must_use]
+pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
+    let of = |kind: Kind| scores.iter().find(|scores| scores.kind == kind && scores.mean.is_some());
+    let mape = |scores: &ModelScores| scores.mean.map_or(f64::INFINITY, |mean| mean.mape_pct);
+    let best = |learns: bool| {
+        let candidates = scores.iter().filter(|scores| scores.kind.learns() == learns && scores.mean.is_some());
+        candidates.reduce(|best, next| if mape(next) < mape(best) { next } else { best })
+    };
+    let beats = |a: &ModelScores, b: &ModelScores| {
+        a.repeats.len() == b.repeats.len() && a.repeats.iter().zip(&b.repeats).all(|(a, b)| a.mape_pct < b.mape_pct)
+    };
+    let none = of(Kind::NoSlowdown)?;
+    let trivial = best(false).filter(|trivial| beats(trivial, none)).unwrap_or(none);
+    let learnt = best(true);
+    let winner = learnt.filter(|learnt| beats(learnt, trivial)).unwrap_or(trivial);
+    let title = |scores: &ModelScores| lowercase_first(scores.kind.title());
+    let error = |scores: &ModelScores| {
+        let (mean, spread) = (mape(scores), scores.spread.map_or(0.0, |spread| spread.mape_pct));
+        if spread >= 0.05 { format!("{mean:.1} ± {spread:.1} %") } else { format!("{mean:.1} %") }
+    };
+    let mut sentences = Vec::new();
+    let against: Vec<String> = [trivial, none]
+        .iter()
+        .enumerate()
+        .filter(|(index, other)| other.kind != winner.kind && (*index == 0 || other.kind != trivial.kind))
+        .map(|(_, other)| format!("{} by {}", title(other), error(other)))
+        .collect();
+    match (winner.kind == none.kind, against.is_empty()) {
+        (true, _) => sentences.push(format!(
+            "No model beats no slowdown at all, which misses durations by {} on average: use the durations alone.",
+            error(none)
+        )),
+        (false, _) => sentences.push(format!(
+            "Use {}: on kernels that it has not seen it misses durations by {} on average, {}.",
+            title(winner),
+            error(winner),
+            against.join(", ")
+        )),
+    }
+    if let Some(learnt) = learnt.filter(|learnt| learnt.kind != winner.kind) {
+        sentences.push(format!(
+            "Learning does not help here: {}, the best model that learns, misses by {} and is not better in every repeat.",
+            title(learnt),
+            error(learnt)
+        ));
+    }
+    let mean = winner.mean.unwrap_or_default();
+    let more_within =
+        scores.iter().filter(|other| !other.kind.learns() && other.kind != winner.kind).filter_map(|other| {
+            let share = other.mean?.within_5_pct;
+            (share > mean.within_5_pct).then_some((other, share))
+        });
+    let closest = more_within.reduce(|best, next| if next.1 > best.1 { next } else { best });
+    sentences.push(match closest {
+        Some((other, share)) => format!(
+            "It has {:.0} % of the kernels within 5 %, where {} has {share:.0} %: it is right where slowdowns are large.",
+            mean.within_5_pct,
+            title(other)
+        ),
+        None => format!("It has {:.0} % of the kernels within 5 %, and {:.0} % within 15 %.", mean.within_5_pct, mean.within_15_pct),
+    });
+    if let (Some(unseen), Some(none)) = (winner.unseen_names, none.unseen_names)
+        && winner.kind != Kind::NoSlowdown
+    {
+        let how = if unseen.mape_pct < none.mape_pct { "still better than" } else { "no better than" };
+        sentences.push(format!(
+            "For kernels of a name that was never measured it misses by {:.1} %, {how} no slowdown at all ({:.1} %).",
+            unseen.mape_pct, none.mape_pct
+        ));
+    }
+    Some(Verdict { model: winner.kind, sentences })
+}
+
+fn lowercase_first(title: &str) -> String {
+    let mut letters = title.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}

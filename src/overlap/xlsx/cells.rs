@@ -1,0 +1,164 @@
+//! The cells of a sheet and the texts that sheets share (ECMA-376 part 1, 18.3 and 18.4).
+
+use super::{
+    XlsxError,
+    xml::{Event, Events, attribute, push_text},
+};
+use crate::overlap::sheet::Sheet;
+
+/// The most columns of a sheet.
+const WIDEST: usize = 16_384;
+
+/// Collects the texts of an element: those in `<t>`, but not how they are pronounced (`<rPh>`).
+#[derive(Default)]
+struct Texts {
+    text: String,
+    in_text: bool,
+    in_pronunciation: bool,
+}
+
+impl Texts {
+    fn take(&mut self, event: &Event<'_>) {
+        match *event {
+            Event::Start { name: "rPh", .. } => self.in_pronunciation = true,
+            Event::End { name: "rPh" } => self.in_pronunciation = false,
+            Event::Start { name: "t" | "v", .. } => self.in_text = !self.in_pronunciation,
+            Event::End { name: "t" | "v" } => self.in_text = false,
+            Event::Text(text) if self.in_text => push_text(&mut self.text, text),
+            Event::Data(text) if self.in_text => self.text.push_str(text),
+            _ => {}
+        }
+    }
+}
+
+/// Reads the events of a part to its end.
+fn each<'a>(
+    part: &str,
+    text: &'a str,
+    mut take: impl FnMut(Event<'a>) -> Result<(), XlsxError>,
+) -> Result<(), XlsxError> {
+    let mut events = Events::new(text);
+    let no_xml = |offset| XlsxError::NoXml { part: part.to_owned(), offset };
+    while let Some(event) = events.next().map_err(|fault| no_xml(fault.0))? {
+        take(event)?;
+    }
+    Ok(())
+}
+
+/// The shared texts.
+pub(super) fn shared(part: &str, xml: &str) -> Result<Vec<String>, XlsxError> {
+    let mut all = Vec::new();
+    let mut texts = Texts::default();
+    each(part, xml, |event| {
+        match event {
+            Event::Start { name: "si", .. } => texts = Texts::default(),
+            Event::End { name: "si" } => all.push(std::mem::take(&mut texts.text)),
+            event => texts.take(&event),
+        }
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// The sheet, its first row that is not blank as headers.
+pub(super) fn sheet(part: &str, xml: &str, shared: &[String]) -> Result<Sheet, XlsxError> {
+    let mut sheet: Option<Sheet> = None;
+    let mut line = 0_u64;
+    let mut cells: Vec<String> = Vec::new();
+    let mut column = 0;
+    let mut is_shared = false;
+    let mut reference = "";
+    let mut texts = Texts::default();
+    each(part, xml, |event| {
+        match event {
+            Event::Start { name: "row", attributes } => {
+                line = attribute(attributes, "r").and_then(|r| r.parse().ok()).unwrap_or(line + 1);
+                cells.clear();
+                column = 0;
+            }
+            Event::Start { name: "c", attributes } => {
+                reference = attribute(attributes, "r").unwrap_or_default();
+                column = column_of(reference).unwrap_or(column);
+                is_shared = attribute(attributes, "t") == Some("s");
+                texts = Texts::default();
+            }
+            Event::End { name: "c" } => {
+                let mut text = std::mem::take(&mut texts.text);
+                if is_shared && !text.trim().is_empty() {
+                    let found = text.trim().parse::<usize>().ok().and_then(|index| shared.get(index));
+                    text = found.cloned().ok_or_else(|| XlsxError::NoSharedText {
+                        part: part.to_owned(),
+                        cell: if reference.is_empty() {
+                            format!("{} of row {line}", column + 1)
+                        } else {
+                            crate::text::excerpt(reference)
+                        },
+                        index: crate::text::excerpt(&text),
+                        count: shared.len(),
+                    })?;
+                }
+                if column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
+                    if cells.len() <= column {
+                        cells.resize(column + 1, String::new());
+                    }
+                    cells[column] = text;
+                }
+                column += 1;
+            }
+            Event::End { name: "row" } if cells.iter().any(|cell| !cell.trim().is_empty()) => match &mut sheet {
+                None => {
+                    while cells.last().is_some_and(|cell| cell.trim().is_empty()) {
+                        cells.pop();
+                    }
+                    sheet = Some(Sheet::new(cells.iter().map(|cell| cell.trim().to_owned()).collect()));
+                }
+                Some(sheet) => sheet.push(line, cells.iter().map(String::as_str))?,
+            },
+            event => texts.take(&event),
+        }
+        Ok(())
+    })?;
+    Ok(sheet.unwrap_or_default())
+}
+
+/// The column of a reference such as `AB12`, from 0.
+fn column_of(reference: &str) -> Option<usize> {
+    let letters = reference.bytes().take_while(u8::is_ascii_alphabetic);
+    let number =
+        letters.take(8).fold(0_usize, |n, letter| n * 26 + usize::from(letter.to_ascii_uppercase() - b'A') + 1);
+    number.checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_name_columns() {
+        for (reference, column) in
+            [("A1", Some(0)), ("Z9", Some(25)), ("aa10", Some(26)), ("XFD1", Some(16_383)), ("7", None)]
+        {
+            assert_eq!(column_of(reference), column);
+        }
+    }
+
+    #[test]
+    fn cells_of_every_kind() {
+        let shared =
+            shared("s", "<sst><si><t>id</t></si><si><r><t>na</t></r><r><t>me</t></r><rPh><t>x</t></rPh></si></sst>")
+                .unwrap();
+        assert_eq!(shared, ["id", "name"]);
+        let xml = "<worksheet><sheetData><row r='1'><c r='A1' t='s'><v>0</v></c><c r='B1' t='s'><v>1</v></c><c r='C1' t='inlineStr'><is><t>a&lt;b</t></is></c></row>\
+                   <row/><row r='7'><c r='C7'><v>3.5</v></c><c r='A7' t='str'><f>1+1</f><v>2</v></c></row><row><c><v>1</v></c><c><v>2</v></c></row></sheetData></worksheet>";
+        let sheet = sheet("w", xml, &shared).unwrap();
+        assert_eq!(sheet.headers(), ["id", "name", "a<b"]);
+        let rows: Vec<_> = sheet.rows().map(|r| (r.line(), [0, 1, 2].map(|c| r.get(c).to_owned()))).collect();
+        assert_eq!(rows, [(7, ["2".into(), "".into(), "3.5".into()]), (8, ["1".into(), "2".into(), "".into()])]);
+    }
+
+    #[test]
+    fn a_shared_text_that_is_missing_is_located() {
+        let error = sheet("w", "<row r='3'><c r='B3' t='s'><v>9</v></c></row>", &[]).unwrap_err();
+        assert_eq!(error.to_string(), "is a damaged workbook: cell B3 of w refers to shared text 9, and there are 0");
+    }
+}

@@ -1,0 +1,86 @@
+//! Workbooks of spreadsheets (Office Open XML, ECMA-376): the texts of their cells, and nothing else of them.
+//!
+//! A workbook is a zip archive ([`zip`]) of XML parts ([`xml`]); its sheets have cells ([`cells`]) that are numbers,
+//! texts of their own, or texts of a part that all sheets share.
+
+mod cells;
+mod xml;
+mod zip;
+
+use super::sheet::{Sheet, TooLong};
+
+/// Why a workbook can't be read; completes a sentence that begins with its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XlsxError {
+    /// An archive of something else.
+    #[error("is a zip archive, and no Excel workbook; unpack it")]
+    NoWorkbook,
+    /// The archive breaks off: its directory, which stands at the end, is missing.
+    #[error("is a zip archive that breaks off: its directory is missing")]
+    Truncated,
+    /// A part that can't be inflated.
+    #[error("is a damaged workbook: {part} can't be inflated")]
+    Damaged {
+        /// Its name in the archive.
+        part: String,
+    },
+    /// A part that would grow beyond measure.
+    #[error("is no table of measurements: {part} inflates to more than {} MiB, or to more than 200 times its size", zip::LONGEST >> 20)]
+    TooLong {
+        /// Its name in the archive.
+        part: String,
+    },
+    /// A part that is no XML.
+    #[error("is a damaged workbook: {part} is no XML at byte {offset}")]
+    NoXml {
+        /// Its name in the archive.
+        part: String,
+        /// Where reading stopped.
+        offset: usize,
+    },
+    /// A cell that refers to a shared text that is not there.
+    #[error("is a damaged workbook: cell {cell} of {part} refers to shared text {index}, and there are {count}")]
+    NoSharedText {
+        /// Its name in the archive.
+        part: String,
+        /// As it calls itself, or its place.
+        cell: String,
+        /// What it refers to.
+        index: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// More text than a table of kernels has.
+    #[error(transparent)]
+    Full(#[from] TooLong),
+}
+
+/// The sheets of a workbook that hold anything, in the order of their parts' names. The first row with a text is the
+/// headers.
+///
+/// # Errors
+/// It is none, or is damaged.
+pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
+    let archive = zip::Archive::open(bytes)?;
+    let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();
+    crate::order::Order::order_by_key(&mut parts[..], |name| (name.len(), name.to_string()));
+    if parts.is_empty() {
+        return Err(XlsxError::NoWorkbook);
+    }
+    let shared = match archive.names().find(|name| name.eq_ignore_ascii_case("xl/sharedStrings.xml")) {
+        Some(part) => cells::shared(part, &archive.inflate(part)?)?,
+        None => Vec::new(),
+    };
+    let mut sheets = Vec::new();
+    for part in parts {
+        let sheet = cells::sheet(part, &archive.inflate(part)?, &shared)?;
+        if !sheet.headers().is_empty() {
+            sheets.push(sheet);
+        }
+    }
+    Ok(sheets)
+}
+
+fn is_sheet(name: &str) -> bool {
+    name.starts_with("xl/worksheets/") && name.ends_with(".xml") && !name["xl/worksheets/".len()..].contains('/')
+}

@@ -1,0 +1,159 @@
+//! The report of the overlap workbench: which model to use if any, all models beside those that learn nothing, what the
+//! shown one says of each kernel, and what was odd.
+
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
+use crate::{
+    overlap::{
+        imported::Judged,
+        models::{Kind, LEAST_ABSOLUTE_DEVIATION, PUBLISHED},
+        noise::Ceiling,
+        request::{Results, Shown},
+        study::{Study, StudyError},
+        validate::{FOLDS, REPEATS},
+    },
+    text::{Listing, Problems},
+    tuning::wording::count,
+    units::significant,
+};
+
+/// What a report is made of.
+pub struct Material<'a> {
+    /// The kernels, and what was learnt from them.
+    pub study: &'a Study,
+    /// What was loaded, and what was left out.
+    pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
+}
+
+/// Makes the report.
+///
+/// # Errors
+/// There is no run of kernels.
+pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let Material { study, mut files, problems } = material;
+    let dataset = study.dataset()?;
+    let results = study.results()?;
+    let (imported, notes) = study.imported()?;
+    let ceilings: Vec<String> = study.ceilings().iter().map(Ceiling::sentence).collect();
+    let all_names = problems.iter().map(|(name, _)| *name);
+    let privacy = if contents.file_names {
+        Names::without_paths(all_names)
+    } else {
+        files.iter_mut().for_each(|file| file.name = None);
+        Names::hidden(all_names)
+    };
+    let overlapped = dataset.overlapped().count() as u64;
+    let mut summary = match &results.verdict {
+        Some(verdict) => verdict.sentences.clone(),
+        None => vec!["No kernel overlaps communication: there is no slowdown to learn.".into()],
+    };
+    summary.extend(unfinished(&results));
+    let mut sections = vec![models(&results, &imported)];
+    sections.extend(shown(&results, contents));
+    sections.extend(study.importances().map(importances));
+    if !ceilings.is_empty() {
+        sections.push(Section { title: "Noise ceiling".into(), text: ceilings, ..Section::default() });
+    }
+    let checks: Vec<String> = study.checks()?.into_iter().chain(notes).map(|text| sentence(&text)).collect();
+    if !checks.is_empty() {
+        sections.push(Section { title: "Checks".into(), text: checks, ..Section::default() });
+    }
+    sections.extend(left_out::section(&problems));
+    let mut report = Report {
+        workbench: Workbench::Overlap,
+        title: format!("Slowdown of {} beside collectives", count(overlapped, "kernel")),
+        summary,
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        parameters: parameters(study)?,
+        sections,
+        snapshot: None,
+    };
+    privacy.leave(&mut report);
+    Ok(report)
+}
+
+fn unfinished(results: &Results) -> Option<String> {
+    let missing: Vec<&str> =
+        results.models.iter().filter(|model| model.mean.is_none()).map(|model| model.kind.title()).collect();
+    (results.verdict.is_some() && !missing.is_empty())
+        .then(|| format!("Not yet compared: {}.", missing.join("; ")))
+        .or_else(|| {
+            let all = REPEATS as usize;
+            let is_partial = |repeats: usize| repeats > 0 && repeats < all;
+            let repeats = results.models.iter().map(|model| model.repeats.len()).min().unwrap_or(0);
+            is_partial(repeats).then(|| format!("So far over {repeats} of {all} repeats."))
+        })
+}
+
+fn models(results: &Results, imported: &[Judged]) -> Section {
+    let mut text = vec![format!(
+        "Each model predicts only kernels that it has not seen: {REPEATS} repeats of {FOLDS} folds, mean ± standard deviation; \
+         unseen names are {FOLDS} folds of kernel names. Errors are of durations."
+    )];
+    let mut tables = vec![exhibit("overlap-models", "Models, out of fold", results.listing.clone())];
+    if !imported.is_empty() {
+        text.push(
+            "Of a dropped model nothing is known of its training: these kernels may be in it, and then its error says \
+             nothing about new ones. Where its error depends on whether features are standardised, the scaler that it was trained \
+             with is missing from its file."
+                .into(),
+        );
+        let listing = crate::overlap::listing::imported(imported);
+        tables.push(exhibit("overlap-dropped-models", "Dropped models", listing));
+    }
+    Section { title: "Models".into(), text, tables, ..Section::default() }
+}
+
+/// What the shown model says.
+fn shown(results: &Results, contents: &Contents) -> Option<Section> {
+    let title = match results.shown? {
+        Shown::Model(kind) => kind.title(),
+        Shown::Imported { standardised: true, .. } => "Dropped model, features standardised",
+        Shown::Imported { .. } => "Dropped model, features as they are",
+    };
+    let charts = [&results.predicted_over_measured, &results.errors];
+    let charts = charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect();
+    let names = exhibit("overlap-kernel-names", "Kernel names", results.names.clone());
+    Some(Section { title: title.into(), charts, tables: vec![names], ..Section::default() })
+}
+
+fn importances(listing: &Listing) -> Section {
+    Section {
+        title: "Features".into(),
+        text: vec![format!("What these need: {}.", Kind::TreesLad.title())],
+        tables: vec![exhibit("overlap-features", "Feature importance", listing.clone())],
+        ..Section::default()
+    }
+}
+
+fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
+    let dataset = study.dataset()?;
+    let columns: Vec<String> = study.columns()?.into_iter().filter(|(_, is_given)| *is_given).map(|(n, _)| n).collect();
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    let trees = |p: crate::learn::boosting::Parameters| {
+        format!("{} of depth {}, learning rate {}", p.stages, p.depth, significant(p.learning_rate))
+    };
+    Ok(vec![
+        fact("Run", dataset.name.clone()),
+        fact("Kernels", count(dataset.kernels.len() as u64, "kernel")),
+        fact("Features", columns.join(", ")),
+        fact(Kind::TreesPublished.title(), trees(PUBLISHED)),
+        fact(Kind::TreesLad.title(), trees(LEAST_ABSOLUTE_DEVIATION)),
+        fact("Seed", study.settings().seed.to_string()),
+    ])
+}
+
+fn exhibit(id: &str, title: &str, listing: Listing) -> Exhibit {
+    Exhibit { id: id.into(), title: title.into(), listing }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with('.') { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}

@@ -1,0 +1,234 @@
+//! Kernels beside collectives: what is dropped opens its workbench, and the answer is there without another click.
+
+use std::{env, fs, path::PathBuf};
+
+use serde_json::Value;
+
+use crate::{
+    look::{assert_fits, assert_readable},
+    page::Page,
+};
+
+/// The example that comes with the page.
+fn example() -> Vec<u8> {
+    let dist = PathBuf::from(env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set"));
+    fs::read(dist.join("examples/simulated_kernels.csv")).unwrap()
+}
+
+/// A published file; says so and answers nothing where it is absent.
+fn published(name: &str) -> Option<Vec<u8>> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let path = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("overlap").join(name);
+    let bytes = fs::read(&path).ok();
+    if bytes.is_none() {
+        eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
+    }
+    bytes
+}
+
+/// The page with the example's kernels, all models compared.
+fn compared() -> Page {
+    let page = Page::open();
+    page.drop_files(&[("kernels.csv", &example())]);
+    page.wait_until_idle();
+    page.wait_for_text("Every model predicted only what it had not seen.");
+    page
+}
+
+/// The cells of the table of that name.
+fn cells(page: &Page, table: &str) -> Vec<Vec<String>> {
+    let region = page.find("region", table);
+    let read =
+        "return [...arguments[0].querySelectorAll('tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))";
+    serde_json::from_value(page.run(read, &[region.into()])).unwrap()
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn dropped_kernels_open_their_workbench_and_are_answered() {
+    let page = compared();
+    assert_eq!(page.fragment(), "#v=1&w=overlap");
+    assert_eq!(page.text_of("return document.querySelector('nav [aria-current]').innerText"), "Overlap");
+    page.wait_for_text("Use boosted trees, least absolute deviation");
+    let models = cells(&page, "Models, out of fold");
+    assert_eq!(models.len(), 7);
+    for model in &models {
+        assert!(model.iter().all(|cell| !cell.is_empty()), "every model has all its figures: {model:?}");
+    }
+    assert!(models[1..].iter().all(|model| model[1].contains('±')), "with their spread: {models:?}");
+    assert!(page.rows("Kernel names") >= 10 && page.rows("Feature importance") == 9);
+    page.find("img", "Predicted over measured slowdown");
+    page.find("img", "Errors of durations");
+
+    page.choose("Shown", "Random forest");
+    page.wait_until_idle();
+    page.find("img", "Predicted over measured slowdown: Random forest");
+    let saved = page.download(|| page.click("button", "Save predictions"));
+    let saved = String::from_utf8(saved).unwrap();
+    assert!(saved.starts_with("line,kernel,ground_truth_ns,") && saved.lines().count() == 289, "{saved}");
+    let trees: Value = serde_json::from_slice(&page.download(|| page.click("button", "Save trees"))).unwrap();
+    assert!(trees["learner"]["gradient_booster"].is_object());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_example_opens_with_one_click_and_says_that_it_is_simulated() {
+    let page = Page::open_at("#v=1&w=overlap");
+    let before = page.requests().len();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    page.wait_for_text("This is the example: simulated kernels, not a measurement.");
+    page.wait_for_text("Every model predicted only what it had not seen.");
+    assert_eq!(page.fragment(), "#v=1&w=overlap&x=1");
+    assert_eq!(page.requests().len(), before, "the example came with the page");
+    page.click("link", "Tuning");
+    page.wait_for_text("No sweep is open");
+    page.run("history.back()", &[]);
+    page.wait_for_text("simulated kernels");
+    page.reload();
+    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn columns_are_left_out_and_taken_back() {
+    let page = compared();
+    page.run("document.querySelector('.controls details').open = true", &[]);
+    page.click("checkbox", "DRAM throughput");
+    page.wait_until_idle();
+    page.wait_until(|| page.rows("Feature importance") == 8, "the column is no feature any more");
+    page.run("document.querySelector('.controls details').open = true", &[]);
+    page.click("checkbox", "DRAM throughput");
+    page.wait_until_idle();
+    page.wait_until(|| page.rows("Feature importance") == 9, "the column is a feature again");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_kernel_is_predicted() {
+    let page = compared();
+    page.find("heading", "Predict a kernel");
+    page.wait_for_text("nine of ten such kernels take from");
+    page.fill("Duration alone, µs", "1000");
+    page.fill("Overlap ratio, 0 to 1", "1");
+    page.wait_until_idle();
+    page.fill("Kernel name", "a_kernel_of_ours");
+    page.wait_for_text("No kernel of this name was measured beside a collective");
+    assert_eq!(page.rows("Nearest measured kernels"), 5);
+    page.fill("Overlap ratio, 0 to 1", "2");
+    page.wait_for_text("the overlap ratio is 2; it must be from 0 to 1");
+    page.fill("Launch", "1");
+    page.wait_until(|| !page.text().contains("it must be from 0 to 1"), "a measured kernel is within all ranges");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn statistics_and_metrics_come_together_with_the_published_model() {
+    let (Some(statistics), Some(metrics), Some(model)) = (
+        published("slowdown_stats_output_device_0.xlsx"),
+        published("kernel_metric_output.csv"),
+        published("xgb_model.json"),
+    ) else {
+        return;
+    };
+    let page = Page::open();
+    page.drop_files(&[("stats.xlsx", &statistics), ("metrics.csv", &metrics), ("xgb_model.json", &model)]);
+    page.wait_until_idle();
+    page.wait_for_text("619 rows of statistics and metrics belong together");
+    page.wait_for_text("Slowdown of 404 kernels beside collectives");
+    let models = cells(&page, "Models, out of fold");
+    assert!(models[0][1].starts_with("16.1") && models[4][1].starts_with("13."), "{models:?}");
+    let dropped = cells(&page, "Dropped models");
+    assert_eq!((dropped[0][1].as_str(), dropped[0][3].as_str()), ("as they are", "59.7"));
+    page.choose("Shown", "xgb_model.json");
+    page.wait_until_idle();
+    page.find("img", "Predicted over measured slowdown: xgb_model.json, features as they are");
+    page.click("checkbox", "features standardised");
+    page.wait_until_idle();
+    page.find("img", "Predicted over measured slowdown: xgb_model.json, features standardised");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn bad_files_are_located_and_nothing_is_lost() {
+    let page = Page::open();
+    let mut text = String::from_utf8(example()).unwrap();
+    text = text.replacen(",0.843", ",1.843", 1).replacen(
+        "2,simulated_gemm_128x128_out,simulated_gemm_128x128_out,197260",
+        "2,simulated_gemm_128x128_out,simulated_gemm_128x128_out,soon",
+        1,
+    );
+    let lacking = "id,kShortName,duration,overlap_ratio\n1,a,2,0.5\n";
+    let broken =
+        br#"{"learner": {"gradient_booster": {"name": "gblinear"}, "objective": {"name": "reg:squarederror"}}}"#;
+    page.drop_files(&[
+        ("kernels.csv", text.as_bytes()),
+        ("lacking.csv", lacking.as_bytes()),
+        ("broken.xlsx", b"PK\x03\x04 no workbook"),
+        ("model.json", broken),
+    ]);
+    page.wait_until_idle();
+    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.wait_for_text("lines left out");
+    page.run("document.querySelectorAll('details.problems').forEach((list) => { list.open = true; })", &[]);
+    page.wait_for_text("overlap_ratio");
+    page.wait_for_text("soon");
+    page.wait_for_text("ground_truth");
+    assert_eq!(page.run("return document.querySelectorAll('.file .wrong').length", &[]), 3, "{}", page.text());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_comparison_is_cancelled_and_taken_up_again() {
+    let page = Page::open();
+    page.drop_files(&[("kernels.csv", &example())]);
+    page.wait_for_text("Predicting what was held out");
+    page.click("button", "Cancel");
+    page.wait_until_idle();
+    page.wait_for_text("Not all models were compared.");
+    page.find("region", "Models, out of fold");
+    page.click("button", "Compare");
+    page.wait_until_idle();
+    page.wait_for_text("Every model predicted only what it had not seen.");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_link_carries_the_comparison() {
+    let page = compared();
+    let models = cells(&page, "Models, out of fold");
+    page.click("button", "Share");
+    page.wait_for_text("Ready.");
+    assert!(page.look_for("checkbox", "Tuner files").is_none());
+    let field = page.find("textbox", "The link");
+    let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
+    let markdown = String::from_utf8(page.download(|| page.click("button", "Save Markdown"))).unwrap();
+    assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("Boosted trees"), "{markdown}");
+
+    let other = Page::open_at(&address[address.find('#').unwrap()..]);
+    other.wait_for_text("Opened from a link: not verified.");
+    other.wait_for_text("Use boosted trees, least absolute deviation");
+    assert_eq!(cells(&other, "Models, out of fold"), models);
+    other.assert_clean();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_workbench_fits_a_narrow_window_and_is_readable() {
+    let page = compared();
+    page.resize(360, 740);
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        assert_fits(&page);
+        assert_readable(&page, scheme);
+    }
+    page.assert_clean();
+}

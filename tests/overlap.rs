@@ -1,0 +1,617 @@
+//! Kernels beside collectives: files in any order become runs, and the promised figures hold on the published data
+//! (`cargo test --test overlap -- --nocapture` prints the table of docs/overlap.md).
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use collectune::{
+    intake::{self, Content, FileReport, Outcome},
+    learn::{Table, boosting::Boosting},
+    overlap::{
+        features::Settings,
+        files::{NamedPart, Part, bring_together},
+        kernel::Kernel,
+        models::{Kind, PUBLISHED},
+        predict,
+        request::{Answer, Question, Results, Shown, Studied},
+        result::Score,
+        simulate::Simulation,
+        study::{Study, do_jobs},
+    },
+    progress::Silent,
+    report::{Contents, Form, Workbench, Written, link, wire},
+};
+use flate2::{Compression, write::DeflateEncoder};
+
+/// The published data; `None`, and a line that says so, where they are not there.
+fn published(name: &str) -> Option<Vec<u8>> {
+    let shared = std::env::var_os("COLLECTUNE_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
+    let path = shared.join("overlap").join(name);
+    let bytes = std::fs::read(&path).ok();
+    if bytes.is_none() {
+        eprintln!("SKIPPED: {} is not there", path.display());
+    }
+    bytes
+}
+
+fn open(name: &str, bytes: &[u8]) -> (FileReport, Content) {
+    intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent)
+}
+
+fn part(name: &str, bytes: &[u8]) -> NamedPart {
+    match open(name, bytes) {
+        (_, Content::Kernels(part)) => NamedPart { name: name.to_owned(), part: *part },
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+fn study(files: &[(&str, &[u8])]) -> (Study, Studied) {
+    let parts = files.iter().map(|(name, bytes)| part(name, bytes)).collect();
+    let mut study = Study::new(bring_together(parts));
+    let studied = study.study(Settings::default()).unwrap();
+    (study, studied)
+}
+
+/// Everything, on all processors.
+fn judged(study: &mut Study, studied: &Studied) -> Results {
+    let jobs: Vec<u32> = (0..studied.jobs.len() as u32).collect();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let folds: Vec<Vec<u8>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                let mine: Vec<u32> = jobs.iter().copied().skip(thread).step_by(threads).collect();
+                scope.spawn(move || do_jobs(&studied.run, &mine, &mut Silent).unwrap())
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    study.judge(&folds, None).unwrap()
+}
+
+fn mean(results: &Results, kind: Kind) -> Score {
+    results.models.iter().find(|model| model.kind == kind).unwrap().mean.unwrap()
+}
+
+fn close(found: f64, reference: f64, relative: f64) {
+    assert!((found - reference).abs() <= relative * reference.abs(), "{found} is not {reference}");
+}
+
+const STATISTICS: &str = "id,kShortName,kDemangledName,ground_truth,duration,overlap_ratio,slowdown\n";
+
+#[test]
+fn the_shipped_pair_merges_to_the_shipped_file() {
+    let (Some(xlsx), Some(metrics), Some(merged)) = (
+        published("slowdown_stats_output_device_0.xlsx"),
+        published("kernel_metric_output.csv"),
+        published("merged_features.csv"),
+    ) else {
+        return;
+    };
+    let parts = || vec![part("stats.xlsx", &xlsx), part("metrics.csv", &metrics), part("merged.csv", &merged)];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let loaded = bring_together(order.iter().map(|index| parts()[*index].clone()).collect());
+        let of = |name: &str| loaded.datasets.iter().find(|dataset| dataset.name.contains(name)).unwrap();
+        let (pair, shipped) = (of("stats.xlsx"), of("merged.csv"));
+        assert_eq!((pair.kernels.len(), &pair.columns), (619, &shipped.columns));
+        for (ours, theirs) in pair.kernels.iter().zip(&shipped.kernels) {
+            assert_eq!((&ours.name, &ours.metrics), (&theirs.name, &theirs.metrics));
+            assert_eq!((ours.alone_ns, ours.duration_ns), (theirs.alone_ns, theirs.duration_ns));
+            assert!((ours.overlap_ratio - theirs.overlap_ratio).abs() < 1e-12);
+        }
+        let (_, merge) = &loaded.merged[0];
+        assert_eq!(
+            (merge.matched, merge.passed_over, merge.statistics_left_over, merge.metrics_left_over),
+            (619, 0, 0, 0)
+        );
+        close(pair.kernels.iter().map(Kernel::slowdown).sum(), 356.38254339608307, 1e-9);
+    }
+}
+
+#[test]
+fn the_published_model_predicts_as_published() {
+    let (Some(merged), Some(model)) = (published("merged_features.csv"), published("xgb_model.json")) else { return };
+    let (_, studied) = study(&[("merged.csv", &merged), ("model.json", &model)]);
+    let raw = studied.imported[0].raw.unwrap();
+    close(raw.mae, 1.1174428876295175, 1e-6);
+    close(raw.rmse, 3.8778980905545346, 1e-6);
+    close(raw.within_5_pct, 59.65346534653465, 1e-9);
+    close(raw.within_10_pct, 68.06930693069307, 1e-9);
+    close(raw.within_15_pct, 71.78217821782178, 1e-9);
+    close(raw.total_error_pct, -9.02468, 1e-5);
+    assert!((raw.mape_pct - 17.2).abs() < 0.05 && (raw.r2 + 0.057).abs() < 0.0005, "{raw:?}");
+    assert_ne!(studied.imported[0].standardised, Some(raw));
+}
+
+#[test]
+fn no_slowdown_scores_as_in_the_reference() {
+    let Some(merged) = published("merged_features.csv") else { return };
+    let (_, studied) = study(&[("merged.csv", &merged)]);
+    let score = mean(&studied.results, Kind::NoSlowdown);
+    for (found, reference) in [
+        (score.r2, -0.05468596),
+        (score.mae, 1.10650210),
+        (score.rmse, 3.87399205),
+        (score.mape_pct, 16.08821016),
+        (score.within_5_pct, 62.623762),
+        (score.within_10_pct, 71.039604),
+        (score.within_15_pct, 74.752475),
+        (score.total_error_pct, -9.28559422),
+    ] {
+        close(found, reference, 1e-6);
+    }
+    let told = studied.checks.join("\n");
+    assert!(told.contains("SM is 108 in every row") && told.contains("L2 hit rate is above 100 %"), "{told}");
+    assert!(told.contains("overlap by less than 5 %") && told.contains("-36.66"), "{told}");
+}
+
+/// XGBoost's own predictions of a table of our making: benches/against_xgboost/compare.py.
+#[test]
+fn the_published_preset_agrees_with_xgboost() {
+    #[derive(serde::Deserialize)]
+    struct Reference {
+        trained_on: usize,
+        features: Vec<Vec<f64>>,
+        target: Vec<f64>,
+        predicted: Vec<f64>,
+    }
+    let text = include_str!("../benches/against_xgboost/reference.json");
+    let Reference { trained_on, features, target, predicted } = serde_json::from_str(text).unwrap();
+    let mut all = Table::new(&["a", "b", "c", "d"]);
+    features.iter().for_each(|row| all.push(row));
+    let training = all.take(&(0..trained_on).collect::<Vec<usize>>());
+    let boosting = Boosting::fit(&training, &target[..trained_on], PUBLISHED, &mut Silent).unwrap();
+    let said = boosting.predict(&all).unwrap();
+    let largest = said.iter().zip(&predicted).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max);
+    assert!(largest < 1e-4, "{largest}");
+}
+
+/// The accuracy that is promised, with the spec's folds.
+#[test]
+fn the_default_keeps_its_promise() {
+    for (name, limits) in [("merged_features.csv", (13.6, 0.0)), ("merged_features_82sm.csv", (11.7, 53.0))] {
+        let Some(bytes) = published(name) else { return };
+        let (mut study, studied) = study(&[(name, &bytes)]);
+        let results = judged(&mut study, &studied);
+        println!("{name}");
+        for model in &results.models {
+            let (mean, spread) = (model.mean.unwrap(), model.spread.unwrap());
+            let cell = |of: fn(&Score) -> f64| format!("{:.3} ± {:.3}", of(&mean), of(&spread));
+            let numbers: [fn(&Score) -> f64; 8] = [
+                |s| s.r2,
+                |s| s.mae,
+                |s| s.rmse,
+                |s| s.mape_pct,
+                |s| s.within_5_pct,
+                |s| s.within_10_pct,
+                |s| s.within_15_pct,
+                |s| s.total_error_pct,
+            ];
+            let cells = numbers.map(cell);
+            let unseen = model.unseen_names.unwrap().mape_pct;
+            println!("| {} | {} | {unseen:.1} |", model.kind.name(), cells.join(" | "));
+        }
+        let default = mean(&results, Kind::TreesLad);
+        assert!(default.mape_pct <= limits.0, "{default:?}");
+        assert!(default.within_5_pct >= limits.1, "{default:?}");
+        assert!(default.mape_pct <= mean(&results, Kind::NameMedian).mape_pct);
+        assert_eq!(results.verdict.unwrap().model, Kind::TreesLad);
+        assert_eq!(results.listing.rows.len(), 7);
+        assert!(results.predicted_over_measured.unwrap().series[1].points.len() > 400);
+    }
+}
+
+/// Kernels of three names, of which one is slowed down by what its metric says.
+fn merged(rows: usize) -> String {
+    let mut text = "id,kShortName,kDemangledName,ground_truth,duration,overlap_ratio,slowdown,ID,Kernel Name,Compute \
+                    throughput,SM,Memory throughput,FP64 share\n"
+        .to_owned();
+    for row in 0..rows {
+        let name = ["gemm", "norm", "relu"][row % 3];
+        let alone = 1000.0 * (1 + row % 7) as f64;
+        let overlap = if row % 5 == 0 { 0.0 } else { 0.25 * (1 + row % 4) as f64 };
+        let memory = (row * 37 % 90) as f64;
+        let slowdown = if name == "gemm" { memory / 50.0 } else { 0.1 };
+        let duration = alone * (1.0 + overlap * slowdown);
+        let told = if overlap == 0.0 { 0.0 } else { (duration / alone - 1.0) / overlap };
+        text += &format!(
+            "{row},{name},\"void {name}<a, b>()\",{alone},{duration},{overlap},{told},{row},{name},{},108,{memory},0.5\n",
+            50 + row % 9
+        );
+    }
+    text
+}
+
+#[test]
+fn learning_wins_where_there_is_something_to_learn() {
+    let text = merged(300);
+    let (mut study, studied) = study(&[("merged.csv", text.as_bytes())]);
+    assert_eq!(studied.columns.iter().map(|(_, given)| *given).collect::<Vec<_>>(), [true, true, false, false]);
+    assert_eq!(studied.runs[0].names, 3);
+    let results = judged(&mut study, &studied);
+    let verdict = results.verdict.unwrap();
+    assert!(verdict.model.learns(), "{verdict:?}");
+    let Answer::Importances(listing) = study.answer(Question::Importances, &mut Silent).unwrap() else { panic!() };
+    let rise = |feature: &str| listing.rows.iter().find(|row| row[0].text == feature).unwrap()[1].number.unwrap();
+    // What runs is told by the compute throughput here, and how much it suffers by the memory throughput.
+    assert!(rise("Compute throughput") > 1.0 && rise("Memory throughput") > 1.0, "{listing:?}");
+
+    let question = predict::Question {
+        name: "gemm".to_owned(),
+        alone_ns: 3000.0,
+        overlap_ratio: 0.5,
+        metrics: vec![None, Some(80.0), None, None],
+        model: Some(Kind::TreesLad),
+    };
+    let answer = study.predict(&question, &mut Silent).unwrap();
+    let true_ns = 3000.0 * 1.8;
+    assert!(answer.low_ns.unwrap() < true_ns && true_ns < answer.high_ns.unwrap(), "{answer:?}");
+    assert!(answer.low_ns.unwrap() < answer.duration_ns && answer.duration_ns > 3000.0 * 1.3, "{answer:?}");
+    assert!(!answer.is_unseen && answer.nearest.len() == 5);
+    let unseen =
+        study.predict(&predict::Question { name: "softmax".to_owned(), ..question.clone() }, &mut Silent).unwrap();
+    assert!(unseen.is_unseen);
+    let wrong = study.predict(&predict::Question { overlap_ratio: 1.5, ..question }, &mut Silent).unwrap_err();
+    assert_eq!(wrong.to_string(), "the overlap ratio is 1.5; it must be from 0 to 1");
+}
+
+#[test]
+fn what_leaves_comes_back() {
+    let text = merged(120);
+    let (mut study, studied) = study(&[("merged.csv", text.as_bytes())]);
+    judged(&mut study, &studied);
+    let Answer::File(csv) = study.answer(Question::Predictions(Kind::TreesLad), &mut Silent).unwrap() else { panic!() };
+    assert_eq!(csv.text.lines().count(), 121);
+    for kind in [Kind::TreesPublished, Kind::TreesLad] {
+        let Answer::File(file) = study.answer(Question::Trees(kind), &mut Silent).unwrap() else { panic!() };
+        let (report, content) = open(&file.name, file.text.as_bytes());
+        let Content::Kernels(part) = content else { panic!("{report:?}") };
+        let Part::Model(model) = *part else { panic!("{report:?}") };
+        let dataset = study.dataset().unwrap();
+        let kernels: Vec<_> = dataset.overlapped().collect();
+        let said = model.predict(dataset, &kernels, false).unwrap();
+        let off = |(kernel, said): (&&_, &collectune::overlap::models::Predicted)| {
+            let kernel: &Kernel = kernel;
+            let wanted = match kind {
+                Kind::TreesPublished => kernel.slowdown(),
+                _ => collectune::math::ln(kernel.duration_ns / kernel.alone_ns),
+            };
+            (said.slowdown - wanted).abs()
+        };
+        let mean = kernels.iter().zip(&said).map(off).sum::<f64>() / said.len() as f64;
+        assert!(mean < 0.1, "{kind:?} {mean}");
+    }
+}
+
+#[test]
+fn rows_that_can_not_be_used_are_located() {
+    let text = format!(
+        "{STATISTICS}1,a,a(),100,120,0.5,0.4\n2,b,b(),fast,120,0.5,0.4\n3,c,c(),100,120,1.5,0.4\n4,d,d(),-100,120,0.5,0.4\n\
+         5,e,e(),100,,0.5,0.4\n6,f,f(),100,120,0.5,7\n7,,g(),100,120,0.5,0.4\n8,h,h()\n"
+    );
+    let (report, content) = open("stats.csv", text.as_bytes());
+    let Outcome::Known { holds, problems, .. } = report.outcome else { panic!("{report:?}") };
+    assert_eq!(holds, "2 kernels");
+    let mut told: Vec<String> = problems.kept.iter().map(ToString::to_string).collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "line 3, column ground_truth: \"fast\" is not a number; the row was left out",
+            "line 4, column overlap_ratio: \"1.5\" is not a share from 0 to 1; the row was left out",
+            "line 5, column ground_truth: \"-100\" is not a duration above zero; the row was left out",
+            "line 6, column duration: \"\" is no number: it is missing; the row was left out",
+            "line 8, column kShortName: \"\" is no kernel's name: it is missing; the row was left out",
+            "line 9, whole line: \"8,h,h()\" has 3 cells where the header has 7; the row was left out",
+        ]
+    );
+    let Content::Kernels(part) = content else { panic!() };
+    let loaded = bring_together(vec![NamedPart { name: "stats.csv".into(), part: *part }]);
+    let checks = collectune::overlap::checks::check(&loaded.datasets[0]);
+    assert!(checks[0].sentence().contains("the slowdown of 1 rows (the first in line 7)"), "{checks:?}");
+    assert!(loaded.notes[0].contains("has no metrics beside it"));
+}
+
+fn refused(name: &str, bytes: &[u8]) -> String {
+    match open(name, bytes).0.outcome {
+        Outcome::Refused(why) => why,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn files_that_can_not_be_used_are_refused_with_a_reason() {
+    let lacking = STATISTICS.replace("overlap_ratio,", "") + "1,a,a(),100,120,0.4\n";
+    assert!(refused("s.csv", lacking.as_bytes()).contains("lacks the column overlap_ratio; it has id, kShortName"));
+    assert!(refused("s.xlsx", b"PK\x03\x04 and no more").contains("is a zip archive that breaks off"));
+    let archive = zip(&[("readme.txt", "hello")]);
+    assert!(refused("s.xlsx", &archive).contains("is a zip archive, and no Excel workbook"));
+    let bomb = zip(&[("xl/worksheets/sheet1.xml", &"<row></row>".repeat(1 << 20))]);
+    assert!(bomb.len() < 100_000);
+    assert!(refused("s.xlsx", &bomb).contains("more than 200 times its size"), "{}", refused("s.xlsx", &bomb));
+    let torn = zip(&[("xl/worksheets/sheet1.xml", "<worksheet><row><c")]);
+    assert!(refused("s.xlsx", &torn).contains("is no XML at byte 16"), "{}", refused("s.xlsx", &torn));
+    let Some(model) = published("xgb_model.json") else { return };
+    let model = String::from_utf8(model).unwrap();
+    let other = model.replace("reg:squarederror", "binary:logistic");
+    assert!(refused("m.json", other.as_bytes()).contains("is a model for binary:logistic; only regression"));
+    let cycle = model.replacen("\"left_children\":[1,", "\"left_children\":[2,", 1);
+    assert!(
+        refused("m.json", cycle.as_bytes()).contains("is reached twice"),
+        "{}",
+        refused("m.json", cycle.as_bytes())
+    );
+    assert!(refused("m.json", &model.as_bytes()[..5000]).contains("begins like a model of XGBoost, but is no JSON"));
+}
+
+/// A zip archive of deflated entries.
+fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
+    use std::io::Write;
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, text) in entries {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        let packed = encoder.finish().unwrap();
+        let offset = archive.len() as u32;
+        let sizes = [0, packed.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
+        let length = (name.len() as u16).to_le_bytes();
+        archive.extend(
+            [b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0", &sizes[..], &length, &[0, 0], name.as_bytes(), &packed].concat(),
+        );
+        directory.extend(
+            [
+                b"PK\x01\x02\x14\0\x14\0\0\0\x08\0\0\0\0\0",
+                &sizes[..],
+                &length,
+                &[0; 12],
+                &offset.to_le_bytes(),
+                name.as_bytes(),
+            ]
+            .concat(),
+        );
+    }
+    let (count, begin) = ((entries.len() as u16).to_le_bytes(), archive.len() as u32);
+    let end = [&count[..], &count, &(directory.len() as u32).to_le_bytes(), &begin.to_le_bytes(), &[0, 0]].concat();
+    [archive, directory, b"PK\x05\x06\0\0\0\0".to_vec(), end].concat()
+}
+
+#[test]
+fn workbooks_with_shared_texts_and_missing_cells_are_read() {
+    let shared = "<sst><si><t>kShortName</t></si><si><t>ground_truth</t></si><si><t>duration</t></si><si><t>overlap_ratio</t></si><si><t>a&lt;b&gt;</t></si></sst>";
+    let sheet = "<worksheet><sheetData>\
+        <row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c><c r=\"C1\" t=\"s\"><v>2</v></c><c r=\"D1\" t=\"s\"><v>3</v></c></row>\
+        <row r=\"2\"><c r=\"A2\" t=\"s\"><v>4</v></c><c r=\"B2\"><v>100</v></c><c r=\"C2\"><v>1.2E2</v></c><c r=\"D2\"><v>0.5</v></c></row>\
+        <row r=\"4\"><c r=\"A4\" t=\"s\"><v>4</v></c><c r=\"C4\"><v>120</v></c><c r=\"D4\"><v>0.5</v></c></row></sheetData></worksheet>";
+    let bytes = zip(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]);
+    let (report, content) = open("stats.xlsx", &bytes);
+    let Outcome::Known { format, holds, problems, .. } = report.outcome else { panic!("{report:?}") };
+    assert_eq!((format.as_str(), holds.as_str()), ("slowdown statistics", "1 kernel"));
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 4, column ground_truth: \"\" is no number: it is missing; the row was left out"
+    );
+    let Content::Kernels(part) = content else { panic!() };
+    let Part::Table(_, reading) = *part else { panic!() };
+    assert_eq!(reading.statistics[0].name, "a<b>");
+    close(reading.statistics[0].timed.duration_ns, 120.0, 1e-12);
+}
+
+#[test]
+fn traces_and_profiles_become_kernels() {
+    let header = "Processing [x.sqlite] with [cuda_gpu_trace.py]...\nStart (ns),Duration (ns),CorrId,GrdX,Device,Ctx,Strm,Name\n";
+    let distributed = format!(
+        "{header}0,1000,1,1,A100 (0),1,7,\"void gemm<float, 4>(int)\"\n500,2000,2,1,A100 (0),1,20,ncclDevKernel_AllReduce_Sum_f32\n\
+         2000,1500,3,1,A100 (0),1,7,\"void gemm<float, 4>(int)\"\n4000,10,4,,A100 (0),1,7,[CUDA memset]\n5000,x,5,1,A100 (0),1,7,relu\n"
+    );
+    let alone = format!(
+        "{header}0,900,1,1,A100 (0),1,7,\"void gemm<float, 4>(int)\"\n1000,1200,2,1,A100 (0),1,7,\"void gemm<float, 4>(int)\"\n"
+    );
+    let ncu = "==PROF== Connected to process 1\n\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
+               \"0\",\"gemm\",\"x\",\"Memory Throughput\",\"%\",\"66.23\"\n\"1\",\"gemm\",\"x\",\"Memory Throughput\",\"%\",\"6.5\"\n==PROF== Disconnected\n";
+    let parts = vec![
+        part("ncu.csv", ncu.as_bytes()),
+        part("run.csv", distributed.as_bytes()),
+        part("alone.csv", alone.as_bytes()),
+    ];
+    let loaded = bring_together(parts);
+    let kernels: Vec<_> = loaded.datasets[0]
+        .kernels
+        .iter()
+        .map(|k| (k.name.as_str(), k.alone_ns, k.duration_ns, k.overlap_ratio, k.metrics[0]))
+        .collect();
+    assert_eq!(kernels, [("gemm", 900.0, 1000.0, 0.5, 66.23), ("gemm", 1200.0, 1500.0, 1.0 / 3.0, 6.5)]);
+    let (report, _) = open("run.csv", distributed.as_bytes());
+    let Outcome::Known { holds, problems, .. } = report.outcome else { panic!("{report:?}") };
+    assert_eq!(holds, "3 launches");
+    assert_eq!(
+        problems.kept[0].to_string(),
+        "line 7, column Duration (ns): \"x\" is not a duration above zero; the launch was left out"
+    );
+    let json = r#"[{"Kernel Name":"gemm","ground_truth":900,"duration":1000,"overlap_ratio":0.5,"Memory throughput":66.2,"fp32":0.75}]"#;
+    let loaded = bring_together(vec![part("k.json", json.as_bytes())]);
+    assert_eq!(loaded.datasets[0].columns, ["Memory throughput", "fp32"]);
+}
+
+#[test]
+fn the_worker_does_the_same() {
+    use collectune::{
+        tuning::aggregate::Target,
+        worker::{
+            executor::{Executor, Source},
+            protocol::{FileToLoad, Request, Response},
+        },
+    };
+    let text = merged(60).into_bytes();
+    let mut executor = Executor::default();
+    let ask = |executor: &mut Executor, question| match executor.execute(
+        Request::Overlap(Box::new(question)),
+        Vec::new(),
+        &mut Silent,
+    ) {
+        Ok(Response::Overlap(answer)) => *answer,
+        other => panic!("{other:?}"),
+    };
+    let nothing = executor.execute(Request::Overlap(Box::new(Question::Importances)), Vec::new(), &mut Silent);
+    assert!(nothing.unwrap_err().to_string().contains("there is no kernel to study"));
+    let files = vec![FileToLoad { id: 7, name: "merged.csv".to_owned(), mapping: None }];
+    let source = Source { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
+    let load = Request::Load { files, target: Target::Time, set: Default::default() };
+    let Response::Loaded(loaded) = executor.execute(load, vec![source], &mut Silent).unwrap() else { panic!() };
+    assert_eq!(loaded.documents.kernels, [7]);
+    let Answer::Studied(studied) = ask(&mut executor, Question::Study(Settings::default())) else { panic!() };
+    assert!(studied.results.models[2].mean.is_some() && studied.results.models[4].mean.is_none());
+    let all: Vec<u32> = (0..studied.jobs.len() as u32).collect();
+    let folds = all.chunks(40).map(|jobs| {
+        // Any worker can do them, from the run alone.
+        let question = Question::Folds { run: studied.run.clone(), jobs: jobs.to_vec() };
+        let Answer::Folds(folds) = ask(&mut Executor::default(), question) else { panic!() };
+        folds
+    });
+    let folds: Vec<Vec<u8>> = folds.collect();
+    let Answer::Judged(partly) = ask(&mut executor, Question::Judge { folds: folds[..1].to_vec(), shown: None }) else {
+        panic!()
+    };
+    assert!(partly.models[4].mean.is_some() && partly.models[4].repeats.len() < 5);
+    let Answer::Judged(results) =
+        ask(&mut executor, Question::Judge { folds, shown: Some(Shown::Model(Kind::Forest)) })
+    else {
+        panic!()
+    };
+    assert!(results.models.iter().all(|model| model.repeats.len() == 5 && model.unseen_names.is_some()));
+    assert_eq!(results.shown, Some(Shown::Model(Kind::Forest)));
+
+    assert!(
+        matches!(ask(&mut executor, Question::Importances), Answer::Importances(listing) if !listing.rows.is_empty())
+    );
+    // What the page shows, and what travels.
+    let contents = Contents { workbench: Workbench::Overlap, file_names: false, ..Contents::whole() };
+    let report = executor.report(&contents).unwrap();
+    let titles: Vec<&str> = report.sections.iter().map(|section| section.title.as_str()).collect();
+    assert_eq!(titles[..3], ["Models", "Random forest", "Features"]);
+    assert_eq!((report.sections[0].tables[0].listing.rows.len(), report.sections[1].charts.len()), (7, 2));
+    assert!(report.summary[0].contains('%') && report.summary.iter().all(|sentence| !sentence.contains("Not yet")));
+    let json = wire::write(&report);
+    assert!(!json.contains("merged.csv"), "names of files stay at home");
+    assert_eq!(wire::write(&wire::read(&json).unwrap()), json);
+    for form in Form::ALL {
+        match collectune::report::write(&report, *form).unwrap() {
+            Written::Link(link) => {
+                let decoded = link::decode(&link.fragment).unwrap();
+                assert!(link.fits && decoded.sections[0].tables[0].listing.rows.len() == 7, "{:?}", link.left_out);
+            }
+            Written::File { name, text, .. } => {
+                assert!(name.starts_with("collectune-slowdown-of-") && text.contains("Random forest"), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_terminal_says_it_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("merged.csv"), merged(60)).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, markdown, told) = run(&["report", &path("merged.csv")]);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(markdown.starts_with("# Slowdown of ") && markdown.contains("No slowdown at all"), "{markdown}");
+    let (merged, said, trees) = (path("merged.csv"), path("said.csv"), path("trees.json"));
+    let (code, json, told) =
+        run(&["overlap", &merged, "--json", "--model", "trees-lad", "--predictions", &said, "--xgboost", &trees]);
+    assert_eq!(code, Some(0), "{told}");
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names: Vec<&str> =
+        report["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
+    assert_eq!(names, Kind::ALL.map(Kind::name));
+    for key in ["mape_pct", "within_5_pct", "within_10_pct", "within_15_pct", "r2"] {
+        let model = &report["models"][4];
+        assert!(model[key].is_number() && model["spread"][key].is_number() && model["unseen_names"][key].is_number());
+    }
+    assert!(report["verdict"].as_str().unwrap().ends_with('.'));
+    assert!(std::fs::read_to_string(&said).unwrap().starts_with("line,kernel,"));
+    let (code, table, _) = run(&["overlap", &merged, &trees]);
+    assert!(code == Some(0) && table.contains("No slowdown at all") && table.contains("standardised"), "{table}");
+    let (code, _, told) = run(&["overlap", &merged, "--run", "2"]);
+    assert!(code == Some(1) && told.contains("there is no run 2; there is 1"), "{told}");
+    let (code, _, told) = run(&["overlap", &trees]);
+    assert!(code == Some(1) && told.contains("there is no kernel to study"), "{told}");
+}
+
+#[test]
+fn two_runs_of_one_program_bound_what_models_can_do() {
+    let first = merged(200);
+    let second: String = first
+        .lines()
+        .enumerate()
+        .map(|(at, line)| {
+            let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+            if at > 0 {
+                // The quoted name has a comma in it.
+                let duration: f64 = cells[5].parse().unwrap();
+                cells[5] = format!("{}", duration * if at % 2 == 0 { 1.1 } else { 0.95 });
+            }
+            cells.join(",") + "\n"
+        })
+        .collect();
+    let (_, studied) = study(&[("a.csv", first.as_bytes()), ("b.csv", second.as_bytes()), ("c.csv", first.as_bytes())]);
+    assert_eq!(studied.runs.len(), 2);
+    assert!(studied.ceilings[0].mape_pct > 5.0 && studied.ceilings[0].mape_pct < 10.0, "{:?}", studied.ceilings);
+    assert!(
+        studied.notes.iter().any(|note| note.contains("a.csv and c.csv have the same content")),
+        "{:?}",
+        studied.notes
+    );
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn any_text_after_a_header_is_read(rows in "([a-c0-9.,\"\n=-]|nan|1e400|0\\.5,){0,80}") {
+        for header in [STATISTICS, "ID,Kernel Name,Memory throughput\n", "Start (ns),Duration (ns),CorrId,Name\n",
+            "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Value\"\n"] {
+            let text = format!("{header}{rows}");
+            let (report, content) = open("x.csv", text.as_bytes());
+            if let Outcome::Known { problems, .. } = &report.outcome {
+                proptest::prop_assert!(problems.kept.iter().all(|problem| problem.line > 1));
+            }
+            if let Content::Kernels(part) = content {
+                let mut study = Study::new(bring_together(vec![NamedPart { name: "x.csv".into(), part: *part }]));
+                let _ = study.study(Settings::default());
+            }
+        }
+    }
+
+    #[test]
+    fn any_sheet_is_read(xml in "(<row>|</row>|<c t='s'>|<c r='B1'>|<c>|</c>|<v>|</v>|<t>|&lt;|&|1|a|<|>|<!--|]]>){0,60}") {
+        let bytes = zip(&[("xl/worksheets/sheet1.xml", &xml), ("xl/sharedStrings.xml", &xml)]);
+        let _ = open("x.xlsx", &bytes);
+        let _ = open("x.xlsx", &bytes[..bytes.len() / 2]);
+    }
+}
+
+/// The page's example is what the generator makes. `UPDATE_EXAMPLES=1 cargo test` writes it anew.
+#[test]
+fn the_example_is_current_and_learning_helps_on_it() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_kernels.csv");
+    let made = Simulation::example().to_csv();
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let shipped = std::fs::read(&path).unwrap_or_default();
+    assert!(
+        shipped == made.as_bytes(),
+        "{} is out of date: run UPDATE_EXAMPLES=1 cargo test --test overlap",
+        path.display()
+    );
+    let (report, _) = open("simulated_kernels.csv", &shipped);
+    assert!(matches!(report.outcome, Outcome::Known { problems, .. } if problems.count == 0));
+    let (mut study, studied) = study(&[("simulated_kernels.csv", &shipped)]);
+    let results = judged(&mut study, &studied);
+    assert!(mean(&results, Kind::TreesLad).mape_pct < mean(&results, Kind::NoSlowdown).mape_pct / 2.0);
+    println!("{}", results.verdict.unwrap().sentences.join("\n"));
+}

@@ -93,7 +93,9 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
             fragment: match report {
                 Some(report) => report,
                 None if is_bare => String::new(),
-                None if is_overlap => format!("{OVERLAP}{}", if address.example { "&x=1" } else { "" }),
+                None if is_overlap => {
+                    format!("{OVERLAP}{}", if address.example || bench.shows_example() { "&x=1" } else { "" })
+                }
                 None => address.fragment() + &panel.suffix(),
             },
             choices: Choices::of(bench),

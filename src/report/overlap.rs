@@ -55,7 +55,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if !ceilings.is_empty() {
         sections.push(Section { title: "Noise ceiling".into(), text: ceilings, ..Section::default() });
     }
-    let checks: Vec<String> = study.checks()?.into_iter().chain(notes).map(|text| sentence(&text)).collect();
+    let checks: Vec<String> = study.checks()?.iter().map(|text| sentence(text)).chain(notes).collect();
     if !checks.is_empty() {
         sections.push(Section { title: "Checks".into(), text: checks, ..Section::default() });
     }

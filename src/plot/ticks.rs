@@ -146,11 +146,15 @@ fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
     Ticks { labelled, fine }
 }
 
-/// Zero, and powers of ten on either side of it: each from 1, or from 10, or each second …
+/// Zero, and powers of ten on either side of it: each from 1 or, since 1 lies close to zero, from 10; or each second,
+/// third … of them.
 fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
+    /// The last has zero alone.
+    const FROM_AND_STEP: [(i32, usize); 9] =
+        [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (6, 6), (12, 12), (100, 1)];
     let (low, high) = scale.ends();
-    let set = |(first, step): (i32, usize)| {
-        let powers = || (first..100).step_by(step).map(|power| (pow(10.0, f64::from(power)), power));
+    let set = |(from, step): (i32, usize)| {
+        let powers = || (from..100).step_by(step).map(|power| (pow(10.0, f64::from(power)), power));
         let below = powers().take_while(|(value, _)| -value >= low).map(|(value, power)| (-value, power));
         let mut values: Vec<(f64, i32)> = below.collect();
         values.reverse();
@@ -159,8 +163,7 @@ fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
         let inside = values.into_iter().filter(|(value, _)| (low..=high).contains(value));
         inside.filter_map(|(value, power)| at(scale, value, power_label(value, power))).collect::<Vec<_>>()
     };
-    let sets = [(0, 1), (0, 2), (1, 1), (1, 2), (2, 2), (2, 4), (3, 6), (6, 12)];
-    Ticks { labelled: room.first_that_fits(sets.into_iter().map(set)), fine: Vec::new() }
+    Ticks { labelled: room.first_that_fits(FROM_AND_STEP.into_iter().map(set)), fine: Vec::new() }
 }
 
 fn power_label(value: f64, power: i32) -> String {
@@ -233,9 +236,12 @@ mod tests {
         let logarithmic = |values: &[f64]| labels(Quantity::BusbwGbps, Spacing::Logarithmic, values, 300.0);
         assert_eq!(logarithmic(&[0.02, 370.0]), ["0.1", "1", "10", "100"]);
         assert_eq!(logarithmic(&[3.0, 40.0]), ["5", "10", "20"]);
-        let symmetric = |values: &[f64]| labels(Quantity::Percent, Spacing::SymmetricLogarithmic, values, 400.0);
-        assert_eq!(symmetric(&[-50.0, 3000.0]), ["-10", "0", "10", "100", "1000"]);
-        assert_eq!(symmetric(&[-5.0, 3.0]), ["-1", "0", "1"]);
+        let symmetric =
+            |values: &[f64], length| labels(Quantity::Percent, Spacing::SymmetricLogarithmic, values, length);
+        assert_eq!(symmetric(&[-50.0, 3000.0], 900.0), ["-10", "-1", "0", "1", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-50.0, 3000.0], 400.0), ["-10", "0", "10", "100", "1000"]);
+        assert_eq!(symmetric(&[-3000.0, 3000.0], 200.0), ["-100", "0", "100"]);
+        assert_eq!(symmetric(&[-0.5, 0.5], 100.0), ["0"]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn two_sweeps_are_compared() {
     page.wait_for_text("slower");
     page.wait_until_idle();
     assert!(page.rows("What changed") > 4);
-    page.find("region", "Content of comparison.md");
+    page.find("group", "Content of comparison.md");
     page.click("button", "Swap");
     page.wait_for_text("faster");
     page.wait_until_idle();

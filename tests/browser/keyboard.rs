@@ -154,7 +154,7 @@ fn a_chart_is_walked_and_heard() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn nothing_moves_for_those_who_want_less_motion() {
     let page = with_sweep();
-    page.emulate(json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]));
+    page.emulate(&json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]));
     let moving = page.run(
         "return [...document.querySelectorAll('*')]
              .filter((element) => {
@@ -175,7 +175,7 @@ fn nothing_moves_for_those_who_want_less_motion() {
 fn what_is_chosen_shows_in_the_systems_colours() {
     let page = with_sweep();
     page.emulate(
-        json!([{ "name": "forced-colors", "value": "active" }, { "name": "prefers-color-scheme", "value": "dark" }]),
+        &json!([{ "name": "forced-colors", "value": "active" }, { "name": "prefers-color-scheme", "value": "dark" }]),
     );
     let ground = |css: &str| {
         page.run("return getComputedStyle(document.querySelector(arguments[0])).backgroundColor", &[css.into()])

@@ -387,11 +387,11 @@ impl Page {
 
     /// Makes the system prefer `light` or `dark`.
     pub fn prefer_color_scheme(&self, scheme: &str) {
-        self.emulate(json!([{ "name": "prefers-color-scheme", "value": scheme }]));
+        self.emulate(&json!([{ "name": "prefers-color-scheme", "value": scheme }]));
     }
 
     /// Makes the system say these media features, each with its `name` and `value`.
-    pub fn emulate(&self, features: Value) {
+    pub fn emulate(&self, features: &Value) {
         self.driver.devtools("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
@@ -466,6 +466,7 @@ fn selector(role: &str) -> &str {
         "checkbox" => "input[type=checkbox], [role=checkbox], [role=switch]",
         "combobox" => "select, [role=combobox]",
         "dialog" => "dialog[open], [role=dialog], [role=alertdialog]",
+        "group" => "fieldset, [role=group]",
         "heading" => "h1, h2, h3, h4, [role=heading]",
         "img" => "img, canvas, svg, [role=img]",
         "link" => "a[href], [role=link]",

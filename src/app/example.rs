@@ -83,9 +83,9 @@ impl Example {
     pub fn open_if_asked(self, bench: Bench) {
         if bench.address.get_untracked().example && bench.files.with_untracked(Vec::is_empty) {
             if bench.workbench.get_untracked() == Workbench::Overlap {
-                self.open_kernels(bench)
+                self.open_kernels(bench);
             } else {
-                self.open(bench)
+                self.open(bench);
             }
         }
     }

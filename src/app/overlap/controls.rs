@@ -47,13 +47,12 @@ pub(super) fn Controls() -> impl IntoView {
         Some(Shown::Imported { model, .. }) => 1 + Kind::ALL.len() + model as usize,
     };
     let show = move |index: usize| {
-        bench.show_model(match index.checked_sub(1) {
-            None => None,
-            Some(own) => Some(match (Kind::ALL.get(own), own.checked_sub(Kind::ALL.len())) {
+        bench.show_model(index.checked_sub(1).map(|own| {
+            match (Kind::ALL.get(own), own.checked_sub(Kind::ALL.len())) {
                 (None, Some(model)) => Shown::Imported { model: model as u32, standardised: false },
                 (kind, _) => Shown::Model(kind.copied().unwrap_or(Kind::NoSlowdown)),
-            }),
-        });
+            }
+        }));
     };
     let is_imported = move || matches!(kernels.shown.get(), Some(Shown::Imported { .. }));
     let is_scaled = move || matches!(kernels.shown.get(), Some(Shown::Imported { standardised: true, .. }));

@@ -190,6 +190,8 @@ fn y_values(axis: &Axis, visible: &[(usize, &Series)]) -> Vec<f64> {
         values.iter().filter(usable).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &v| (l.min(v), m.max(v)));
     let span = most - least.min(0.0);
     let (lowest, highest) = match axis.spacing {
+        // Where all points lie on zero, their intervals alone say how far the axis goes.
+        Spacing::Linear if span == 0.0 => (f64::NEG_INFINITY, f64::INFINITY),
         Spacing::Linear | Spacing::SymmetricLogarithmic => (least.min(0.0) - 0.5 * span, most + 0.5 * span),
         Spacing::Logarithmic => (least / 4.0, most * 4.0),
     };
@@ -232,4 +234,23 @@ fn highlight(paper: &Paper<'_>, chart: &Chart, style: &Style, layout: &Layout, p
     paper.ring((x, y), 7.0, &inks.paper, 4.5)?;
     paper.disc((x, y), 3.5, &inks.colour(series.colour))?;
     paper.ring((x, y), 7.0, &inks.ink, 1.75)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::{Colour, Point, Quantity};
+
+    #[test]
+    fn intervals_around_zero_are_seen_whole() {
+        let axis = Axis { label: "Change".into(), quantity: Quantity::Percent, spacing: Spacing::Linear };
+        let of = |y: f64| Series {
+            name: "change".into(),
+            colour: Colour::Answer,
+            mark: Mark::Whiskers,
+            points: vec![Point { x: 1.0, y, low: Some(-55.0), high: Some(126.0), note: String::new() }],
+        };
+        assert_eq!(y_values(&axis, &[(0, &of(0.0))]), [0.0, -55.0, 126.0]);
+        assert_eq!(y_values(&axis, &[(0, &of(10.0))]), [10.0, -5.0, 15.0]);
+    }
 }

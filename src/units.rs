@@ -115,6 +115,49 @@ pub fn percent(value: f64) -> String {
     format!("{sign}{:.1} %", rounded.abs())
 }
 
+/// `1 row`, `2 rows`, `12,345 rows`.
+///
+/// ```
+/// assert_eq!(collectune::units::count(12_345, "row"), "12,345 rows");
+/// ```
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// `12,345`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A file's size: `194 KiB`, one decimal from MiB on.
+#[must_use]
+pub fn file_size(bytes: u64) -> String {
+    match bytes as f64 / 1024.0 {
+        _ if bytes < 1024 => format!("{bytes} B"),
+        kib if kib < 1000.0 => format!("{kib:.0} KiB"),
+        kib if kib < 1000.0 * 1024.0 => format!("{:.1} MiB", kib / 1024.0),
+        kib => format!("{:.1} GiB", kib / 1024.0 / 1024.0),
+    }
+}
+
+/// With a capital at the beginning.
+#[must_use]
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +191,13 @@ mod tests {
         assert_eq!(percent(-0.44), "−0.4 %");
         assert_eq!(percent(12.34), "+12.3 %");
         assert_eq!(percent(-0.01), "0.0 %");
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(0, "row"), "0 rows");
+        assert_eq!(count(1, "row"), "1 row");
+        assert_eq!(count(1_000_000, "row"), "1,000,000 rows");
+        assert_eq!([12, 198_995, 73_400_320, 3 << 30].map(file_size), ["12 B", "194 KiB", "70.0 MiB", "3.0 GiB"]);
     }
 }

@@ -7,7 +7,8 @@ use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
     text::Problems,
-    tuning::wording::{count, file_size, group, grouped},
+    tuning::wording::group,
+    units::{count, file_size, grouped},
 };
 
 /// Problems listed at once; more than anybody reads.

@@ -61,9 +61,6 @@ impl Choices {
     }
 }
 
-/// The fragment of the overlap workbench.
-const OVERLAP: &str = "#v=1&w=overlap";
-
 /// The part of the address from its `#`.
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default()
@@ -94,7 +91,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                 Some(report) => report,
                 None if is_bare => String::new(),
                 None if is_overlap => {
-                    format!("{OVERLAP}{}", if address.example || bench.shows_example() { "&x=1" } else { "" })
+                    Workbench::Overlap.fragment() + if address.example || bench.shows_example() { "&x=1" } else { "" }
                 }
                 None => address.fragment() + &panel.suffix(),
             },

@@ -4,6 +4,7 @@
 //! time at which it was opened as its key. Nothing is in either while the switch is off. A connection lasts for one
 //! question: tabs don't hinder each other, and another tab sees what is there when it asks.
 
+use crate::units::file_size;
 use js_sys::{Array, Promise};
 use leptos::{ev, prelude::*, task::spawn_local};
 use wasm_bindgen::{JsCast, prelude::*};
@@ -17,7 +18,6 @@ use super::{
     theme::storage,
     tuning::Bench,
 };
-use crate::tuning::wording::file_size;
 
 const NAME: &str = "collectune";
 const STORE: &str = "files";

@@ -113,7 +113,7 @@ fn App() -> impl IntoView {
     let tab = move |workbench: Workbench| {
         let is_shown = move || !reader.is_open() && bench.workbench.get() == workbench;
         view! {
-            <a class="tab" href=format!("#v=1&w={}", workbench.key()) aria-current=move || is_shown().then_some("page")>
+            <a class="tab" href=workbench.fragment() aria-current=move || is_shown().then_some("page")>
                 {workbench.name()}
             </a>
         }

@@ -9,10 +9,8 @@ use std::{
 use super::{CliError, arguments::Measured, terminal};
 use crate::{
     intake::{FileReport, Mapping, Outcome},
-    tuning::{
-        sets::{Choice, Set},
-        wording::count,
-    },
+    tuning::sets::{Choice, Set},
+    units::count,
     worker::{
         executor::{self, Opened, Source},
         protocol::FileToLoad,

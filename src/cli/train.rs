@@ -18,9 +18,9 @@ use crate::{
     tuning::{
         random_split::{PartScore, RandomSplit, random_split},
         result::{Evaluation, FoldScores, Importance, Score},
-        wording::{self, count},
+        wording,
     },
-    units::significant,
+    units::{count, significant},
     worker::executor::ExecuteError,
 };
 

@@ -3,7 +3,7 @@
 use super::{Exhibit, Section};
 use crate::{
     text::{Column, Entry, Listing, Problems},
-    tuning::wording::count,
+    units::count,
 };
 
 /// Lines are shown by their first examples.

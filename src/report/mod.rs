@@ -22,7 +22,7 @@ pub use self::write::{Form, Written, file_stem, write};
 use crate::{
     plot::Chart,
     text::{Column, Entry, Listing},
-    tuning::snapshot::Snapshot,
+    tuning::{address, snapshot::Snapshot},
 };
 
 /// What made a report.
@@ -66,8 +66,14 @@ impl Workbench {
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        let key = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.strip_prefix("w=")).next_back();
+        let key = address::value(fragment, "w");
         Self::ALL.iter().copied().find(|workbench| Some(workbench.key()) == key).unwrap_or_default()
+    }
+
+    /// The fragment that leads to it.
+    #[must_use]
+    pub fn fragment(self) -> String {
+        format!("#v=1&w={}", self.key())
     }
 
     /// Its word in files and links.
@@ -211,19 +217,6 @@ impl Contents {
             charts: true,
             deployables: true,
             measurements: true,
-            made_on: None,
-        }
-    }
-
-    /// What a link holds, unless more is asked for.
-    #[must_use]
-    pub const fn of_a_link() -> Self {
-        Self {
-            workbench: Workbench::Tuning,
-            file_names: true,
-            charts: true,
-            deployables: true,
-            measurements: false,
             made_on: None,
         }
     }

@@ -12,8 +12,7 @@ use crate::{
         validate::{FOLDS, REPEATS},
     },
     text::{Listing, Problems},
-    tuning::wording::count,
-    units::significant,
+    units::{capitalised, count, significant},
 };
 
 /// What a report is made of.
@@ -36,13 +35,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let results = study.results()?;
     let (imported, notes) = study.imported()?;
     let ceilings: Vec<String> = study.ceilings().iter().map(Ceiling::sentence).collect();
-    let all_names = problems.iter().map(|(name, _)| *name);
-    let privacy = if contents.file_names {
-        Names::without_paths(all_names)
-    } else {
-        files.iter_mut().for_each(|file| file.name = None);
-        Names::hidden(all_names)
-    };
+    let privacy = Names::of(contents, &mut files, &problems);
     let overlapped = dataset.overlapped().count() as u64;
     let mut summary = match &results.verdict {
         Some(verdict) => verdict.sentences.clone(),
@@ -152,8 +145,5 @@ fn exhibit(id: &str, title: &str, listing: Listing) -> Exhibit {
 
 /// With a capital and a full stop.
 fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let end = if text.ends_with('.') { "" } else { "." };
-    format!("{first}{}{end}", letters.as_str())
+    capitalised(text) + if text.ends_with('.') { "" } else { "." }
 }

@@ -2,7 +2,8 @@
 
 use crate::{
     order::Order,
-    report::{Report, wire::leaf},
+    report::{Contents, LoadedFile, Report, wire::leaf},
+    text::Problems,
 };
 
 /// Names of files without their paths, or numbers instead of them: `file 2`.
@@ -12,13 +13,23 @@ pub(super) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// What the contents say of names; the loaded files lose theirs where none may travel.
+    pub fn of(contents: &Contents, files: &mut [LoadedFile], problems: &[(&'a str, &Problems)]) -> Self {
+        let names = problems.iter().map(|(name, _)| *name);
+        if contents.file_names {
+            return Self::without_paths(names);
+        }
+        files.iter_mut().for_each(|file| file.name = None);
+        Self::hidden(names)
+    }
+
     /// Names may travel, paths may not.
-    pub fn without_paths(names: impl Iterator<Item = &'a str>) -> Self {
+    fn without_paths(names: impl Iterator<Item = &'a str>) -> Self {
         Self::new(names.map(|name| (name, leaf(name))).filter(|(name, leaf)| name != leaf).collect())
     }
 
     /// No name may travel.
-    pub fn hidden(names: impl Iterator<Item = &'a str>) -> Self {
+    fn hidden(names: impl Iterator<Item = &'a str>) -> Self {
         Self::new((1..).zip(names).map(|(n, name)| (name, format!("file {n}"))).collect())
     }
 

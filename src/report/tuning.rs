@@ -54,13 +54,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
-    let all_names = problems.iter().map(|(name, _)| *name);
-    let privacy = if contents.file_names {
-        Names::without_paths(all_names)
-    } else {
-        files.iter_mut().for_each(|file| file.name = None);
-        Names::hidden(all_names)
-    };
+    let privacy = Names::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     for group in study.groups() {

@@ -102,7 +102,7 @@ impl Panel {
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        let key = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.strip_prefix("p=")).next_back();
+        let key = value(fragment, "p");
         Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
     }
 
@@ -111,6 +111,13 @@ impl Panel {
     pub fn suffix(self) -> String {
         if self == Self::Answer { String::new() } else { format!("&p={}", self.key()) }
     }
+}
+
+/// What a fragment says of a key; the last where it says several things.
+#[must_use]
+pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
+    let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
 }
 
 /// A fragment that names no view.

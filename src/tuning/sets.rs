@@ -10,12 +10,12 @@ use super::{
     model_file::fnv1a,
     origin::{Aspect, Origins},
     read::Row,
-    wording::count,
 };
 use crate::{
     collective::{Collective, Scale},
     order::Order,
     sorted::{SortedMap, SortedSet},
+    units::count,
 };
 
 /// Which set of measurements is studied.

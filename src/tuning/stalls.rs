@@ -16,13 +16,12 @@ use super::{
     parameters::{Screening, StallId},
     read::Kind,
     runs::{Keep, Place, Run, Runs},
-    wording::count,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, median},
     order::{Gather, Order},
-    units::Size,
+    units::{Size, count},
 };
 
 /// A stalled run is at least this many times slower than its siblings…

@@ -4,7 +4,7 @@ use super::{
     decision::{Decision, KeepReason, words},
     result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
 };
-use crate::units::{Size, percent, significant};
+use crate::units::{Size, capitalised, count, percent, significant};
 
 /// What a recommendation comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,41 +162,6 @@ pub fn repeats(measured: &Measured) -> String {
     }
 }
 
-/// `1 row`, `2 rows`, `12,345 rows`.
-///
-/// ```
-/// assert_eq!(collectune::tuning::wording::count(12_345, "row"), "12,345 rows");
-/// ```
-#[must_use]
-pub fn count(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
-}
-
-/// `12,345`.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// A file's size: `194 KiB`, one decimal from MiB on.
-#[must_use]
-pub fn file_size(bytes: u64) -> String {
-    match bytes as f64 / 1024.0 {
-        _ if bytes < 1024 => format!("{bytes} B"),
-        kib if kib < 1000.0 => format!("{kib:.0} KiB"),
-        kib if kib < 1000.0 * 1024.0 => format!("{:.1} MiB", kib / 1024.0),
-        kib => format!("{:.1} GiB", kib / 1024.0 / 1024.0),
-    }
-}
-
 /// A group in a line: `all_reduce on 2 nodes, 16 ranks: 18 sizes, 600 points, default at 18 sizes`.
 #[must_use]
 pub fn group(group: &Group) -> String {
@@ -251,13 +216,6 @@ pub fn verdict(scores: &FoldScores) -> String {
             format!("{}'s choices lose the least: {lost:.1} % of the best on average.", capitalised(source(best)))
         }
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| std::iter::once(first.to_ascii_uppercase()).chain(letters).collect())
 }
 
 #[cfg(test)]
@@ -368,11 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_grouped() {
-        assert_eq!(count(0, "row"), "0 rows");
-        assert_eq!(count(1, "row"), "1 row");
-        assert_eq!(count(1_000_000, "row"), "1,000,000 rows");
-        assert_eq!([12, 198_995, 73_400_320, 3 << 30].map(file_size), ["12 B", "194 KiB", "70.0 MiB", "3.0 GiB"]);
+    fn repeats_are_told_with_their_spread() {
         assert_eq!(repeats(&recommendation(Some(1.0)).measured_best.unwrap()), "3 runs, spread 2.1 %");
     }
 }

@@ -35,8 +35,8 @@ use crate::{
         study::{Study, StudyError},
         support::{self, Support},
         validate::{self, FoldPredictions, Scheme},
-        wording::{count, grouped},
     },
+    units::{count, grouped},
 };
 
 /// One file's bytes.
@@ -77,9 +77,6 @@ pub enum ExecuteError {
     /// A report holds more than can be read again.
     #[error("The report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] report::wire::WireError),
-    /// A link holds no report.
-    #[error(transparent)]
-    Link(#[from] report::link::LinkError),
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
@@ -105,6 +102,8 @@ pub struct Executor {
     files: Vec<FileReport>,
     /// What must be known about the whole.
     notes: Vec<String>,
+    /// The report that was written last, as long as nothing else was asked.
+    made: Option<(report::Contents, report::Report)>,
 }
 
 /// A file as a report names it.
@@ -141,6 +140,9 @@ impl Executor {
         files: Vec<Source>,
         progress: &mut dyn Progress,
     ) -> Result<Response, ExecuteError> {
+        if !matches!(request, Request::WriteReport { .. }) {
+            self.made = None;
+        }
         Ok(match request {
             Request::Ping => Response::Pong,
             Request::Load { files: names, target, set } => {
@@ -178,15 +180,12 @@ impl Executor {
                 let after = self.side("after", after, question.sets[1], &mut files, progress)?;
                 Response::Changed(Box::new(self.change(&before, &after, &question)?))
             }
-            Request::WriteReport { contents, form } => {
-                Response::Written(report::write(&self.report(&contents)?, form)?)
-            }
+            Request::WriteReport { contents, form } => Response::Written(self.write_report(contents, form)?),
             Request::WriteOpened { report, form } => Response::Written(report::write(&report, form)?),
             Request::OpenReport { file } => {
                 let found = self.documents.reports.iter().find(|(number, _)| *number == file);
                 Response::Report(found.map(|(_, report)| report.clone()).ok_or(ExecuteError::NoReport)?)
             }
-            Request::OpenLink(link) => Response::Report(Box::new(report::link::decode(&link)?)),
             Request::Table { file } => Response::Table(self.documents.table(file)),
         })
     }
@@ -232,6 +231,20 @@ impl Executor {
         let mut report = report::tuning::report(material, contents)?;
         report.snapshot.iter_mut().for_each(|snapshot| snapshot.measured_with(&self.measured_with));
         Ok(report)
+    }
+
+    /// Writes the report in one of its forms; the next form is written from the same report.
+    fn write_report(
+        &mut self,
+        contents: report::Contents,
+        form: report::Form,
+    ) -> Result<report::Written, ExecuteError> {
+        let report = match self.made.take() {
+            Some((of, report)) if of == contents => report,
+            _ => self.report(&contents)?,
+        };
+        let (_, report) = self.made.insert((contents, report));
+        Ok(report::write(report, form)?)
     }
 
     /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
@@ -340,6 +353,7 @@ impl Executor {
             measured_with,
             files: files.clone(),
             notes: Vec::new(),
+            made: None,
         };
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());

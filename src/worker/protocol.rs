@@ -177,8 +177,6 @@ pub enum Request {
         /// The file's number.
         file: u32,
     },
-    /// The report in a link or in its fragment. Answers [`Response::Report`].
-    OpenLink(String),
     /// A loaded table that can only be looked at. Answers [`Response::Table`].
     Table {
         /// The file's number.
@@ -264,7 +262,7 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Overlap`].
     Overlap(Box<overlap::request::Answer>),
-    /// Of [`Request::Report`], [`Request::OpenReport`] and [`Request::OpenLink`].
+    /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].
     Changed(Box<change::Answer>),

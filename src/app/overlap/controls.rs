@@ -16,7 +16,7 @@ use crate::{
         models::Kind,
         request::{Answer, Question, Shown, Studied},
     },
-    tuning::wording::count,
+    units::count,
     worker::protocol::{Request, Response},
 };
 

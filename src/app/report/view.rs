@@ -16,7 +16,7 @@ use crate::{
         tuning::Bench,
     },
     report::{Fact, LoadedFile, Report},
-    tuning::wording::count,
+    units::count,
 };
 
 /// A report with more sections than this has a list of them.

@@ -10,7 +10,7 @@ use crate::{
         Form, Written,
         link::{LIMITS, Limit, Link, MOST_MADE},
     },
-    tuning::wording::grouped,
+    units::grouped,
 };
 
 /// A way to leave as a link.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     report::{Contents, Form, Workbench, Written},
-    tuning::wording::file_size,
+    units::file_size,
 };
 use desk::Desk;
 use link::LinkWay;

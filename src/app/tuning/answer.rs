@@ -9,9 +9,9 @@ use crate::{
     tuning::{
         decision::{Decision, words},
         result::{Measured, Recommendation, Source},
-        wording::{Advice, advice, count, repeats, sentence, source, support, support_meaning},
+        wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
-    units::{percent, significant},
+    units::{count, percent, significant},
 };
 
 /// So many configurations of a set are named.

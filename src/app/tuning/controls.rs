@@ -11,9 +11,8 @@ use crate::{
         address::Address,
         result::Group,
         sets::{Choice, Sets},
-        wording::count,
     },
-    units::Size,
+    units::{Size, count},
 };
 
 /// The choices above the answer.

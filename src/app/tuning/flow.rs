@@ -25,8 +25,8 @@ use crate::{
         result::Recommendation,
         sets::Choice,
         stalls::Stall,
-        wording::count,
     },
+    units::count,
     worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 

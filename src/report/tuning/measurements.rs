@@ -5,8 +5,8 @@ use crate::{
     report::{Exhibit, Section},
     sorted::SortedMap,
     text::Listing,
-    tuning::{hotspots, plan, record, result::Recommendation, study::Study, wording::count},
-    units::percent,
+    tuning::{hotspots, plan, record, result::Recommendation, study::Study},
+    units::{count, percent},
 };
 
 /// More rows of what can be looked up elsewhere are counted only.

@@ -6,11 +6,8 @@ use super::{
 };
 use crate::{
     collective::Workload,
-    tuning::{
-        snapshot::{Deployed, Snapshot},
-        wording::count,
-    },
-    units::{Size, percent},
+    tuning::snapshot::{Deployed, Snapshot},
+    units::{Size, count, percent},
 };
 
 /// So many places are named in a sentence; of more their number.

@@ -15,9 +15,8 @@ use crate::{
     tuning::{
         support::Support,
         sweep::{Sweep, best},
-        wording::count,
     },
-    units::{Size, percent, significant},
+    units::{Size, count, percent, significant},
 };
 
 /// One measured size of one collective and scale.

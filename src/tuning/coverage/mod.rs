@@ -21,13 +21,13 @@ use super::{
     job::{Call, JobLog},
     support::{Library, Support},
     sweep::Sweep,
-    wording::count,
 };
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     order::Order,
     plot::Chart,
     text::Listing,
+    units::count,
 };
 
 /// GPUs of a node where nothing else tells.

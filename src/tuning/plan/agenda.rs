@@ -24,9 +24,8 @@ use crate::{
         sizes::boundary,
         support::Support,
         sweep::Sweep,
-        wording::count,
     },
-    units::Size,
+    units::{Size, count},
 };
 
 /// Why something is worth measuring; the more urgent first.

@@ -130,7 +130,7 @@ fn Export() -> impl IntoView {
             let none = (export.files.is_empty() && refusals.is_empty())
                 .then(|| view! { <p class="small">"No rule beats the default: a tuner file would hold nothing."</p> });
             let files = export.files.into_iter().map(|file| {
-                let about = crate::tuning::wording::count(file.rules as u64, "rule");
+                let about = crate::units::count(file.rules as u64, "rule");
                 view! { <TextFile name=file.name about text=file.text /> }
             });
             view! {

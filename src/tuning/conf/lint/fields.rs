@@ -4,16 +4,14 @@ use super::{Code, Findings, Severity};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     text::excerpt,
-    tuning::{
-        conf::{
-            number::{Number, atoi, strtoull},
-            reader::{Habits, Reader},
-            rule::{Content, Dropped, FIELDS_NEEDED, text},
-            scan::{MOST_FIELDS, Piece, fields as cut, trim},
-            words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
-        },
-        wording::count,
+    tuning::conf::{
+        number::{Number, atoi, strtoull},
+        reader::{Habits, Reader},
+        rule::{Content, Dropped, FIELDS_NEEDED, text},
+        scan::{MOST_FIELDS, Piece, fields as cut, trim},
+        words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
     },
+    units::count,
 };
 
 /// Some editors write it at the begin of a file; C takes it for a part of the first word.

@@ -17,7 +17,8 @@ use super::{
 use crate::{
     order::Order,
     text::{Column, Entry, Listing},
-    tuning::{support::Support, sweep::Sweep, wording::count},
+    tuning::{support::Support, sweep::Sweep},
+    units::count,
 };
 
 /// How much a finding matters.

@@ -16,9 +16,8 @@ use crate::{
         },
         support::Support,
         sweep::Sweep,
-        wording::count,
     },
-    units::Size,
+    units::{Size, count},
 };
 
 /// So many steps are taken at most, so that no file holds up anybody: a thousand times what a large conf needs.

@@ -104,11 +104,14 @@ def exported(path):
 
 
 def reference():
-    """A table with equal columns, equal values and equal targets, and what XGBoost says of it."""
+    """A table with equal columns, equal values and equal targets, and what XGBoost says of it.
+
+    With this seed the choice of a split depends on the rounding of gains, and with it predictions by 0.2.
+    """
     import numpy
     from xgboost import XGBRegressor
 
-    draw = numpy.random.default_rng(7)
+    draw = numpy.random.default_rng(216)
     rows = 120
     features = numpy.column_stack([
         draw.integers(1, 9, rows) * 1000.5,

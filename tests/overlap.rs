@@ -309,7 +309,7 @@ fn rows_that_can_not_be_used_are_located() {
     let Content::Kernels(part) = content else { panic!() };
     let loaded = bring_together(vec![NamedPart { name: "stats.csv".into(), part: *part }]);
     let checks = collectune::overlap::checks::check(&loaded.datasets[0]);
-    assert!(checks[0].sentence().contains("the slowdown of 1 rows (the first in line 7)"), "{checks:?}");
+    assert!(checks[0].sentence().contains("the slowdown of 1 row (the first in line 7)"), "{checks:?}");
     assert!(loaded.notes[0].contains("has no metrics beside it"));
 }
 

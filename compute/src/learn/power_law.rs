@@ -55,8 +55,8 @@ impl Ridge {
         let mean_of = |column: usize| (0..rows).map(|row| table.row(row)[column]).sum::<f64>() / count;
         let means: Vec<f64> = (0..width).map(mean_of).collect();
         let deviation_of = |column: usize| {
-            let squares = (0..rows).map(|row| (table.row(row)[column] - means[column]).powi(2)).sum::<f64>();
-            (squares / count).sqrt()
+            let off = |row: usize| table.row(row)[column] - means[column];
+            ((0..rows).map(|row| off(row) * off(row)).sum::<f64>() / count).sqrt()
         };
         // What rounding leaves of a constant is no spread.
         let kept: Vec<(usize, f64)> = (0..width)

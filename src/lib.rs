@@ -15,7 +15,7 @@
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
 //! | 4 | [`report`] | what a workbench found, in one form that travels |
-//! | 3 | [`tuning`], [`overlap`] | the workbenches: tuning, and how much slower kernels get beside collectives |
+//! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
@@ -51,6 +51,7 @@ pub mod plot;
 pub mod report;
 pub mod sorted;
 pub mod text;
+pub mod training_time;
 pub mod tuning;
 pub mod units;
 pub mod worker;

@@ -13,10 +13,10 @@
 //! | 8 | `main.rs`, `bin/cli.rs` | doors of a few lines: page and worker, command line |
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
+//! | 5 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |
 //! | 4 | [`report`] | what a workbench found, in one form that travels |
 //! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
-//! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
+//! | 2 | [`learn`], [`plot`], [`text`], [`form`] | models and their validation; charts; delimited text; choices |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
 //!
@@ -45,6 +45,7 @@ pub mod app;
 pub mod cli;
 pub mod collective;
 pub mod crc32;
+pub mod form;
 pub mod intake;
 pub mod overlap;
 pub mod plot;
@@ -54,6 +55,7 @@ pub mod text;
 pub mod training_time;
 pub mod tuning;
 pub mod units;
+pub mod workbench;
 pub mod worker;
 
 pub use collectune_compute::{learn, math, order, progress};

@@ -23,6 +23,7 @@ use crate::{
         study::{Study, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
+    text::json::indented,
     worker::executor::ExecuteError,
 };
 
@@ -154,7 +155,7 @@ struct Report<'a> {
     run: u32,
     columns: Vec<&'a str>,
     merged: &'a [(String, Merged)],
-    models: Vec<ModelReport<'a>>,
+    models: Vec<ModelReport>,
     /// In words.
     verdict: String,
     recommended_model: Option<Kind>,
@@ -166,35 +167,28 @@ struct Report<'a> {
 
 /// Means over the repeats; what is not known is null.
 #[derive(Serialize)]
-struct ModelReport<'a> {
+struct ModelReport {
     name: &'static str,
     #[serde(flatten)]
-    mean: Option<&'a Score>,
+    mean: Option<Score>,
     /// Standard deviations over the repeats.
-    spread: Option<&'a Score>,
-    unseen_names: Option<&'a Score>,
+    spread: Option<Score>,
+    unseen_names: Option<Score>,
 }
 
 fn json(studied: &Studied, results: &Results) -> String {
-    let model = |scores: &'_ ModelScores| {
-        let ModelScores { kind, mean, spread, unseen_names, .. } = scores;
-        (kind.name(), *mean, *spread, *unseen_names)
+    let model = |scores: &ModelScores| ModelReport {
+        name: scores.kind.name(),
+        mean: scores.mean,
+        spread: scores.spread,
+        unseen_names: scores.unseen_names,
     };
-    let models: Vec<_> = results.models.iter().map(model).collect();
     let report = Report {
         runs: &studied.runs,
         run: studied.settings.dataset + 1,
         columns: studied.columns.iter().filter(|(_, given)| *given).map(|(name, _)| name.as_str()).collect(),
         merged: &studied.merged,
-        models: models
-            .iter()
-            .map(|(name, mean, spread, unseen_names)| ModelReport {
-                name,
-                mean: mean.as_ref(),
-                spread: spread.as_ref(),
-                unseen_names: unseen_names.as_ref(),
-            })
-            .collect(),
+        models: results.models.iter().map(model).collect(),
         verdict: results.verdict.as_ref().map(|verdict| verdict.sentences.join(" ")).unwrap_or_default(),
         recommended_model: results.verdict.as_ref().map(|verdict| verdict.model),
         imported: &studied.imported,
@@ -202,6 +196,5 @@ fn json(studied: &Studied, results: &Results) -> String {
         checks: &studied.checks,
         notes: &studied.notes,
     };
-    // Strings, numbers and lists can always be written.
-    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    indented(&report) + "\n"
 }

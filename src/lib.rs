@@ -56,4 +56,4 @@ pub mod tuning;
 pub mod units;
 pub mod worker;
 
-pub use collectune_compute::{learn, math, order, progress};
+pub use collectune_compute::{learn, math, order, pipeline, progress};

@@ -6,6 +6,7 @@
 
 pub mod anatomy;
 pub mod communicators;
+pub mod memory;
 pub mod prediction;
 pub mod run;
 pub mod samples;

@@ -4,4 +4,5 @@
 mod support;
 
 mod composition;
+mod memory;
 mod reference;

@@ -1,6 +1,7 @@
 //! What a model consists of, as far as time and memory depend on it: operators of its layers and ends, and parameters.
 
 use super::{
+    catalogue::{Architecture, Catalogue, LayerItem},
     run::{Model, Run},
     scope::Scope,
 };
@@ -9,7 +10,7 @@ use super::{
 const ATTENTION: [&str; 6] = ["flash_atten", "baddbmm", "fillmask", "softmax", "ScaledUpperTriangMaskedSoftmax", "bmm"];
 /// Operators that sequence parallelism spreads over the tensor ranks.
 const SPREAD: [&str; 3] = ["layernorm", "RMSlayernorm", "res_add"];
-/// Operators of the MLP, which a mixture of experts has once per expert.
+/// Operators of the MLP, which a mixture has once per expert where its architecture has no operators of experts.
 const MLP: [&str; 6] = ["linear3", "gelu", "linear4", "gate_up", "swiglu", "down"];
 
 /// One operator, done some times.
@@ -38,6 +39,10 @@ pub struct Anatomy {
     pub parameters: Parameters,
     /// Attention never holds its scores: the term of l² falls away from memory.
     pub is_flash: bool,
+    /// Bytes of activations of one layer and micro-batch, where the architecture says so.
+    pub activation_bytes: Option<f64>,
+    /// Floating-point operations on one rank and micro-batch, forward: of one layer, and of both ends.
+    pub flop: [f64; 3],
 }
 
 /// Parameters on one rank.
@@ -69,44 +74,118 @@ pub fn padded_vocabulary(vocabulary: u32, tensor: u32) -> f64 {
 }
 
 impl Anatomy {
-    /// That of a run: its lists of operators, and the parameters of a GPT with biases (the reference's formula, with
-    /// the run's width of the MLP and key-value heads).
+    /// That of a run: its operators, or its architecture's where they are the same; and the architecture's parameters, or
+    /// those of a GPT with biases.
     #[must_use]
-    pub fn of(run: &Run) -> Self {
-        let (model, scope) = (&run.model, run.scope());
+    pub fn of(run: &Run, catalogue: &Catalogue) -> Self {
+        let architecture = run.model.architecture.as_ref().and_then(|name| catalogue.architecture(name));
+        let scope = architecture.map_or_else(|| run.scope(), |architecture| architecture.scope(&run.scope()));
+        let layer = architecture.and_then(|known| items(known, run, &scope)).unwrap_or_else(|| listed(run, &scope));
         let end = |name: &str| op(name, 1.0, scope.clone());
-        let spread = scope.clone().with("l", f64::from(model.sequence) / f64::from(run.layout.tensor.max(1)));
-        let tokens = Tokens::of(run);
-        let mut layer: Vec<Op> = Vec::new();
-        for name in &model.layer {
-            match layer.iter_mut().find(|op| op.name == *name) {
-                Some(known) => known.count += if is_expert(model, name) { tokens.experts } else { 1.0 },
-                None if is_expert(model, name) => {
-                    let scope = scope.clone().with("b", f64::from(run.micro_batch) * tokens.per_expert);
-                    layer.push(op(name, tokens.experts, scope));
-                }
-                None if run.execution.sequence_parallel && SPREAD.contains(&name.as_str()) => {
-                    layer.push(op(name, 1.0, spread.clone()));
-                }
-                None => layer.push(op(name, 1.0, scope.clone())),
+        let ends = |items: &[_], otherwise: &[&str]| match architecture {
+            Some(_) if !items.is_empty() => evaluated(items, &scope).unwrap_or_default(),
+            _ => otherwise.iter().map(|name| end(name)).collect::<Vec<Op>>(),
+        };
+        let first = ends(architecture.map_or(&[], |known| &known.first), &["embedding"]);
+        let last = ends(
+            architecture.map_or(&[], |known| &known.last),
+            &[run.model.norm.as_str(), "linear_final", "parallel_cross_entropy_128"],
+        );
+        let mut layer = layer;
+        for op in layer.iter_mut().filter(|op| spreads(run, &op.name)) {
+            op.scope.set("l", f64::from(run.model.sequence) / f64::from(run.layout.tensor.max(1)));
+        }
+        // The fullest rank's experts have more tokens than the mean.
+        for op in &mut layer {
+            let routes = |name: &str| catalogue.operator(name).is_some_and(|op| op.inputs.iter().any(|i| i == "top_k"));
+            if run.model.experts > 1 && routes(&op.name) {
+                let copies = f64::from(run.model.top_k.max(1)) * run.model.load_balance.max(1.0);
+                op.scope.set("top_k", copies);
             }
         }
+        let flop = |ops: &[Op]| {
+            let of = |op: &Op| catalogue.operator(&op.name)?.flop(&op.scope).ok()?.map(|flop| flop * op.count);
+            ops.iter().filter_map(of).sum()
+        };
+        let activation = architecture.and_then(|known| known.activation_bytes.as_ref());
         Self {
-            is_flash: model.layer.iter().any(|name| name == "flash_atten"),
+            flop: [flop(&layer), flop(&first), flop(&last)],
+            is_flash: layer.iter().any(|op| op.name == "flash_atten"),
+            activation_bytes: activation.and_then(|bytes| bytes.evaluate(&scope).ok()),
+            parameters: architecture
+                .and_then(|known| declared(known, run, &scope))
+                .unwrap_or_else(|| parameters(run, &run.model)),
             layer,
-            first: vec![end("embedding")],
-            last: vec![end(&model.norm), end("linear_final"), end("parallel_cross_entropy_128")],
-            parameters: parameters(run, model),
+            first,
+            last,
         }
     }
 }
 
-fn op(name: &str, count: f64, scope: Scope) -> Op {
-    Op { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
+fn spreads(run: &Run, name: &str) -> bool {
+    run.execution.sequence_parallel && SPREAD.contains(&name)
 }
 
-fn is_expert(model: &Model, name: &str) -> bool {
-    model.experts > 1 && MLP.contains(&name)
+/// Operators with the architecture's repeats and overrides, as long as the run names the same; equal ones together.
+fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<Op>> {
+    let names = architecture.layer_names(scope).ok()?;
+    (names == run.model.layer).then(|| evaluated(&architecture.layer, scope))?
+}
+
+fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
+    let mut ops: Vec<Op> = Vec::new();
+    for item in items {
+        let (own, count) = (item.scope(scope).ok()?, item.count(scope).ok()?);
+        match ops.iter_mut().find(|op| op.name == item.operator && op.scope == own) {
+            Some(known) => known.count += count,
+            None => ops.push(op(&item.operator, count, own)),
+        }
+    }
+    Some(ops)
+}
+
+/// Operators as the run lists them; of a mixture, the MLP's once per expert on this rank, with its tokens.
+fn listed(run: &Run, scope: &Scope) -> Vec<Op> {
+    let tokens = Tokens::of(run);
+    let mut ops: Vec<Op> = Vec::new();
+    for name in &run.model.layer {
+        let is_expert = run.model.experts > 1 && MLP.contains(&name.as_str());
+        let count = if is_expert { tokens.experts } else { 1.0 };
+        match ops.iter_mut().find(|op| op.name == *name) {
+            Some(known) => known.count += count,
+            None => {
+                let batch = if is_expert { tokens.per_expert } else { 1.0 } * f64::from(run.micro_batch);
+                ops.push(op(name, count, scope.clone().with("b", batch)));
+            }
+        }
+    }
+    ops
+}
+
+/// What an architecture declares of the whole model, on one rank: shared by the tensor ranks, experts also by the expert
+/// ranks. `None` where it declares nothing else than a GPT with biases, whose share is known exactly.
+fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Parameters> {
+    let declared = architecture.parameters.as_ref()?;
+    let tensor = f64::from(run.layout.tensor.max(1));
+    let whole = scope.clone().with("vocabulary", padded_vocabulary(run.model.vocabulary, run.layout.tensor) * tensor);
+    let layer = declared.layer.evaluate(&whole).ok()?;
+    let dense =
+        if run.model.experts > 1 { declared.layer.evaluate(&whole.clone().with("experts", 0.0)).ok()? } else { layer };
+    let dim = f64::from(run.model.hidden);
+    if run.model.experts < 2 && layer == 12.0 * dim * dim + 13.0 * dim {
+        let (ffn, kv_heads) = (run.model.hidden.saturating_mul(4), run.model.heads);
+        return Some(parameters(run, &Model { ffn, kv_heads, ..run.model.clone() }));
+    }
+    Some(Parameters {
+        layer: dense / tensor,
+        experts: (layer - dense) / tensor / f64::from(run.layout.expert.max(1)),
+        first: declared.first.evaluate(&whole).ok()? / tensor,
+        last: declared.last.evaluate(&whole).ok()? / tensor,
+    })
+}
+
+fn op(name: &str, count: f64, scope: Scope) -> Op {
+    Op { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
 }
 
 /// Where the tokens of a mixture of experts go.

@@ -130,10 +130,11 @@ fn layer_bytes(run: &Run, anatomy: &Anatomy) -> (f64, f64) {
     } else {
         0.0
     };
-    let whole = unit * (plain + mixture + scores);
+    let declared = anatomy.activation_bytes.filter(|_| !run.execution.sequence_parallel && model.experts < 2);
+    let whole = declared.unwrap_or(unit * (plain + mixture + scores));
     let kept = match run.execution.recompute {
         Recompute::None => whole,
-        Recompute::Selective => unit * (plain + mixture),
+        Recompute::Selective => whole.min(unit * (plain + mixture)),
         Recompute::Full => 2.0 * unit,
     };
     (whole, kept)

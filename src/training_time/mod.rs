@@ -5,9 +5,11 @@
 //! with the times of single operators and collectives, each with its [`prediction::Mark`]; a step is composed of them.
 
 pub mod anatomy;
+pub mod calibrate;
 pub mod catalogue;
 pub mod communicators;
 pub mod expression;
+pub mod interval;
 pub mod memory;
 pub mod prediction;
 pub mod run;

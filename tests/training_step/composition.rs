@@ -1,4 +1,7 @@
-use collectune::training_time::step::{self, Component, Mode};
+use collectune::training_time::{
+    catalogue::Catalogue,
+    step::{self, Component, Mode},
+};
 use serde_json::Value;
 
 use super::{
@@ -17,7 +20,7 @@ fn parity_composes_all_cases_of_the_reference() {
     let mut worst: f64 = 0.0;
     for case in cases {
         let run = run_of(case);
-        let plan = step::plan(&run, Mode::Parity, &One).unwrap();
+        let plan = step::plan(&run, Mode::Parity, &Catalogue::built_in(), &One).unwrap();
         for (stage, kind) in plan.stages.iter().zip(0..) {
             assert_eq!(stage.layers, case["stage_layers"][kind].as_f64().unwrap(), "{run:?}");
             assert_eq!(stage.parameters, case["stage_parameters"][kind].as_f64().unwrap(), "{run:?}");
@@ -46,7 +49,7 @@ fn parity_composes_all_cases_of_the_reference() {
 #[test]
 fn shares_of_example_p_are_the_references() {
     let Some(example) = json("example_p") else { return };
-    let plan = step::plan(&run_of(&example["run"]), Mode::Parity, &One).unwrap();
+    let plan = step::plan(&run_of(&example["run"]), Mode::Parity, &Catalogue::built_in(), &One).unwrap();
     let step = plan.evaluate(&times_of(&example["run"], &plan));
     // The reference counts tensor all-reduce and messages in all m − 1 + pp slots, ours in m of them and the bubble.
     let share = |component, slots: f64| step.components.of(component) / step.total_us * 100.0 * slots;
@@ -68,7 +71,7 @@ fn ours_simulates_example_p() {
     let mut run = run_of(case);
     let spans = [None, Some(vec![8, 9, 9, 6])].map(|layers| {
         run.execution.layers_per_stage = layers;
-        let plan = step::plan(&run, Mode::Default, &One).unwrap();
+        let plan = step::plan(&run, Mode::Default, &Catalogue::built_in(), &One).unwrap();
         let step = plan.evaluate(&times_of(case, &plan));
         assert!((step.components.total() / step.total_us - 1.0).abs() < 1e-12);
         step

@@ -1,5 +1,6 @@
 use collectune::training_time::{
     anatomy::Anatomy,
+    catalogue::Catalogue,
     memory::{self, GIB, StageMemory},
     run::{Recompute, Run},
 };
@@ -10,7 +11,7 @@ use super::{
 };
 
 fn of(run: &Run) -> Vec<StageMemory> {
-    memory::of(run, &Anatomy::of(run))
+    memory::of(run, &Anatomy::of(run, &Catalogue::built_in()))
 }
 
 fn without_flash(run: &mut Run) {

@@ -18,6 +18,7 @@ pub use plan::{Mode, Part, Plan};
 
 use super::{
     anatomy::Anatomy,
+    catalogue::Catalogue,
     prediction::{Missing, Regressors},
     run::Run,
 };
@@ -37,9 +38,9 @@ pub enum StepError {
 ///
 /// # Errors
 /// A rule is broken, or something is missing: all of it is named.
-pub fn plan(run: &Run, mode: Mode, regressors: &dyn Regressors) -> Result<Plan, StepError> {
+pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Plan, StepError> {
     rules::check(run, mode)?;
-    let anatomy = Anatomy::of(run);
+    let anatomy = Anatomy::of(run, catalogue);
     match mode {
         Mode::Parity => parity::plan(run, &anatomy, regressors),
         Mode::Default => ours::plan(run, &anatomy, regressors),

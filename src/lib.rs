@@ -58,4 +58,4 @@ pub mod units;
 pub mod workbench;
 pub mod worker;
 
-pub use collectune_compute::{learn, math, order, progress};
+pub use collectune_compute::{learn, math, order, pipeline, progress};

@@ -5,4 +5,5 @@
 pub mod learn;
 pub mod math;
 pub mod order;
+pub mod pipeline;
 pub mod progress;

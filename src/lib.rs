@@ -51,8 +51,9 @@ pub mod plot;
 pub mod report;
 pub mod sorted;
 pub mod text;
+pub mod topology;
 pub mod tuning;
 pub mod units;
 pub mod worker;
 
-pub use collectune_compute::{learn, math, order, progress};
+pub use collectune_compute::{learn, math, order, progress, schedule};

@@ -6,3 +6,4 @@ pub mod learn;
 pub mod math;
 pub mod order;
 pub mod progress;
+pub mod schedule;

@@ -53,9 +53,11 @@ pub mod report;
 pub mod sorted;
 pub mod text;
 pub mod training_time;
+pub mod topology;
 pub mod tuning;
 pub mod units;
 pub mod workbench;
 pub mod worker;
 
 pub use collectune_compute::{learn, math, order, pipeline, progress};
+pub use collectune_compute::{learn, math, order, progress, schedule};

@@ -7,3 +7,4 @@ pub mod math;
 pub mod order;
 pub mod pipeline;
 pub mod progress;
+pub mod schedule;

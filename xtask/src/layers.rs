@@ -19,7 +19,7 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 const FLOORS: [&[&str]; 9] = [
     &["units", "math", "order", "sorted", "progress", "crc32"],
     &["collective"],
-    &["learn", "plot", "text"],
+    &["bandit", "conf", "learn", "plot", "text"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
     &["intake"],

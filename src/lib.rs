@@ -17,10 +17,12 @@
 //! | 4 | [`report`] | what a workbench found, in one form that travels |
 //! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`plot`], [`text`], [`form`] | models and their validation; charts; delimited text; choices |
+//! | 3 | [`tuning`], [`overlap`], [`policy`] | the workbenches: tuning, how much slower kernels get beside collectives, and which policy reward logs call for |
+//! | 2 | [`learn`], [`bandit`], [`conf`], [`plot`], [`text`] | models and their validation; strategies that learn from rewards; tuner files; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
 //!
-//! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
+//! [`learn`], [`bandit`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
 //!
 //! # The life of a file
@@ -44,11 +46,13 @@ pub mod app;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod cli;
 pub mod collective;
+pub mod conf;
 pub mod crc32;
 pub mod form;
 pub mod intake;
 pub mod overlap;
 pub mod plot;
+pub mod policy;
 pub mod report;
 pub mod sorted;
 pub mod text;
@@ -61,3 +65,4 @@ pub mod worker;
 
 pub use collectune_compute::{learn, math, order, pipeline, progress};
 pub use collectune_compute::{learn, math, order, progress, schedule};
+pub use collectune_compute::{bandit, learn, math, order, progress};

@@ -2,6 +2,7 @@
 //!
 //! They are a crate of their own so that the page can build them for speed and everything else for size.
 
+pub mod bandit;
 pub mod learn;
 pub mod math;
 pub mod order;

@@ -20,6 +20,7 @@ const FLOORS: [&[&str]; 9] = [
     &["units", "math", "order", "sorted", "progress", "crc32"],
     &["collective"],
     &["learn", "plot", "text", "form"],
+    &["bandit", "conf", "learn", "plot", "text"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
     &["intake", "workbench"],

@@ -15,7 +15,7 @@
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
 //! | 4 | [`report`] | what a workbench found, in one form that travels |
-//! | 3 | [`tuning`], [`overlap`], [`policy`] | the workbenches: tuning, how much slower kernels get beside collectives, and which policy reward logs call for |
+//! | 3 | [`tuning`], [`training_time`], [`overlap`], [`policy`] | the workbenches: tuning, the time of a training step, how much slower kernels get beside collectives, and which policy reward logs call for |
 //! | 2 | [`learn`], [`bandit`], [`conf`], [`plot`], [`text`] | models and their validation; strategies that learn from rewards; tuner files; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
@@ -53,6 +53,7 @@ pub mod policy;
 pub mod report;
 pub mod sorted;
 pub mod text;
+pub mod training_time;
 pub mod tuning;
 pub mod units;
 pub mod worker;

@@ -1,0 +1,10 @@
+//! The training-time workbench: from samples of operators and collectives to the time of a training step, and to the
+//! best layout.
+//!
+//! The way of the data: what was dropped becomes [`samples`] of clusters and a [`run`] to predict; regressors answer
+//! with the times of single operators and collectives, each with its [`prediction::Mark`]; a step is composed of them.
+
+pub mod prediction;
+pub mod run;
+pub mod samples;
+pub mod scope;

@@ -23,6 +23,9 @@
 //! [`learn`], [`bandit`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
 //!
+//! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
+//! [`policy::file`].
+//!
 //! # The life of a file
 //!
 //! 1. The page posts a file's handle to the worker, as a [`worker::protocol::Request::Load`].
@@ -39,23 +42,34 @@
 //! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
 //!    the file that a library's tuner reads.
 
-#[cfg(target_arch = "wasm32")]
-pub mod app;
-#[cfg(not(target_arch = "wasm32"))]
-pub mod cli;
 pub mod collective;
 pub mod conf;
 pub mod crc32;
-pub mod intake;
-pub mod overlap;
-pub mod plot;
 pub mod policy;
-pub mod report;
 pub mod sorted;
 pub mod text;
-pub mod training_time;
-pub mod tuning;
 pub mod units;
+
+pub use collectune_compute::{bandit, math, order, progress};
+
+#[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
+pub mod app;
+#[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
+pub mod cli;
+#[cfg(feature = "workbenches")]
+pub mod intake;
+#[cfg(feature = "workbenches")]
+pub mod overlap;
+#[cfg(feature = "workbenches")]
+pub mod plot;
+#[cfg(feature = "workbenches")]
+pub mod report;
+#[cfg(feature = "workbenches")]
+pub mod training_time;
+#[cfg(feature = "workbenches")]
+pub mod tuning;
+#[cfg(feature = "workbenches")]
 pub mod worker;
 
-pub use collectune_compute::{bandit, learn, math, order, progress};
+#[cfg(feature = "workbenches")]
+pub use collectune_compute::learn;

@@ -18,12 +18,16 @@
 //! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`plot`], [`text`], [`form`] | models and their validation; charts; delimited text; choices |
 //! | 3 | [`tuning`], [`overlap`], [`policy`] | the workbenches: tuning, how much slower kernels get beside collectives, and which policy reward logs call for |
+//! | 3 | [`tuning`], [`training_time`], [`overlap`], [`policy`] | the workbenches: tuning, the time of a training step, how much slower kernels get beside collectives, and which policy reward logs call for |
 //! | 2 | [`learn`], [`bandit`], [`conf`], [`plot`], [`text`] | models and their validation; strategies that learn from rewards; tuner files; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
 //!
 //! [`learn`], [`bandit`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
+//!
+//! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
+//! [`policy::file`].
 //!
 //! # The life of a file
 //!
@@ -41,10 +45,6 @@
 //! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
 //!    the file that a library's tuner reads.
 
-#[cfg(target_arch = "wasm32")]
-pub mod app;
-#[cfg(not(target_arch = "wasm32"))]
-pub mod cli;
 pub mod collective;
 pub mod conf;
 pub mod crc32;
@@ -53,7 +53,6 @@ pub mod intake;
 pub mod overlap;
 pub mod plot;
 pub mod policy;
-pub mod report;
 pub mod sorted;
 pub mod text;
 pub mod training_time;
@@ -66,3 +65,28 @@ pub mod worker;
 pub use collectune_compute::{learn, math, order, pipeline, progress};
 pub use collectune_compute::{learn, math, order, progress, schedule};
 pub use collectune_compute::{bandit, learn, math, order, progress};
+pub mod units;
+
+pub use collectune_compute::{bandit, math, order, progress};
+
+#[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
+pub mod app;
+#[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
+pub mod cli;
+#[cfg(feature = "workbenches")]
+pub mod intake;
+#[cfg(feature = "workbenches")]
+pub mod overlap;
+#[cfg(feature = "workbenches")]
+pub mod plot;
+#[cfg(feature = "workbenches")]
+pub mod report;
+#[cfg(feature = "workbenches")]
+pub mod training_time;
+#[cfg(feature = "workbenches")]
+pub mod tuning;
+#[cfg(feature = "workbenches")]
+pub mod worker;
+
+#[cfg(feature = "workbenches")]
+pub use collectune_compute::learn;

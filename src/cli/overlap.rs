@@ -12,14 +12,14 @@ use serde::Serialize;
 use super::{CliError, files, table, terminal};
 use crate::{
     overlap::{
+        export::File,
         features::Settings,
         files::bring_together,
         imported::Judged,
         merge::Merged,
         models::Kind,
         noise::Ceiling,
-        request::{Answer, Question, Results, Run, Shown, Studied},
-        result::{ModelScores, Score},
+        result::{ModelScores, Results, Run, Score, Shown, Studied},
         study::{Study, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
@@ -84,21 +84,21 @@ impl Overlap {
             _ => Kind::TreesLad,
         };
         if let Some(path) = &self.predictions {
-            save(&mut study, Question::Predictions(shown), path, "predictions")?;
+            save(study.predictions(shown), path, "predictions")?;
         }
         if let Some(path) = &self.xgboost {
-            save(&mut study, Question::Trees(shown), path, "trees")?;
+            save(study.trees(shown, &mut Silent), path, "trees")?;
         }
         terminal::write(&if self.json { json(&studied, &results) } else { for_people(&studied, &results) })
     }
 }
 
 pub(super) fn told(error: StudyError) -> CliError {
-    CliError::Execute(ExecuteError::Overlap(error))
+    CliError::Execute(ExecuteError::Workbench(error.into()))
 }
 
-fn save(study: &mut Study, question: Question, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
-    let Answer::File(file) = study.answer(question, &mut Silent).map_err(told)? else { return Ok(()) };
+fn save(file: Result<File, StudyError>, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
+    let file = file.map_err(told)?;
     let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
     std::fs::write(path, file.text).map_err(error)
 }

@@ -3,7 +3,12 @@
 //!
 //! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`Question::Choose`],
 //! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`Question::Take`], and shows
-//! what comes back then; until nothing is left to do.
+//! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
+//! [`Question::GoOn`].
+//!
+//! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
+//! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
+//! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
 
@@ -52,6 +57,8 @@ pub enum Question {
     },
     /// Takes what was done, in any order. Answers [`Answer::Shown`].
     Take(Vec<Vec<u8>>),
+    /// Works on for a moment, where [`Jobs::goes_on`]. Answers [`Answer::Shown`].
+    GoOn,
     /// A file. Answers [`Answer::File`].
     Save(String),
 }
@@ -59,7 +66,7 @@ pub enum Question {
 /// What it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Of [`Question::Choose`] and [`Question::Take`].
+    /// Of [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
     Shown(Box<Shown>),
     /// Of [`Question::Do`]: opaque, for [`Question::Take`].
     Done(Vec<u8>),
@@ -90,6 +97,9 @@ pub struct Jobs {
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
+    /// The study itself can find something better by [`Question::GoOn`]: each takes a moment (a tenth of a second, or
+    /// so), so that a search is left by asking no more, and nothing that was found is lost.
+    pub goes_on: bool,
 }
 
 /// What is loaded, as a report names it.
@@ -114,6 +124,14 @@ pub trait Study {
     /// # Errors
     /// It comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
+
+    /// Searches on for a moment, where [`Jobs::goes_on`].
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn go_on(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        Ok(())
+    }
 
     /// What can be chosen, as it stands.
     ///
@@ -186,6 +204,7 @@ impl Studies {
         match question {
             Question::Choose(choices) => study.choose(choices, progress)?,
             Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
+            Question::GoOn => study.go_on(progress)?,
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }

@@ -167,6 +167,9 @@ impl Bench {
 
     /// Ends what is going on. What is already there stays.
     pub fn cancel(self) {
+        if self.leave_search() {
+            return;
+        }
         let was_loading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == "Reading"));
         self.begin();
         self.finish();

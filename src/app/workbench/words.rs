@@ -86,13 +86,5 @@ pub const fn words(workbench: Workbench) -> Words {
 }
 
 /// What the workbench with a page of its own says elsewhere.
-const OTHER: Words = Words {
-    lead: "",
-    reads: "",
-    example: "",
-    doing: "",
-    refused: "",
-    partial: "",
-    again: "",
-    complete: "",
-};
+const OTHER: Words =
+    Words { lead: "", reads: "", example: "", doing: "", refused: "", partial: "", again: "", complete: "" };

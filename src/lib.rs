@@ -18,7 +18,7 @@
 //! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
+//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`], [`zip`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum; zip archives |
 //!
 //! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
 //! and they for speed.
@@ -55,5 +55,6 @@ pub mod training_time;
 pub mod tuning;
 pub mod units;
 pub mod worker;
+pub mod zip;
 
 pub use collectune_compute::{learn, math, order, progress};

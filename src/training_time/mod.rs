@@ -7,6 +7,7 @@
 pub mod catalogue;
 pub mod expression;
 pub mod prediction;
+pub mod regressors;
 pub mod run;
 pub mod samples;
 pub mod scope;

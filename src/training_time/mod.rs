@@ -16,6 +16,7 @@ pub mod interval;
 pub mod memory;
 pub mod prediction;
 pub mod read;
+pub mod regressors;
 pub mod run;
 pub mod samples;
 pub mod scope;

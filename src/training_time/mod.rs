@@ -15,4 +15,5 @@ pub mod prediction;
 pub mod run;
 pub mod samples;
 pub mod scope;
+pub mod search;
 pub mod step;

@@ -5,4 +5,6 @@ mod support;
 
 mod composition;
 mod memory;
+mod physics;
 mod reference;
+mod search;

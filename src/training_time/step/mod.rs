@@ -7,6 +7,7 @@
 pub mod component;
 pub mod evaluate;
 mod experts;
+pub mod listing;
 pub mod ours;
 mod parity;
 pub mod plan;

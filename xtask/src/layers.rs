@@ -19,10 +19,11 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 const FLOORS: [&[&str]; 9] = [
     &["units", "math", "order", "sorted", "progress", "crc32"],
     &["collective"],
-    &["learn", "plot", "text"],
+    &["learn", "plot", "text", "form"],
+    &["bandit", "conf", "learn", "plot", "text"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
-    &["intake"],
+    &["intake", "workbench"],
     &["worker"],
     &["app", "cli"],
     &[DOORS],

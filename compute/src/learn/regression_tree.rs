@@ -177,9 +177,10 @@ impl Sum {
         self.target * self.target / f64::from(self.weight)
     }
 
-    /// What one leaf gains: G²/(H + λ).
+    /// What one leaf gains: G²/(H + λ), both rounded before they are divided, as XGBoost does (`Divide` of
+    /// src/tree/split_evaluator.h takes floats).
     fn gain(self, lambda: f64) -> f32 {
-        (self.target * self.target / (f64::from(self.weight) + lambda)) as f32
+        (self.target * self.target) as f32 / (f64::from(self.weight) + lambda) as f32
     }
 }
 

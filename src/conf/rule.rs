@@ -151,7 +151,7 @@ pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
 /// The rules that a reader finds in a file, in its order.
 ///
 /// ```
-/// use collectune::tuning::conf::{Reader, read};
+/// use collectune::conf::{Reader, read};
 /// let conf = b"# rules\nallreduce,0,4095,TREE,ll,8,2,16\nalltoall,0,65536,ring,simple,4,-1,-1\n";
 /// assert_eq!(read(conf, Reader::Example).len(), 2); // a ring rule, and one for allreduce
 /// assert_eq!(read(conf, Reader::Rccl).len(), 0);

@@ -55,16 +55,16 @@ pub mod plot;
 pub mod policy;
 pub mod sorted;
 pub mod text;
-pub mod training_time;
 pub mod topology;
+pub mod training_time;
 pub mod tuning;
 pub mod units;
 pub mod workbench;
 pub mod worker;
 
+pub use collectune_compute::{bandit, learn, math, order, progress};
 pub use collectune_compute::{learn, math, order, pipeline, progress};
 pub use collectune_compute::{learn, math, order, progress, schedule};
-pub use collectune_compute::{bandit, learn, math, order, progress};
 pub mod units;
 
 pub use collectune_compute::{bandit, math, order, progress};

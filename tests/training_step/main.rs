@@ -4,6 +4,8 @@
 mod support;
 
 mod composition;
+mod defects;
+mod experts;
 mod memory;
 mod physics;
 mod reference;

@@ -21,7 +21,7 @@ fn llemma() -> Question {
 
 fn find(question: &Question, physics: &Physics) -> Found {
     let gpu = physics.catalogue.gpu("A100");
-    let known = Knowledge { regressors: physics, catalogue: &physics.catalogue, gpu, calibration: None, seed: 1 };
+    let known = Knowledge::new(physics, &physics.catalogue, gpu);
     search::search(question, &known, &mut Silent, &mut |_| {})
 }
 
@@ -152,7 +152,7 @@ fn how_long_a_search_of_1024_gpus_takes() {
     let question = llemma();
     let physics = Physics::new();
     let gpu = physics.catalogue.gpu("A100");
-    let known = Knowledge { regressors: &physics, catalogue: &physics.catalogue, gpu, calibration: None, seed: 1 };
+    let known = Knowledge::new(&physics, &physics.catalogue, gpu);
     for everything in [false, true] {
         let question = Question { everything, ..question.clone() };
         let start = Instant::now();

@@ -320,7 +320,9 @@ impl<'a> Run<'a> {
         links.iter().for_each(|link| is_free[*link as usize] = true);
         let mut able = Vec::new();
         for (chunk, to) in pairs {
-            let has = |link: &u32| is_free[*link as usize] && self.seen.has(self.outlet_of[*link as usize] as usize, chunk as usize);
+            let has = |link: &u32| {
+                is_free[*link as usize] && self.seen.has(self.outlet_of[*link as usize] as usize, chunk as usize)
+            };
             able.clear();
             able.extend(graph.incoming(to as usize).iter().copied().filter(has));
             if able.is_empty() {

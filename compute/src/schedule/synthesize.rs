@@ -111,7 +111,14 @@ fn greedy(by: Method, seed: u64, task: &Task<'_>) -> Greedy {
             (vec![manner(Pick::RarestLive, EAGER), manner(Pick::Rarest, EAGER), manner(Pick::Random, EAGER)], u64::MAX)
         }
         _ => {
-            let held = [(Pick::RarestLive, EAGER), (Pick::Rarest, 1.0), (Pick::Rarest, EAGER), (Pick::RarestLive, 0.8), (Pick::Random, 1.0), (Pick::Random, EAGER)];
+            let held = [
+                (Pick::RarestLive, EAGER),
+                (Pick::Rarest, 1.0),
+                (Pick::Rarest, EAGER),
+                (Pick::RarestLive, 0.8),
+                (Pick::Random, 1.0),
+                (Pick::Random, EAGER),
+            ];
             (held.map(|(pick, held)| manner(pick, held)).to_vec(), u64::MAX)
         }
     };
@@ -184,7 +191,8 @@ impl Search {
             let is_best = part.best.as_ref().is_some_and(|best| best.time <= part.bounds.best());
             if part.state == State::Working && !is_best {
                 part.state = part.by.work(&task, &mut part.bounds, &mut part.best, effort);
-                if part.state == State::Working && part.best.as_ref().is_none_or(|best| best.time > part.bounds.best()) {
+                if part.state == State::Working && part.best.as_ref().is_none_or(|best| best.time > part.bounds.best())
+                {
                     state = State::Working;
                 }
             }

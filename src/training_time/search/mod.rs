@@ -41,8 +41,18 @@ pub struct Knowledge<'a> {
     pub gpu: Option<&'a Gpu>,
     /// Coefficients from measured steps.
     pub calibration: Option<&'a Calibration>,
+    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware.
+    pub least_factor: f64,
     /// Seed of the draws.
     pub seed: u64,
+}
+
+impl<'a> Knowledge<'a> {
+    /// Without a calibration.
+    #[must_use]
+    pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
+        Self { regressors, catalogue, gpu, calibration: None, least_factor: 1.0, seed: interval::SEED }
+    }
 }
 
 /// One layout with its step.
@@ -134,7 +144,9 @@ pub fn search(
         let bound_us = match question.mode {
             // Trees know no floor.
             Mode::Parity => 0.0,
-            Mode::Default => coefficients.pipeline * bound::pipeline_us(&run, &anatomy, known.gpu, &memo),
+            Mode::Default => {
+                known.least_factor * coefficients.pipeline * bound::pipeline_us(&run, &anatomy, known.gpu, &memo)
+            }
         };
         let layers = f64::from(run.model.layers);
         let flop = 3.0 * (layers * anatomy.flop[0] + anatomy.flop[1] + anatomy.flop[2]);

@@ -19,8 +19,7 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 const FLOORS: [&[&str]; 9] = [
     &["units", "math", "order", "sorted", "progress", "crc32"],
     &["collective"],
-    &["learn", "plot", "text", "form"],
-    &["bandit", "conf", "learn", "plot", "text"],
+    &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
     &["intake", "workbench"],

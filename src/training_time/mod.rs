@@ -12,6 +12,7 @@ pub mod expression;
 pub mod interval;
 pub mod memory;
 pub mod prediction;
+pub mod regressors;
 pub mod run;
 pub mod samples;
 pub mod scope;

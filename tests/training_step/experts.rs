@@ -84,8 +84,8 @@ fn experts_are_shared_by_the_expert_ranks() {
     assert_eq!(layers * (whole.layer + whole.experts) + whole.first + whole.last, 46_702_792_704.0);
     let shared = of(&mixture(8, 8));
     assert_eq!((shared.layer, shared.experts * 8.0), (whole.layer, whole.experts));
-    let states = |run: &Run| memory::of(run, &Anatomy::of(run, &catalogue))[0].states();
-    assert!(states(&mixture(8, 8)) < states(&mixture(8, 1)) / 4.0);
+    let weights = |run: &Run| memory::of(run, &Anatomy::of(run, &catalogue))[0].weights;
+    assert!(weights(&mixture(8, 8)) < weights(&mixture(8, 1)) / 4.0);
 }
 
 #[test]

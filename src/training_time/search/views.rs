@@ -73,6 +73,7 @@ pub fn time_over_memory(found: &Found) -> Chart {
         low: row.interval_us.map(|ends| ends[0]),
         high: row.interval_us.map(|ends| ends[1]),
         note: words(row),
+        ..Point::default()
     };
     let front = pareto(&found.rows);
     let mut series = vec![Series {

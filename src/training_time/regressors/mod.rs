@@ -9,7 +9,7 @@
 mod collectives;
 pub mod jobs;
 pub mod library;
-
+pub mod listing;
 mod model;
 mod sampled;
 pub mod settings;

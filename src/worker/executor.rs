@@ -13,6 +13,7 @@ use crate::{
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
+    training_time::{bundle::DroppedFile, dropped::Dropped},
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -87,6 +88,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
+    training: Dropped,
     studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
@@ -305,6 +307,11 @@ impl Executor {
         &self.documents
     }
 
+    /// What was loaded of training steps.
+    pub fn training(&mut self) -> &mut Dropped {
+        &mut self.training
+    }
+
     /// What was loaded for the other workbenches, and learnt.
     pub const fn studies(&mut self) -> &mut Studies {
         &mut self.studies
@@ -332,8 +339,18 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
-            opened;
+        let Opened {
+            rows,
+            measured_with,
+            files,
+            parameters,
+            documents,
+            kernels,
+            training,
+            sets,
+            notes: mut read,
+            saved_hashes,
+        } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -347,11 +364,14 @@ impl Executor {
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
+        document_files.training = training.iter().map(|(file, _)| *file).collect();
+        let training = Dropped::new(training.into_iter().flat_map(|(_, files)| files).collect());
         let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let studies = Studies { overlap: Overlap::new(kernels) };
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
+            training,
             studies,
             documents,
             names,
@@ -494,6 +514,7 @@ impl Documents {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             kernels: Vec::new(),
+            training: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -543,6 +564,8 @@ pub struct Opened {
     pub documents: Documents,
     /// What is of kernels, each under its file's number.
     pub kernels: Vec<(u32, NamedPart)>,
+    /// What is of training steps, each under its file's number; of an archive, all its files.
+    pub training: Vec<(u32, Vec<DroppedFile>)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -612,6 +635,7 @@ pub fn read_set(
             Content::Kernels(part) => {
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Training(files) => opened.training.push((name.id, files)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

@@ -212,6 +212,8 @@ pub struct DocumentFiles {
     pub comparisons: Vec<u32>,
     /// Tables of kernels, traces, and models of their slowdown.
     pub kernels: Vec<u32>,
+    /// Samples, runs and catalogues of the training-time workbench.
+    pub training: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.

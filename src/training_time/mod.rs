@@ -20,5 +20,6 @@ pub mod regressors;
 pub mod run;
 pub mod samples;
 pub mod scope;
+pub mod search;
 pub mod step;
 pub mod steps;

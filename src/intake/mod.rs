@@ -8,6 +8,7 @@ mod kernels;
 mod logs;
 mod open;
 mod recognise;
+mod rewards;
 
 use serde::{Deserialize, Serialize};
 

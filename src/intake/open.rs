@@ -14,9 +14,11 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
+    rewards,
 };
 use crate::{
     overlap::files::Part,
+    policy,
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
@@ -49,6 +51,8 @@ pub enum Content {
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
     Kernels(Box<Part>),
+    /// A log of rewards.
+    Rewards(Box<policy::read::Log>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -199,6 +203,10 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
             return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
+        Recognised::Rewards { is_own } => {
+            return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
+        }
+        Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
@@ -274,6 +282,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
         return Ok((outcome, Content::Model(json)).into());
     }
     if let Some(opened) = kernels::json(&json, file.name) {
+        return opened.map(Into::into);
+    }
+    if let Some(opened) = rewards::json(&json, file.name) {
         return opened.map(Into::into);
     }
     let log = log::read_json(&json).map_err(|error| error.to_string())?;

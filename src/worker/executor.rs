@@ -10,6 +10,7 @@ use crate::{
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     overlap::{self, files::NamedPart},
+    policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
@@ -62,6 +63,9 @@ pub enum ExecuteError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] overlap::study::StudyError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] policy::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -87,6 +91,7 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     overlap: overlap::study::Study,
+    policy: policy::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -173,6 +178,7 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Policy(question) => Response::Policy(Box::new(self.policy.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -302,6 +308,11 @@ impl Executor {
         &mut self.overlap
     }
 
+    /// What was loaded of rewards, and found.
+    pub fn policy(&mut self) -> &mut policy::study::Study {
+        &mut self.policy
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -324,8 +335,18 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
-            opened;
+        let Opened {
+            rows,
+            measured_with,
+            files,
+            parameters,
+            documents,
+            kernels,
+            rewards,
+            sets,
+            notes: mut read,
+            saved_hashes,
+        } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -339,12 +360,15 @@ impl Executor {
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
+        document_files.rewards = rewards.iter().map(|(file, _)| *file).collect();
+        let policy = policy::study::Study::new(rewards.into_iter().map(|(_, log)| log).collect());
         let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let overlap = overlap::study::Study::new(overlap);
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
             overlap,
+            policy,
             documents,
             names,
             sweeps,
@@ -486,6 +510,7 @@ impl Documents {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             kernels: Vec::new(),
+            rewards: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -535,6 +560,8 @@ pub struct Opened {
     pub documents: Documents,
     /// What is of kernels, each under its file's number.
     pub kernels: Vec<(u32, NamedPart)>,
+    /// Logs of rewards, each under its file's number.
+    pub rewards: Vec<(u32, NamedLog)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -604,6 +631,7 @@ pub fn read_set(
             Content::Kernels(part) => {
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Rewards(log) => opened.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log })),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

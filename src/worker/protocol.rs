@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
-    overlap,
+    overlap, policy,
     progress::Step,
     report,
     text::Listing,
@@ -147,6 +147,8 @@ pub enum Request {
     Plan(plan::Question),
     /// About kernels beside collectives. Answers [`Response::Overlap`].
     Overlap(Box<overlap::request::Question>),
+    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
+    Policy(Box<policy::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -207,6 +209,8 @@ pub struct DocumentFiles {
     pub comparisons: Vec<u32>,
     /// Tables of kernels, traces, and models of their slowdown.
     pub kernels: Vec<u32>,
+    /// Logs of rewards.
+    pub rewards: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -262,6 +266,8 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Overlap`].
     Overlap(Box<overlap::request::Answer>),
+    /// Of [`Request::Policy`].
+    Policy(Box<policy::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

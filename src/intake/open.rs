@@ -14,10 +14,11 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
-    training,
+    rewards, training,
 };
 use crate::{
     overlap::files::Part,
+    policy,
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
@@ -53,6 +54,8 @@ pub enum Content {
     Kernels(Box<Part>),
     /// What the training-time workbench takes in; of an archive, each of its files.
     Training(Vec<DroppedFile>),
+    /// A log of rewards.
+    Rewards(Box<policy::read::Log>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -214,6 +217,10 @@ pub(super) fn read_inflated(
             return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
+        Recognised::Rewards { is_own } => {
+            return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
+        }
+        Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
         Recognised::NearTraining(why) => return Ok(training::near(why, file)),
@@ -325,6 +332,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
         return opened;
     }
     if let Some(opened) = kernels::json(&json, file.name) {
+        return opened.map(Into::into);
+    }
+    if let Some(opened) = rewards::json(&json, file.name) {
         return opened.map(Into::into);
     }
     let log = log::read_json(&json).map_err(|error| error.to_string())?;

@@ -10,6 +10,7 @@ use crate::{
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     overlap::files::{NamedPart, bring_together},
+    policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
@@ -64,6 +65,9 @@ pub enum ExecuteError {
     /// What one of the other workbenches says.
     #[error(transparent)]
     Workbench(#[from] WorkbenchError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] policy::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -90,6 +94,7 @@ pub struct Executor {
     study: Study,
     training: Dropped,
     studies: Studies,
+    policy: policy::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -187,6 +192,7 @@ impl Executor {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
+            Request::Policy(question) => Response::Policy(Box::new(self.policy.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -317,6 +323,11 @@ impl Executor {
         &mut self.studies
     }
 
+    /// What was loaded of rewards, and found.
+    pub fn policy(&mut self) -> &mut policy::study::Study {
+        &mut self.policy
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -347,6 +358,7 @@ impl Executor {
             documents,
             kernels,
             training,
+            rewards,
             sets,
             notes: mut read,
             saved_hashes,
@@ -369,10 +381,13 @@ impl Executor {
         let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let studies = Studies { overlap: Overlap::new(kernels) };
         let set = sets.label().map(str::to_owned);
+        document_files.rewards = rewards.iter().map(|(file, _)| *file).collect();
+        let policy = policy::study::Study::new(rewards.into_iter().map(|(_, log)| log).collect());
         *self = Self {
             study: Study::of_runs(runs, target),
             training,
             studies,
+            policy,
             documents,
             names,
             sweeps,
@@ -515,6 +530,7 @@ impl Documents {
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             kernels: Vec::new(),
             training: Vec::new(),
+            rewards: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -566,6 +582,8 @@ pub struct Opened {
     pub kernels: Vec<(u32, NamedPart)>,
     /// What is of training steps, each under its file's number; of an archive, all its files.
     pub training: Vec<(u32, Vec<DroppedFile>)>,
+    /// Logs of rewards, each under its file's number.
+    pub rewards: Vec<(u32, NamedLog)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -636,6 +654,7 @@ pub fn read_set(
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
             Content::Training(files) => opened.training.push((name.id, files)),
+            Content::Rewards(log) => opened.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log })),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

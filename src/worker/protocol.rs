@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
+    policy,
     progress::Step,
     report,
     text::Listing,
@@ -152,6 +153,8 @@ pub enum Request {
         /// What it is asked.
         question: Box<workbench::Question>,
     },
+    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
+    Policy(Box<policy::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -214,6 +217,8 @@ pub struct DocumentFiles {
     pub kernels: Vec<u32>,
     /// Samples, runs and catalogues of the training-time workbench.
     pub training: Vec<u32>,
+    /// Logs of rewards.
+    pub rewards: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -283,6 +288,8 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Study`].
     Study(Box<workbench::Answer>),
+    /// Of [`Request::Policy`].
+    Policy(Box<policy::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

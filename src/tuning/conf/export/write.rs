@@ -3,13 +3,11 @@
 use super::{Basis, File, Options, plan::Plan};
 use crate::{
     collective::Scale,
+    conf::write::FIELDS,
     order::Order,
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::Size,
 };
-
-/// What the fields are, as a comment: without the `#` it would be a rule.
-const FIELDS: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff";
 
 /// The files, in the order of their scales.
 pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {

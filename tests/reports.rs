@@ -100,7 +100,7 @@ fn a_report_of_real_sweeps_fits_a_link() {
 /// A report with something everywhere, all words the given ones.
 fn filled(words: &str, value: f64) -> Report {
     let text = || words.to_owned();
-    let point = Point { x: value, y: value, low: Some(value), high: None, note: text() };
+    let point = Point { x: value, y: value, low: Some(value), high: None, value: Some(value), note: text() };
     let series = Series { name: text(), colour: Colour::Palette(3), mark: Mark::Whiskers, points: vec![point] };
     let axis = Axis { label: text(), quantity: Quantity::TimeUs, spacing: Spacing::Linear };
     let chart = Chart {
@@ -130,7 +130,7 @@ fn filled(words: &str, value: f64) -> Report {
             title: text(),
             text: vec![text()],
             charts: vec![chart],
-            tables: vec![Exhibit { id: "table".to_owned(), title: text(), listing }],
+            tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
         }],
         snapshot: None,

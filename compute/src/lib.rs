@@ -7,4 +7,6 @@ pub mod bandit;
 pub mod learn;
 pub mod math;
 pub mod order;
+pub mod pipeline;
 pub mod progress;
+pub mod schedule;

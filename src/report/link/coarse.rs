@@ -2,7 +2,7 @@
 
 use crate::{
     order::Order,
-    plot::{Colour, Mark, Point},
+    plot::{Colour, Mark, Point, Series},
     report::Report,
 };
 
@@ -87,8 +87,8 @@ fn thin(report: &mut Report) {
 
 fn each_background(report: &mut Report, change: impl Fn(Vec<Point>) -> Vec<Point>) {
     for chart in report.sections.iter_mut().flat_map(|section| &mut section.charts) {
-        let is_background = |colour, mark| colour == Colour::Muted && mark == Mark::Dots;
-        for series in chart.series.iter_mut().filter(|series| is_background(series.colour, series.mark)) {
+        let is_background = |series: &Series| series.colour == Colour::Muted && series.mark == Mark::Dots;
+        for series in chart.series.iter_mut().filter(|series| is_background(series)) {
             series.points = change(std::mem::take(&mut series.points));
         }
         chart.series.retain(|series| !series.points.is_empty());

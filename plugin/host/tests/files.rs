@@ -10,6 +10,7 @@ use collectune::{
     collective::{Collective, Scale},
     policy::{
         arm::Arm,
+        bands::Bands,
         file::{Choice, Entry, Policy, sealed},
     },
 };
@@ -230,42 +231,66 @@ fn a_policy_that_can_not_be_followed_leaves_a_passive_plugin() {
     assert_eq!(said.len(), 2, "{said:?}");
 }
 
-#[test]
-fn a_policy_cut_anywhere_is_not_followed() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = policy().text();
-    // Online, the file to be followed next is torn at every byte; one process, so that it takes seconds only.
-    let id = 3_u64;
-    let own = folder.path().join(format!("{id:016x}"));
-    fs::create_dir_all(&own).unwrap();
-    let beginning = folder.path().join("beginning");
-    fs::write(&beginning, Policy { generation: 1, ..policy() }.text()).unwrap();
-    for length in 0..whole.len() {
-        fs::write(own.join("next.policy"), &whole.as_bytes()[..length]).unwrap();
-        let _ = fs::remove_dir_all(own.join("members"));
-        for entry in fs::read_dir(&own).unwrap().flatten() {
-            if entry.file_name().to_string_lossy().starts_with("epoch-") {
-                fs::remove_file(entry.path()).unwrap();
-            }
+/// One rank by itself, online.
+struct Online {
+    folder: tempfile::TempDir,
+}
+
+impl Online {
+    const ID: u64 = 3;
+
+    fn new() -> Self {
+        let this = Self { folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(this.own()).unwrap();
+        fs::write(this.folder.path().join("beginning"), Policy { generation: 4, ..policy() }.text()).unwrap();
+        this
+    }
+
+    fn own(&self) -> std::path::PathBuf {
+        self.folder.path().join(format!("{:016x}", Self::ID))
+    }
+
+    /// The generations that three calls follow, with two calls to an epoch.
+    fn generations(&self, next: &[u8]) -> Vec<String> {
+        fs::write(self.own().join("next.policy"), next).unwrap();
+        for epoch in 0..2 {
+            let _ = fs::remove_file(self.own().join(format!("epoch-{epoch:06}")));
         }
-        let printed = Rank::of(6, id, 1, 1)
-            .with("COLLECTUNE_TUNER_DIR", folder.path())
+        let printed = Rank::of(6, Self::ID, 1, 1)
+            .with("COLLECTUNE_TUNER_DIR", self.folder.path())
             .with("COLLECTUNE_TUNER_MODE", "online")
-            .with("COLLECTUNE_TUNER_POLICY", &beginning)
+            .with("COLLECTUNE_TUNER_POLICY", self.folder.path().join("beginning"))
             .with("COLLECTUNE_TUNER_EPOCH", "2")
             .run(&["ask", "4:4096", "4:4096", "4:4096"]);
-        assert!(printed.is_success, "{length}: {printed:?}");
-        assert_eq!(printed.out.matches("generation 1\n").count(), 3, "{length}: {printed:?}");
+        assert!(printed.is_success && printed.err.is_empty(), "{printed:?}");
+        let generation = |line: &str| line.split_once(" generation ").map(|(_, generation)| generation.to_owned());
+        printed.out.lines().filter(|line| line.contains(" = ")).filter_map(generation).collect()
     }
-    fs::write(own.join("next.policy"), &whole).unwrap();
-    for epoch in 0..2 {
-        let _ = fs::remove_file(own.join(format!("epoch-{epoch:06}")));
+}
+
+#[test]
+fn a_policy_cut_anywhere_is_not_followed() {
+    let online = Online::new();
+    let whole = Policy { generation: 5, ..policy() }.text();
+    for length in 0..whole.len() {
+        assert_eq!(online.generations(&whole.as_bytes()[..length]), ["4", "4", "4"], "{length}");
     }
-    let printed = Rank::of(6, id, 1, 1)
-        .with("COLLECTUNE_TUNER_DIR", folder.path())
-        .with("COLLECTUNE_TUNER_MODE", "online")
-        .with("COLLECTUNE_TUNER_POLICY", &beginning)
-        .with("COLLECTUNE_TUNER_EPOCH", "2")
-        .run(&["ask", "4:4096", "4:4096", "4:4096"]);
-    assert_eq!(printed.out.matches("generation 4\n").count(), 1, "the whole one is: {printed:?}");
+    assert_eq!(online.generations(whole.as_bytes()), ["4", "4", "5"]);
+}
+
+#[test]
+fn only_a_newer_policy_of_the_same_arms_and_bands_is_followed() {
+    let online = Online::new();
+    let mut other = policy();
+    other.arms.swap(1, 2);
+    let bands = Bands::new(vec![1024, 4096, 1 << 20]).unwrap();
+    for (next, expected) in [
+        (Policy { generation: 6, ..policy() }, "6"),
+        (Policy { generation: 4, ..policy() }, "4"),
+        (Policy { generation: 3, ..policy() }, "4"),
+        (Policy { generation: 6, ..other }, "4"),
+        (Policy { generation: 6, bands, ..policy() }, "4"),
+    ] {
+        assert_eq!(online.generations(next.text().as_bytes()), ["4", "4", expected], "{next:?}");
+    }
 }

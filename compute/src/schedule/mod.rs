@@ -9,6 +9,7 @@
 //! runs one under other durations. What reduces is a schedule that copies, read backwards in time over the reversed
 //! links.
 
+pub mod analysis;
 mod beam;
 pub mod bits;
 pub mod bound;
@@ -20,6 +21,7 @@ pub mod flow;
 pub mod graph;
 pub mod plan;
 pub mod problem;
+pub mod replay;
 mod route;
 pub mod symmetric;
 pub mod synthesize;

@@ -8,6 +8,7 @@ mod kernels;
 mod logs;
 mod open;
 mod recognise;
+mod topologies;
 
 use serde::{Deserialize, Serialize};
 

@@ -14,6 +14,7 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
+    topologies,
 };
 use crate::{
     overlap::files::Part,
@@ -49,6 +50,8 @@ pub enum Content {
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
     Kernels(Box<Part>),
+    /// Links, a schedule, a dump of a machine, or conditions of a collective.
+    Topology(Box<crate::topology::study::Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -184,6 +187,9 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     if let Some(printed) = kernels::printed(head.head()) {
         return kernels::profile(Decoder::new(source), &printed).map(Into::into);
     }
+    if topologies::is_topology(head.head()) {
+        return topologies::open(Decoder::new(source), file.name).map(Into::into);
+    }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
@@ -272,6 +278,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
             notes: Vec::new(),
         };
         return Ok((outcome, Content::Model(json)).into());
+    }
+    if let Some(opened) = topologies::json(&json) {
+        return opened.map(Into::into);
     }
     if let Some(opened) = kernels::json(&json, file.name) {
         return opened.map(Into::into);

@@ -13,6 +13,7 @@ use crate::{
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
+    topology,
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -62,6 +63,9 @@ pub enum ExecuteError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] overlap::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -87,6 +91,7 @@ pub enum ExecuteError {
 pub struct Executor {
     study: Study,
     overlap: overlap::study::Study,
+    topology: topology::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -173,6 +178,7 @@ impl Executor {
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
             Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Topology(question) => Response::Topology(Box::new(self.topology.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -210,6 +216,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
+        if contents.workbench == report::Workbench::Topology {
+            let material = report::topology::Material {
+                study: &self.topology,
+                files: self.files.iter().map(loaded_file).collect(),
+                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            };
+            return Ok(report::topology::report(material, contents)?);
+        }
         if contents.workbench == report::Workbench::Overlap {
             let material = report::overlap::Material {
                 study: &self.overlap,
@@ -302,6 +316,11 @@ impl Executor {
         &mut self.overlap
     }
 
+    /// What was loaded of links, and found.
+    pub fn topology(&mut self) -> &mut topology::study::Study {
+        &mut self.topology
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -324,7 +343,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
+        let Opened { rows, measured_with, files, parameters, documents, kernels, topologies, sets, notes: mut read, saved_hashes } =
             opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
@@ -341,10 +360,13 @@ impl Executor {
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
         let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let overlap = overlap::study::Study::new(overlap);
+        document_files.topologies = topologies.iter().map(|(file, ..)| *file).collect();
+        let topologies = topologies.into_iter().map(|(_, name, part)| (name, part)).collect();
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
             overlap,
+            topology: topology::study::Study::new(topologies),
             documents,
             names,
             sweeps,
@@ -486,6 +508,7 @@ impl Documents {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             kernels: Vec::new(),
+            topologies: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -535,6 +558,8 @@ pub struct Opened {
     pub documents: Documents,
     /// What is of kernels, each under its file's number.
     pub kernels: Vec<(u32, NamedPart)>,
+    /// What is of links and schedules: its file's number and name.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -604,6 +629,7 @@ pub fn read_set(
             Content::Kernels(part) => {
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Topology(part) => opened.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

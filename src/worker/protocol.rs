@@ -18,6 +18,7 @@ use crate::{
     progress::Step,
     report,
     text::Listing,
+    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -147,6 +148,8 @@ pub enum Request {
     Plan(plan::Question),
     /// About kernels beside collectives. Answers [`Response::Overlap`].
     Overlap(Box<overlap::request::Question>),
+    /// About links and schedules of collectives. Answers [`Response::Topology`].
+    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -207,6 +210,8 @@ pub struct DocumentFiles {
     pub comparisons: Vec<u32>,
     /// Tables of kernels, traces, and models of their slowdown.
     pub kernels: Vec<u32>,
+    /// Topologies, schedules, dumps of machines, and conditions of collectives.
+    pub topologies: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -262,6 +267,8 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Overlap`].
     Overlap(Box<overlap::request::Answer>),
+    /// Of [`Request::Topology`].
+    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

@@ -10,7 +10,6 @@ use super::super::{
     time::Clock,
 };
 use crate::{
-    collective::Collective,
     schedule::{
         analysis::analyse,
         graph::Graph,

@@ -14,6 +14,7 @@ use crate::{
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
+    topology,
     training_time::{bundle::DroppedFile, dropped::Dropped},
     tuning::{
         aggregate::{Point, Target},
@@ -68,6 +69,9 @@ pub enum ExecuteError {
     /// What the policy workbench says.
     #[error(transparent)]
     Policy(#[from] policy::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -95,6 +99,7 @@ pub struct Executor {
     training: Dropped,
     studies: Studies,
     policy: policy::study::Study,
+    topology: topology::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -193,6 +198,7 @@ impl Executor {
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
             Request::Policy(question) => Response::Policy(Box::new(self.policy.answer(*question, progress)?)),
+            Request::Topology(question) => Response::Topology(Box::new(self.topology.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -231,6 +237,14 @@ impl Executor {
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let material = material(&self.files);
+        if contents.workbench == report::Workbench::Topology {
+            let material = report::topology::Material {
+                study: &self.topology,
+                files: material.files,
+                problems: material.problems,
+            };
+            return Ok(report::topology::report(material, contents)?);
+        }
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }
@@ -328,6 +342,11 @@ impl Executor {
         &mut self.policy
     }
 
+    /// What was loaded of links, and found.
+    pub fn topology(&mut self) -> &mut topology::study::Study {
+        &mut self.topology
+    }
+
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
@@ -359,6 +378,7 @@ impl Executor {
             kernels,
             training,
             rewards,
+            topologies,
             sets,
             notes: mut read,
             saved_hashes,
@@ -380,6 +400,8 @@ impl Executor {
         let training = Dropped::new(training.into_iter().flat_map(|(_, files)| files).collect());
         let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
         let studies = Studies { overlap: Overlap::new(kernels) };
+        document_files.topologies = topologies.iter().map(|(file, ..)| *file).collect();
+        let topologies = topologies.into_iter().map(|(_, name, part)| (name, part)).collect();
         let set = sets.label().map(str::to_owned);
         document_files.rewards = rewards.iter().map(|(file, _)| *file).collect();
         let policy = policy::study::Study::new(rewards.into_iter().map(|(_, log)| log).collect());
@@ -388,6 +410,7 @@ impl Executor {
             training,
             studies,
             policy,
+            topology: topology::study::Study::new(topologies),
             documents,
             names,
             sweeps,
@@ -531,6 +554,7 @@ impl Documents {
             kernels: Vec::new(),
             training: Vec::new(),
             rewards: Vec::new(),
+            topologies: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -584,6 +608,8 @@ pub struct Opened {
     pub training: Vec<(u32, Vec<DroppedFile>)>,
     /// Logs of rewards, each under its file's number.
     pub rewards: Vec<(u32, NamedLog)>,
+    /// What is of links and schedules: its file's number and name.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -655,6 +681,7 @@ pub fn read_set(
             }
             Content::Training(files) => opened.training.push((name.id, files)),
             Content::Rewards(log) => opened.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log })),
+            Content::Topology(part) => opened.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

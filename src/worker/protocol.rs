@@ -18,6 +18,7 @@ use crate::{
     progress::Step,
     report,
     text::Listing,
+    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -155,6 +156,8 @@ pub enum Request {
     },
     /// About logs of rewards, and strategies. Answers [`Response::Policy`].
     Policy(Box<policy::request::Question>),
+    /// About links and schedules of collectives. Answers [`Response::Topology`].
+    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -219,6 +222,8 @@ pub struct DocumentFiles {
     pub training: Vec<u32>,
     /// Logs of rewards.
     pub rewards: Vec<u32>,
+    /// Topologies, schedules, dumps of machines, and conditions of collectives.
+    pub topologies: Vec<u32>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -290,6 +295,8 @@ pub enum Response {
     Study(Box<workbench::Answer>),
     /// Of [`Request::Policy`].
     Policy(Box<policy::request::Answer>),
+    /// Of [`Request::Topology`].
+    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

@@ -216,14 +216,8 @@ pub struct DocumentFiles {
     pub jobs: Vec<u32>,
     /// Comparisons with the default.
     pub comparisons: Vec<u32>,
-    /// Tables of kernels, traces, and models of their slowdown.
-    pub kernels: Vec<u32>,
-    /// Samples, runs and catalogues of the training-time workbench.
-    pub training: Vec<u32>,
-    /// Logs of rewards.
-    pub rewards: Vec<u32>,
-    /// Topologies, schedules, dumps of machines, and conditions of collectives.
-    pub topologies: Vec<u32>,
+    /// Those of the other workbenches, with which it is.
+    pub studied: Vec<(report::Workbench, u32)>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -232,15 +226,14 @@ pub struct DocumentFiles {
 
 impl DocumentFiles {
     /// Those of a workbench other than tuning.
+    pub fn of(&self, workbench: report::Workbench) -> impl Iterator<Item = u32> {
+        self.studied.iter().filter(move |(of, _)| *of == workbench).map(|(_, file)| *file)
+    }
+
+    /// Something was loaded for a workbench other than tuning.
     #[must_use]
-    pub fn of(&self, workbench: report::Workbench) -> &[u32] {
-        match workbench {
-            report::Workbench::Overlap => &self.kernels,
-            report::Workbench::Tuning
-            | report::Workbench::Policy
-            | report::Workbench::TrainingTime
-            | report::Workbench::Topology => &[],
-        }
+    pub fn has(&self, workbench: report::Workbench) -> bool {
+        self.of(workbench).next().is_some()
     }
 }
 

@@ -144,7 +144,7 @@ fn filled(words: &str, value: f64) -> Report {
             title: text(),
             text: vec![text()],
             charts: vec![chart, timeline, heat_map],
-            tables: vec![Exhibit { id: "table".to_owned(), title: text(), listing }],
+            tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
         }],
         snapshot: None,

@@ -4,7 +4,15 @@
 //! The way of the data: what was dropped becomes [`samples`] of clusters and a [`run`] to predict; regressors answer
 //! with the times of single operators and collectives, each with its [`prediction::Mark`]; a step is composed of them.
 
+pub mod anatomy;
+pub mod calibrate;
+pub mod catalogue;
+pub mod communicators;
+pub mod expression;
+pub mod interval;
+pub mod memory;
 pub mod prediction;
 pub mod run;
 pub mod samples;
 pub mod scope;
+pub mod step;

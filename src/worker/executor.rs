@@ -9,7 +9,7 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    overlap::{self, files::NamedPart},
+    overlap::files::{NamedPart, bring_together},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
@@ -37,6 +37,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
+    workbench::{Material, Overlap, Studies, WorkbenchError},
 };
 
 /// One file's bytes.
@@ -59,9 +60,9 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
-    /// What the overlap workbench says.
+    /// What one of the other workbenches says.
     #[error(transparent)]
-    Overlap(#[from] overlap::study::StudyError),
+    Workbench(#[from] WorkbenchError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -86,7 +87,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
-    overlap: overlap::study::Study,
+    studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -118,6 +119,14 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
     report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What is loaded, as a report names it.
+fn material(files: &[FileReport]) -> Material<'_> {
+    Material {
+        files: files.iter().map(loaded_file).collect(),
+        problems: files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+    }
 }
 
 /// What of a file can't be used.
@@ -172,7 +181,10 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
-            Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Study { workbench, question } => {
+                let material = material(&self.files);
+                Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
+            }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -210,18 +222,14 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        if contents.workbench == report::Workbench::Overlap {
-            let material = report::overlap::Material {
-                study: &self.overlap,
-                files: self.files.iter().map(loaded_file).collect(),
-                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
-            };
-            return Ok(report::overlap::report(material, contents)?);
+        let material = material(&self.files);
+        if let Some(study) = self.studies.of(contents.workbench) {
+            return Ok(study.report(material, contents)?);
         }
         let material = report::tuning::Material {
             study: &self.study,
-            files: self.files.iter().map(loaded_file).collect(),
-            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            files: material.files,
+            problems: material.problems,
             names: &self.sweeps,
             numbered: &self.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
@@ -297,9 +305,9 @@ impl Executor {
         &self.documents
     }
 
-    /// What was loaded of kernels, and learnt.
-    pub fn overlap(&mut self) -> &mut overlap::study::Study {
-        &mut self.overlap
+    /// What was loaded for the other workbenches, and learnt.
+    pub const fn studies(&mut self) -> &mut Studies {
+        &mut self.studies
     }
 
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
@@ -339,12 +347,12 @@ impl Executor {
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
-        let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
-        let overlap = overlap::study::Study::new(overlap);
+        let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
+        let studies = Studies { overlap: Overlap::new(kernels) };
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
-            overlap,
+            studies,
             documents,
             names,
             sweeps,
@@ -358,7 +366,7 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         self.notes.clone_from(&notes);
-        let loaded = self.overlap.loaded();
+        let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         progress.report("Bringing repeats together", 1, 1);

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
-    overlap,
     progress::Step,
     report,
     text::Listing,
@@ -27,6 +26,7 @@ use crate::{
         sets::{Choice, Sets},
         snapshot::Snapshot,
     },
+    workbench,
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
@@ -145,8 +145,13 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
-    /// About kernels beside collectives. Answers [`Response::Overlap`].
-    Overlap(Box<overlap::request::Question>),
+    /// A workbench other than tuning. Answers [`Response::Study`].
+    Study {
+        /// Which.
+        workbench: report::Workbench,
+        /// What it is asked.
+        question: Box<workbench::Question>,
+    },
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -213,6 +218,20 @@ pub struct DocumentFiles {
     pub reports: Vec<u32>,
 }
 
+impl DocumentFiles {
+    /// Those of a workbench other than tuning.
+    #[must_use]
+    pub fn of(&self, workbench: report::Workbench) -> &[u32] {
+        match workbench {
+            report::Workbench::Overlap => &self.kernels,
+            report::Workbench::Tuning
+            | report::Workbench::Policy
+            | report::Workbench::TrainingTime
+            | report::Workbench::Topology => &[],
+        }
+    }
+}
+
 /// One file of [`Request::Load`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FileToLoad {
@@ -260,8 +279,8 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
-    /// Of [`Request::Overlap`].
-    Overlap(Box<overlap::request::Answer>),
+    /// Of [`Request::Study`].
+    Study(Box<workbench::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

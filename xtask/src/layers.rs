@@ -19,10 +19,10 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 const FLOORS: [&[&str]; 9] = [
     &["units", "math", "order", "sorted", "progress", "crc32"],
     &["collective"],
-    &["learn", "plot", "text"],
+    &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
-    &["intake"],
+    &["intake", "workbench"],
     &["worker"],
     &["app", "cli"],
     &[DOORS],

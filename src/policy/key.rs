@@ -1,0 +1,48 @@
+//! What a policy is asked for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bandit::schedule::Fnv,
+    collective::{Collective, Scale},
+    conf::words::{COLLECTIVES, word},
+};
+
+/// What a communicator asks a policy: a collective, a band of sizes, a scale, and whether the job overlaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BandKey {
+    /// One of the five that a tuner is asked about.
+    pub collective: Collective,
+    /// The band's number.
+    pub band: u32,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// What the job says of itself (`NCCL_WORKLOAD_OVERLAP`); no where it says nothing.
+    pub overlap: bool,
+}
+
+impl BandKey {
+    /// FNV-1a of `allreduce/5/2/8/0`: collective, band, nodes, ranks, overlap.
+    ///
+    /// ```
+    /// use collectune::{collective::{Collective, Scale}, policy::key::BandKey};
+    /// let scale = Scale { nodes: 2, ranks: 8 };
+    /// let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
+    /// assert_eq!(key.hash(), 0xD8FD_171D_3B55_A31B);
+    /// ```
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let Scale { nodes, ranks } = self.scale;
+        Fnv::new()
+            .text(word(&COLLECTIVES, &self.collective).unwrap_or_default())
+            .text("/")
+            .number(u64::from(self.band))
+            .text("/")
+            .number(u64::from(nodes))
+            .text("/")
+            .number(u64::from(ranks))
+            .text("/")
+            .number(u64::from(self.overlap))
+            .value()
+    }
+}

@@ -13,6 +13,7 @@ pub mod dropped;
 pub mod expression;
 pub mod health;
 pub mod interval;
+pub mod measured;
 pub mod memory;
 pub mod prediction;
 pub mod read;

@@ -24,3 +24,4 @@ pub mod scope;
 pub mod search;
 pub mod step;
 pub mod steps;
+pub mod study;

@@ -54,7 +54,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
         None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
         None => summary.push(
-            "There is no run to predict: drop a run configuration, or type one. The samples' health is below.".to_owned(),
+            "There is no run to predict: drop a run configuration, or type one. The samples' health is below."
+                .to_owned(),
         ),
     }
     if let Some(searched) = searched {
@@ -66,7 +67,9 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let regressors = Exhibit::new("regressors", "Regressors", study.library()?.listing());
     sections.push(Section {
         title: "Regressors".into(),
-        text: vec!["Errors are of rows whose features were held out, three folds, beside those of a trivial model.".into()],
+        text: vec![
+            "Errors are of rows whose features were held out, three folds, beside those of a trivial model.".into(),
+        ],
         tables: vec![regressors],
         ..Section::default()
     });
@@ -177,7 +180,11 @@ fn step(outcome: &Outcome) -> Vec<Section> {
         },
         Section {
             title: "Memory".into(),
-            tables: vec![Exhibit::new("memory", "Memory of each stage", listing::memory(&outcome.memory, outcome.capacity_bytes))],
+            tables: vec![Exhibit::new(
+                "memory",
+                "Memory of each stage",
+                listing::memory(&outcome.memory, outcome.capacity_bytes),
+            )],
             ..Section::default()
         },
     ]
@@ -186,7 +193,9 @@ fn step(outcome: &Outcome) -> Vec<Section> {
 /// The best layout in words.
 fn best(searched: &Searched) -> Vec<String> {
     let found = &searched.found;
-    let Some(first) = found.rows.first() else { return found.nothing().into_iter().map(|why| sentence(&why)).collect() };
+    let Some(first) = found.rows.first() else {
+        return found.nothing().into_iter().map(|why| sentence(&why)).collect();
+    };
     let ties = found.rows.iter().filter(|row| row.rank == first.rank && row.rank.is_some()).count();
     let tied = if ties > 1 { format!("; {} others can't be told from it", ties - 1) } else { String::new() };
     let mut sentences = vec![format!("The best layout is {}: {}{tied}.", views::words(first), time(first.total_us))];
@@ -260,7 +269,8 @@ fn health_section(health: &Health) -> Section {
             Entry::text(flag.effect.clone()),
         ]
     });
-    let text = if health.flags.is_empty() { "Nothing is odd about the samples." } else { "Nothing is left out unasked." };
+    let text =
+        if health.flags.is_empty() { "Nothing is odd about the samples." } else { "Nothing is left out unasked." };
     let listing = Listing { columns, rows: rows.collect() };
     Section {
         title: "Health of the samples".into(),
@@ -273,7 +283,8 @@ fn health_section(health: &Health) -> Section {
 fn parameters(study: &Study) -> Vec<Fact> {
     let settings = study.settings();
     let fact = |name: &str, value: String| Fact { name: name.into(), value };
-    let cluster = study.bundle().clusters.get(settings.cluster).map_or_else(String::new, |cluster| cluster.name.clone());
+    let cluster =
+        study.bundle().clusters.get(settings.cluster).map_or_else(String::new, |cluster| cluster.name.clone());
     let mut facts = vec![
         fact("Mode", settings.mode.name().to_owned()),
         fact("Cluster", cluster),

@@ -204,7 +204,10 @@ impl Calibration {
             Column::words("Steps predicted by", "what was learnt from"),
             Column::numbers("Error", "mean absolute error of step times, in per cent"),
             Column::numbers("Spearman", "rank correlation of predicted and measured times"),
-            Column::numbers("Regret", "how much slower the layout ranked first is than the best measured one, in per cent"),
+            Column::numbers(
+                "Regret",
+                "how much slower the layout ranked first is than the best measured one, in per cent",
+            ),
         ];
         let row = |name: &str, scores: &Scores| {
             vec![
@@ -228,11 +231,8 @@ impl Calibration {
         let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);
         let [low, high] = ends.fold([f64::MAX, 0.0], |[low, high], time| [low.min(time), high.max(time)]);
         let point = |&(x, y): &(f64, f64)| Point { x, y, ..Point::default() };
-        let axis = |label: &str| Axis {
-            label: label.to_owned(),
-            quantity: Quantity::TimeUs,
-            spacing: Spacing::Logarithmic,
-        };
+        let axis =
+            |label: &str| Axis { label: label.to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic };
         let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
         Chart {
             id: "training-time-calibration".to_owned(),

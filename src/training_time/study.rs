@@ -398,9 +398,10 @@ impl Study {
         let plain = plan.step();
         let marks = plan.marks(&plain);
         let step = coefficients.apply(&plan, &plain);
-        let is_drawn = plan.parts.iter().any(|part| {
-            !changed.residuals(part.prediction.regressor, part.prediction.mark).is_empty()
-        });
+        let is_drawn = plan
+            .parts
+            .iter()
+            .any(|part| !changed.residuals(part.prediction.regressor, part.prediction.mark).is_empty());
         let draws = Draws::new(&changed, self.settings.seed).totals(&plan, &coefficients);
         let floor = calibration.map_or(&[][..], |calibration| &calibration.residuals);
         let interval_us = interval::interval(step.total_us, draws, floor);

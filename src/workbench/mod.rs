@@ -6,6 +6,7 @@
 //! what comes back then; until nothing is left to do.
 
 mod overlap;
+mod training_time;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::{
     text::Problems,
 };
 pub use overlap::Overlap;
+pub use training_time::TrainingTime;
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,9 @@ pub enum WorkbenchError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
+    /// What the training-time workbench says.
+    #[error(transparent)]
+    TrainingTime(Box<crate::training_time::study::StudyError>),
     /// The tuning workbench is asked in other ways.
     #[error("this workbench has no form")]
     NoForm,
@@ -148,6 +153,8 @@ pub trait Study {
 pub struct Studies {
     /// Kernels beside collectives.
     pub overlap: Overlap,
+    /// Steps of training.
+    pub training_time: TrainingTime,
 }
 
 impl Studies {
@@ -156,7 +163,8 @@ impl Studies {
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::TrainingTime => Some(&self.training_time),
+            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
         }
     }
 
@@ -164,7 +172,8 @@ impl Studies {
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::TrainingTime => Some(&mut self.training_time),
+            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
         }
     }
 
@@ -211,8 +220,7 @@ pub fn work(
 ) -> Result<Vec<u8>, WorkbenchError> {
     match workbench {
         Workbench::Overlap => overlap::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => {
-            Err(WorkbenchError::NoForm)
-        }
+        Workbench::TrainingTime => training_time::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Policy | Workbench::Topology => Err(WorkbenchError::NoForm),
     }
 }

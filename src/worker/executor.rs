@@ -38,7 +38,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
-    workbench::{Material, Overlap, Studies, WorkbenchError},
+    workbench::{Material, Overlap, Studies, TrainingTime, WorkbenchError},
 };
 
 /// One file's bytes.
@@ -88,7 +88,6 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
-    training: Dropped,
     studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
@@ -309,7 +308,7 @@ impl Executor {
 
     /// What was loaded of training steps.
     pub fn training(&mut self) -> &mut Dropped {
-        &mut self.training
+        self.studies.training_time.dropped()
     }
 
     /// What was loaded for the other workbenches, and learnt.
@@ -367,11 +366,10 @@ impl Executor {
         document_files.training = training.iter().map(|(file, _)| *file).collect();
         let training = Dropped::new(training.into_iter().flat_map(|(_, files)| files).collect());
         let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
-        let studies = Studies { overlap: Overlap::new(kernels) };
+        let studies = Studies { overlap: Overlap::new(kernels), training_time: TrainingTime::new(training) };
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
-            training,
             studies,
             documents,
             names,

@@ -358,6 +358,27 @@ fn told(name: &str, terms: Terms, steps: &[Measured], library: &Library) -> Cali
         of.coverage
     );
     println!("  {:?}", of.coefficients);
+    if steps.len() < 100 {
+        let mut order: Vec<usize> = (0..steps.len()).collect();
+        order.sort_by(|a, b| of.points[*a].1.total_cmp(&of.points[*b].1));
+        for model in [30, 48] {
+            let own = order.iter().filter(|at| steps[**at].run.model.layers == model);
+            for at in own.take(6) {
+                let (measured, said) = of.points[*at];
+                println!(
+                    "  {} layers, {}: {:.3} s, measured {:.3} s",
+                    model,
+                    steps[*at].run.name,
+                    said / 1e6,
+                    measured / 1e6
+                );
+            }
+            let best = (0..steps.len()).filter(|at| steps[*at].run.model.layers == model);
+            let best = best.min_by(|a, b| of.points[*a].0.total_cmp(&of.points[*b].0)).unwrap();
+            let (measured, said) = of.points[best];
+            println!("  best: {}: {:.3} s, measured {:.3} s", steps[best].run.name, said / 1e6, measured / 1e6);
+        }
+    }
     calibration
 }
 

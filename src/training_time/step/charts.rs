@@ -34,7 +34,11 @@ pub fn timeline(plan: &Plan, step: &Step) -> Option<Chart> {
     Some(Chart {
         id: "training-time-pipeline".to_owned(),
         title: "Pipeline".to_owned(),
-        summary: format!("{whole}The busiest stage, stage {}, waits {} of the pipeline's time.", step.busiest[0], share(step.bubble())),
+        summary: format!(
+            "{whole}The busiest stage, stage {}, waits {} of the pipeline's time.",
+            step.busiest[0],
+            share(step.bubble())
+        ),
         x: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Linear },
         y: Axis::of_names("Stage", stages),
         series: vec![
@@ -46,7 +50,8 @@ pub fn timeline(plan: &Plan, step: &Step) -> Option<Chart> {
 
 fn point(timed: &Timed, plan: &Plan) -> Point {
     let operation = &timed.operation;
-    let chunk = if plan.run.execution.virtual_stages > 1 { format!(", chunk {}", operation.chunk) } else { String::new() };
+    let chunk =
+        if plan.run.execution.virtual_stages > 1 { format!(", chunk {}", operation.chunk) } else { String::new() };
     let way = if operation.is_forward { "forward" } else { "backward" };
     let note = format!("{}, {way}{chunk}", operation.micro_batch);
     Point { note, ..Point::span(timed.start, timed.end, timed.stage) }
@@ -56,19 +61,20 @@ fn point(timed: &Timed, plan: &Plan) -> Point {
 #[must_use]
 pub fn breakdown(step: &Step) -> Chart {
     let mut before = 0.0;
-    let series = step.components.iter().filter(|(_, time)| *time > 0.0).enumerate().map(|(index, (component, time))| {
-        let start = before;
-        before += time;
-        Series {
-            name: component.title().to_owned(),
-            colour: if component == Component::Bubble { Colour::Muted } else { Colour::Palette(index as u8) },
-            mark: Mark::Spans,
-            points: vec![Point {
-                note: format!("{}, {}", component.title(), share(time / step.total_us)),
-                ..Point::span(start, before, 0)
-            }],
-        }
-    });
+    let series =
+        step.components.iter().filter(|(_, time)| *time > 0.0).enumerate().map(|(index, (component, time))| {
+            let start = before;
+            before += time;
+            Series {
+                name: component.title().to_owned(),
+                colour: if component == Component::Bubble { Colour::Muted } else { Colour::Palette(index as u8) },
+                mark: Mark::Spans,
+                points: vec![Point {
+                    note: format!("{}, {}", component.title(), share(time / step.total_us)),
+                    ..Point::span(start, before, 0)
+                }],
+            }
+        });
     let series: Vec<Series> = series.collect();
     let largest = step.components.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     Chart {

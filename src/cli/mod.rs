@@ -11,11 +11,14 @@ mod completions;
 mod conf;
 mod coverage;
 mod files;
+mod layouts;
 mod learnt;
 mod overlap;
 mod plan;
 mod predict;
 mod report;
+mod step;
+mod steps;
 mod synthesize;
 mod table;
 mod terminal;
@@ -50,6 +53,8 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
+    Step(step::Step),
+    Layouts(layouts::Layouts),
     Synthesize(synthesize::Synthesize),
     Verify(verify::Verify),
     Compare(compare::Compare),
@@ -73,6 +78,8 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Step(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Layouts(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
@@ -103,6 +110,9 @@ enum CliError {
     /// No set of measurements, or more than one, is meant.
     #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
     NoSet { wanted: String, held: String },
+    /// No cluster of that name.
+    #[error("--cluster {wanted} names no cluster of these files; they hold {held}")]
+    NoCluster { wanted: String, held: String },
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },

@@ -18,7 +18,7 @@
 //! | 3 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
 //! | 2 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
+//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`], [`zip`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum; zip archives |
 //!
 //! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a
 //! crate of their own: the page is built for size, and they for speed.
@@ -45,10 +45,18 @@
 pub mod collective;
 pub mod conf;
 pub mod crc32;
-pub mod policy;
 pub mod sorted;
 pub mod text;
 pub mod units;
+
+/// What the tuner plugin takes of the policy workbench: the policy file and its nouns.
+#[cfg(not(feature = "workbenches"))]
+pub mod policy {
+    pub mod arm;
+    pub mod bands;
+    pub mod file;
+    pub mod key;
+}
 
 pub use collectune_compute::{bandit, math, order, progress};
 
@@ -65,6 +73,8 @@ pub mod overlap;
 #[cfg(feature = "workbenches")]
 pub mod plot;
 #[cfg(feature = "workbenches")]
+pub mod policy;
+#[cfg(feature = "workbenches")]
 pub mod report;
 #[cfg(feature = "workbenches")]
 pub mod topology;
@@ -76,6 +86,7 @@ pub mod tuning;
 pub mod workbench;
 #[cfg(feature = "workbenches")]
 pub mod worker;
+pub mod zip;
 
 #[cfg(feature = "workbenches")]
 pub use collectune_compute::{learn, pipeline, schedule};

@@ -9,6 +9,7 @@ mod logs;
 mod open;
 mod recognise;
 mod rewards;
+mod topologies;
 mod training;
 
 use serde::{Deserialize, Serialize};

@@ -14,7 +14,7 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
-    rewards, training,
+    rewards, topologies, training,
 };
 use crate::{
     overlap::files::Part,
@@ -56,6 +56,8 @@ pub enum Content {
     Training(Vec<DroppedFile>),
     /// A log of rewards.
     Rewards(Box<policy::read::Log>),
+    /// Links, a schedule, a dump of a machine, or conditions of a collective.
+    Topology(Box<crate::topology::study::Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -202,6 +204,9 @@ pub(super) fn read_inflated(
     if let Some(printed) = kernels::printed(head.head()) {
         return kernels::profile(Decoder::new(source), &printed).map(Into::into);
     }
+    if topologies::is_topology(head.head()) {
+        return topologies::open(Decoder::new(source), file.name).map(Into::into);
+    }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
@@ -330,6 +335,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     }
     if let Some(opened) = training::model(&json, file) {
         return opened;
+    }
+    if let Some(opened) = topologies::json(&json) {
+        return opened.map(Into::into);
     }
     if let Some(opened) = kernels::json(&json, file.name) {
         return opened.map(Into::into);

@@ -16,9 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     form::{ChoiceError, Choices, Field},
+    overlap::files::{NamedPart, bring_together},
+    policy::{self, study::NamedLog},
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
+    topology,
+    training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
 
@@ -161,14 +165,59 @@ pub trait Study {
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
 }
 
+/// What was loaded for all workbenches but tuning, each part under its file's number.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<(u32, NamedPart)>,
+    /// Samples and configurations of training steps; of an archive, all its files.
+    pub samples: Vec<(u32, Vec<DroppedFile>)>,
+    /// Logs of rewards.
+    pub rewards: Vec<(u32, NamedLog)>,
+    /// Link graphs, dumps of machines, schedules.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
+}
+
+impl Parts {
+    /// The workbenches that something was loaded for, with the files' numbers.
+    #[must_use]
+    pub fn files(&self) -> Vec<(Workbench, u32)> {
+        let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
+        let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
+        let rewards = self.rewards.iter().map(|(file, _)| (Workbench::Policy, *file));
+        let topologies = self.topologies.iter().map(|(file, ..)| (Workbench::Topology, *file));
+        kernels.chain(samples).chain(rewards).chain(topologies).collect()
+    }
+}
+
 /// All workbenches that are asked in this way.
 #[derive(Default)]
 pub struct Studies {
     /// Kernels beside collectives.
     pub overlap: Overlap,
+    /// Samples of training steps.
+    pub samples: Dropped,
+    /// Logs of rewards.
+    pub policy: policy::study::Study,
+    /// Link graphs.
+    pub topology: topology::study::Study,
 }
 
 impl Studies {
+    /// Studies of what was loaded.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
+        Self {
+            overlap: Overlap::new(kernels),
+            samples: Dropped::new(parts.samples.into_iter().flat_map(|(_, files)| files).collect()),
+            policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            topology: topology::study::Study::new(
+                parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
+            ),
+        }
+    }
+
     /// The study of a workbench; `None` for the tuning workbench.
     #[must_use]
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {

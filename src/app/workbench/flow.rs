@@ -59,7 +59,7 @@ impl Bench {
         let desk = self.desk(workbench);
         if desk.choices.with_untracked(|held| *held != choices) {
             desk.choices.set(choices);
-            if self.documents.with_untracked(|all| !all.of(workbench).is_empty()) {
+            if self.documents.with_untracked(|all| all.has(workbench)) {
                 self.study(workbench);
             }
         }
@@ -107,7 +107,7 @@ impl Bench {
 
     /// From what was loaded to the whole answer.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
-        if self.documents.with_untracked(|all| all.of(workbench).is_empty()) {
+        if self.documents.with_untracked(|all| !all.has(workbench)) {
             return Ok(());
         }
         let desk = self.desk(workbench);

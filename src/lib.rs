@@ -56,6 +56,7 @@ pub mod policy {
     pub mod bands;
     pub mod file;
     pub mod key;
+    pub mod record;
 }
 
 pub use collectune_compute::{bandit, math, order, progress};

@@ -16,9 +16,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use collectune::{crc32::Crc32, policy::file::Policy};
+use collectune::{
+    crc32::Crc32,
+    policy::{file::Policy, record::Next},
+};
 
-use crate::{context::file, log::Log, record::Next};
+use crate::{context::file, log::Log};
 
 /// How long to wait between two looks at a folder, at first and at most.
 const LOOK: Duration = Duration::from_millis(1);

@@ -6,7 +6,10 @@ use collectune::{
     collective::Scale,
     conf::strict::{Content, Rule, lines},
     crc32::Crc32,
-    policy::file::{LONGEST, Policy},
+    policy::{
+        file::{LONGEST, Policy},
+        record::{Active, First, Follow, Next, beginning},
+    },
 };
 
 use crate::{
@@ -14,7 +17,6 @@ use crate::{
     ffi::{Logger, remember},
     log::Log,
     ranges::{MOST_RULES, Ranges},
-    record::{Active, First, Follow, Next, beginning},
     settings::{Mode, Settings},
     table::Table,
 };

@@ -16,13 +16,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use collectune::{crc32::Crc32, policy::file::Policy};
+use collectune::{
+    crc32::Crc32,
+    policy::{file::Policy, record::Next},
+};
 
-use crate::{context::file, log::Log, record::Next};
+use crate::{context::file, log::Log};
 
 /// How long to wait between two looks at a folder, at first and at most.
 const LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// So long a rank that has nothing to propose lets the others go first.
+const COURTESY: Duration = Duration::from_secs(2);
 /// After such a time of waiting, a message.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -100,6 +105,14 @@ impl Agreement {
             }
             thread::sleep(look);
             look = (look * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// Lets the other ranks propose first, for a while: whoever has nothing to propose would make all passive.
+    pub fn stand_back(&self) {
+        let start = Instant::now();
+        while start.elapsed() < COURTESY && !self.record(0).exists() {
+            thread::sleep(LONGEST_LOOK);
         }
     }
 

@@ -14,6 +14,7 @@ mod files;
 mod learnt;
 mod overlap;
 mod plan;
+mod policy;
 mod predict;
 mod report;
 mod table;
@@ -48,6 +49,8 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
+    #[command(subcommand)]
+    Policy(policy::Policy),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -69,6 +72,7 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Policy(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
@@ -120,6 +124,9 @@ enum CliError {
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),
+    /// The same, with what was typed.
+    #[error("{0}")]
+    Told(String),
     /// The file can't be saved.
     #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },

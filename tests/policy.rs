@@ -307,7 +307,7 @@ fn a_bad_line_costs_itself_and_says_why() {
         ("allreduce,4096,1,99999999999,3", "column nRanks: \"99999999999\" is more than there can be"),
         ("allmadeup,4096,1,8,3", "column collType: \"allmadeup\" is no collective that is known"),
         ("\"allreduce,4096,1,8,3", "opens a quote that is not closed"),
-        ("allre\0duce,4096,1,8,3", "is no collective that is known"),
+        ("allre\0duce,4096,1,8,3", "is a binary file"),
     ] {
         let told = problems(line);
         assert!(told.contains(said), "{line}: {told}");

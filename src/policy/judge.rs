@@ -3,7 +3,7 @@
 use super::{
     arm::Arm,
     attribution::Attribution,
-    pool::Pool,
+    pool::{Pool, PoolLine},
     read::Objective,
     result::{ArmResult, Decision, Estimator, Flag, KeyResult},
 };
@@ -74,9 +74,20 @@ fn candidate(summaries: &[Summary]) -> Option<u32> {
     ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
 }
 
-/// Deviations from each arm's mean, in the order of time.
+/// Of deviations from each arm's mean, in the order of time. Where arms were measured one after the other, a drift within one
+/// of the logs is one of the whole.
 fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
-    let attributed: Vec<f64> = pool.lines.iter().map(|line| line.latency_ms - summaries[line.arm].mean).collect();
+    let deviation = |line: &PoolLine| line.latency_ms - summaries[line.arm].mean;
+    let attributed: Vec<f64> = pool.lines.iter().map(deviation).collect();
+    if !pool.is_interleaved() {
+        for of_file in pool.lines.chunk_by(|a, b| a.file == b.file) {
+            let level = Statistics::of(&of_file.iter().map(|line| line.latency_ms).collect::<Vec<f64>>()).mean;
+            let drift = series::drift(&of_file.iter().map(deviation).collect::<Vec<f64>>(), level, seed);
+            if drift.is_found() {
+                return drift;
+            }
+        }
+    }
     if !attributed.is_empty() {
         let level = pool.lines.iter().map(|line| line.latency_ms).sum::<f64>() / pool.lines.len() as f64;
         return series::drift(&attributed, level, seed);
@@ -209,7 +220,8 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     }));
     if has(result, Flag::Drifting) {
         sentences.push(if drift.wanders {
-            "Neighbouring values hang together over as much as a quarter of the log: its mean says little of tomorrow's.".to_owned()
+            "Neighbouring values hang together over more than an eighth of the log: its mean says little of tomorrow's."
+                .to_owned()
         } else {
             format!(
                 "The level drifts: the second half is at {} of the first (p = {:.3}).",

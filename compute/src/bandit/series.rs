@@ -114,7 +114,7 @@ pub struct Drift {
     pub halves_p: f64,
     /// By how much the mean of the second half is above that of the first, in per cent of the first.
     pub change_pct: f64,
-    /// The series hangs together over as long as a quarter of itself: permutations can't tell, and its mean means little.
+    /// The series hangs together over more than an eighth of itself: permutations can't tell, and its mean means little.
     pub wanders: bool,
 }
 
@@ -137,7 +137,7 @@ const LONGEST: usize = 4096;
 pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
     let n = deviations.len();
     let rho = autocorrelation(deviations);
-    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) == (n / 4).max(1);
+    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
     let each = n.div_ceil(LONGEST).max(1);
     let values: Vec<f64> = deviations.chunks(each).map(|chunk| Statistics::of(chunk).mean).collect();
     let block = block_length(values.len(), autocorrelation(&values));

@@ -150,7 +150,7 @@ impl Logs {
                 pairs.iter().find(|(part, _)| named.name.contains(part.as_str())).map(|(_, value)| value.clone())
             };
             let given = of(&self.arm).map(|text| arm(&text)).transpose().map_err(CliError::Told)?;
-            let line = of(&self.from).map(|text| text.parse::<u32>().map_err(|_| text)).transpose();
+            let line = of(&self.from).map(|text| text.parse::<u32>().map_err(|_not_a_number| text)).transpose();
             let from_line = line.map_err(|text| CliError::Told(format!("--from: {text} is not a line")))?;
             let overlap = match of(&self.overlap).as_deref() {
                 None => None,

@@ -17,10 +17,12 @@ mod plan;
 mod policy;
 mod predict;
 mod report;
+mod synthesize;
 mod table;
 mod terminal;
 mod train;
 mod trained;
+mod verify;
 
 use std::{io, process::ExitCode};
 
@@ -51,6 +53,8 @@ enum Command {
     Overlap(overlap::Overlap),
     #[command(subcommand)]
     Policy(policy::Policy),
+    Synthesize(synthesize::Synthesize),
+    Verify(verify::Verify),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -73,6 +77,8 @@ pub fn run() -> ExitCode {
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Policy(command) => command.run(),
+        Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
@@ -139,6 +145,9 @@ enum CliError {
          (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
     )]
     NothingToCompare,
+    /// What stands in the way of a schedule.
+    #[error(transparent)]
+    Topology(#[from] synthesize::TopologyCliError),
     /// The output can't be written.
     #[error("the output can't be written: {0}")]
     Write(io::Error),

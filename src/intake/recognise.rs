@@ -7,6 +7,10 @@ use crate::{
     policy::read as rewards,
     report,
     text::{Dialect, Records, excerpt, is_missing, whole},
+    training_time::read::{
+        headers::{self, Family},
+        may_be_configuration,
+    },
     tuning::{
         columns::{Column, Columns, ColumnsError},
         comparison, log,
@@ -39,6 +43,12 @@ pub(super) enum Recognised {
     Comparison,
     /// A table of kernels.
     Kernels(kernels::Kind),
+    /// A table of samples, or of what belongs to them.
+    Training(Family),
+    /// A table that is nearly one of these; why not.
+    NearTraining(String),
+    /// Perhaps a configuration in YAML; otherwise this is why it was refused.
+    Configuration(String),
     /// A log of rewards.
     Rewards {
         /// It begins as this program writes it.
@@ -73,6 +83,12 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     ];
     if let Some((_, what)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(what);
+    }
+    if matches!(head, [0x80, 2..=5, ..]) {
+        return Some(
+            "a Python pickle, which runs the code that it holds when it is opened, so it stays closed; drop the samples \
+             instead, or save the regressor with save_model as JSON",
+        );
     }
     if head.starts_with(b"\x7FELF") || head.starts_with(b"MZ\x90\0") || head.starts_with(b"\0asm") {
         return Some("a program");
@@ -146,7 +162,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         {
             Err(format!("has no header line; put one on top that names the columns, like {EXAMPLE_HEADER}"))
         }
-        Err(error) => Ok(Recognised::Unknown(request(headers, sample, &error))),
+        Err(error) => match headers::nearest(&headers) {
+            Some(why) => Ok(Recognised::NearTraining(why)),
+            None => Ok(Recognised::Unknown(request(headers, sample, &error))),
+        },
     }
 }
 
@@ -176,6 +195,9 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
         return Ok(Some(Recognised::Table(*table)));
     }
+    if let Some(family) = headers::family(headers) {
+        return Ok(Some(Recognised::Training(family)));
+    }
     if let Some(kind) = kernels::kind(headers) {
         return Ok(Some(Recognised::Kernels(kind)));
     }
@@ -201,6 +223,10 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     }
     if has(&["collective_type", "min_bytes", "max_bytes"]) || is_conf(&text) {
         return Ok(Some(Recognised::Conf));
+    }
+    if may_be_configuration(&text) {
+        let otherwise = "is YAML, and no configuration of a training run or of a sampling".to_owned();
+        return Ok(Some(Recognised::Configuration(otherwise)));
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_ascii_lowercase();
     if first.starts_with("<!doctype html") || first.starts_with("<html") {

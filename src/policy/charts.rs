@@ -119,6 +119,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str) -> Chart {
             low: Some(of.regret_spread_ms[index].0),
             high: Some(of.regret_spread_ms[index].1),
             note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
+            value: None,
         };
         Series {
             name: of.title.clone(),

@@ -9,11 +9,13 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    overlap::{self, files::NamedPart},
+    overlap::files::{NamedPart, bring_together},
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
+    topology,
+    training_time::{bundle::DroppedFile, dropped::Dropped},
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -38,6 +40,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
+    workbench::{Material, Overlap, Studies, WorkbenchError},
 };
 
 /// One file's bytes.
@@ -60,12 +63,15 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
-    /// What the overlap workbench says.
+    /// What one of the other workbenches says.
     #[error(transparent)]
-    Overlap(#[from] overlap::study::StudyError),
+    Workbench(#[from] WorkbenchError),
     /// What the policy workbench says.
     #[error(transparent)]
     Policy(#[from] policy::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -90,8 +96,10 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
-    overlap: overlap::study::Study,
+    training: Dropped,
+    studies: Studies,
     policy: policy::study::Study,
+    topology: topology::study::Study,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -123,6 +131,14 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
     report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What is loaded, as a report names it.
+fn material(files: &[FileReport]) -> Material<'_> {
+    Material {
+        files: files.iter().map(loaded_file).collect(),
+        problems: files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+    }
 }
 
 /// What of a file can't be used.
@@ -177,8 +193,12 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
-            Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Study { workbench, question } => {
+                let material = material(&self.files);
+                Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
+            }
             Request::Policy(question) => Response::Policy(Box::new(self.policy.answer(*question, progress)?)),
+            Request::Topology(question) => Response::Topology(Box::new(self.topology.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -216,18 +236,22 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        if contents.workbench == report::Workbench::Overlap {
-            let material = report::overlap::Material {
-                study: &self.overlap,
-                files: self.files.iter().map(loaded_file).collect(),
-                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+        let material = material(&self.files);
+        if contents.workbench == report::Workbench::Topology {
+            let material = report::topology::Material {
+                study: &self.topology,
+                files: material.files,
+                problems: material.problems,
             };
-            return Ok(report::overlap::report(material, contents)?);
+            return Ok(report::topology::report(material, contents)?);
+        }
+        if let Some(study) = self.studies.of(contents.workbench) {
+            return Ok(study.report(material, contents)?);
         }
         let material = report::tuning::Material {
             study: &self.study,
-            files: self.files.iter().map(loaded_file).collect(),
-            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            files: material.files,
+            problems: material.problems,
             names: &self.sweeps,
             numbered: &self.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
@@ -303,14 +327,24 @@ impl Executor {
         &self.documents
     }
 
-    /// What was loaded of kernels, and learnt.
-    pub fn overlap(&mut self) -> &mut overlap::study::Study {
-        &mut self.overlap
+    /// What was loaded of training steps.
+    pub fn training(&mut self) -> &mut Dropped {
+        &mut self.training
+    }
+
+    /// What was loaded for the other workbenches, and learnt.
+    pub const fn studies(&mut self) -> &mut Studies {
+        &mut self.studies
     }
 
     /// What was loaded of rewards, and found.
     pub fn policy(&mut self) -> &mut policy::study::Study {
         &mut self.policy
+    }
+
+    /// What was loaded of links, and found.
+    pub fn topology(&mut self) -> &mut topology::study::Study {
+        &mut self.topology
     }
 
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
@@ -342,7 +376,9 @@ impl Executor {
             parameters,
             documents,
             kernels,
+            training,
             rewards,
+            topologies,
             sets,
             notes: mut read,
             saved_hashes,
@@ -360,15 +396,21 @@ impl Executor {
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
         document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
+        document_files.training = training.iter().map(|(file, _)| *file).collect();
+        let training = Dropped::new(training.into_iter().flat_map(|(_, files)| files).collect());
+        let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
+        let studies = Studies { overlap: Overlap::new(kernels) };
+        document_files.topologies = topologies.iter().map(|(file, ..)| *file).collect();
+        let topologies = topologies.into_iter().map(|(_, name, part)| (name, part)).collect();
+        let set = sets.label().map(str::to_owned);
         document_files.rewards = rewards.iter().map(|(file, _)| *file).collect();
         let policy = policy::study::Study::new(rewards.into_iter().map(|(_, log)| log).collect());
-        let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
-        let overlap = overlap::study::Study::new(overlap);
-        let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
-            overlap,
+            training,
+            studies,
             policy,
+            topology: topology::study::Study::new(topologies),
             documents,
             names,
             sweeps,
@@ -382,7 +424,7 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         self.notes.clone_from(&notes);
-        let loaded = self.overlap.loaded();
+        let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         progress.report("Bringing repeats together", 1, 1);
@@ -510,7 +552,9 @@ impl Documents {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
             kernels: Vec::new(),
+            training: Vec::new(),
             rewards: Vec::new(),
+            topologies: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -560,8 +604,12 @@ pub struct Opened {
     pub documents: Documents,
     /// What is of kernels, each under its file's number.
     pub kernels: Vec<(u32, NamedPart)>,
+    /// What is of training steps, each under its file's number; of an archive, all its files.
+    pub training: Vec<(u32, Vec<DroppedFile>)>,
     /// Logs of rewards, each under its file's number.
     pub rewards: Vec<(u32, NamedLog)>,
+    /// What is of links and schedules: its file's number and name.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -631,7 +679,9 @@ pub fn read_set(
             Content::Kernels(part) => {
                 opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Training(files) => opened.training.push((name.id, files)),
             Content::Rewards(log) => opened.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log })),
+            Content::Topology(part) => opened.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

@@ -75,16 +75,45 @@ pub fn block_length(counts: &[u32]) -> usize {
 /// assert_eq!(order, [2, 1, 3, 3, 1, 2, 0, 0]);
 /// ```
 pub fn deal(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
+    let length = lay_out(counts, order);
+    let order = &mut order[..length];
+    let mut shuffle = Shuffle::new(seed, key_hash, block, length);
+    while shuffle.step(order) {}
+}
+
+/// Writes the arms in their order, each as often as its count says, and answers how many entries those are.
+pub fn lay_out(counts: &[u32], order: &mut [u8]) -> usize {
     let arms = (0..=u8::MAX).zip(counts).flat_map(|(arm, count)| std::iter::repeat_n(arm, *count as usize));
-    let mut length = 0;
-    for (entry, arm) in order.iter_mut().zip(arms) {
-        *entry = arm;
-        length += 1;
+    order.iter_mut().zip(arms).map(|(entry, arm)| *entry = arm).count()
+}
+
+/// The shuffle of a block, one exchange at a time: who deals the next block while the present one runs never waits for a
+/// whole one.
+#[derive(Clone, Debug)]
+pub struct Shuffle {
+    state: u64,
+    /// The entry that is exchanged next; 0: done.
+    last: usize,
+}
+
+impl Shuffle {
+    /// Of a block of `length` calls, laid out by [`lay_out`].
+    #[must_use]
+    pub const fn new(seed: u64, key_hash: u64, block: u64, length: usize) -> Self {
+        let state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));
+        Self { state, last: length.saturating_sub(1) }
     }
-    let mut state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));
-    for last in (1..length).rev() {
-        state = state.wrapping_add(GOLDEN);
-        let other = ((u128::from(mix(state)) * (last as u128 + 1)) >> 64) as usize;
+
+    /// Exchanges two entries of the block; answers false where it was done already.
+    pub fn step(&mut self, order: &mut [u8]) -> bool {
+        let last = self.last;
+        if last == 0 || last >= order.len() {
+            return false;
+        }
+        self.state = self.state.wrapping_add(GOLDEN);
+        let other = ((u128::from(mix(self.state)) * (last as u128 + 1)) >> 64) as usize;
         order.swap(last, other);
+        self.last = last - 1;
+        true
     }
 }

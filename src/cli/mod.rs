@@ -15,6 +15,7 @@ mod layouts;
 mod learnt;
 mod overlap;
 mod plan;
+mod policy;
 mod predict;
 mod report;
 mod step;
@@ -55,6 +56,8 @@ enum Command {
     Overlap(overlap::Overlap),
     Step(step::Step),
     Layouts(layouts::Layouts),
+    #[command(subcommand)]
+    Policy(policy::Policy),
     Synthesize(synthesize::Synthesize),
     Verify(verify::Verify),
     Compare(compare::Compare),
@@ -80,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Step(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Layouts(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Policy(command) => command.run(),
         Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
@@ -136,6 +140,9 @@ enum CliError {
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),
+    /// The same, with what was typed.
+    #[error("{0}")]
+    Told(String),
     /// The file can't be saved.
     #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },

@@ -269,8 +269,7 @@ impl Parser<'_> {
         let length = |is_part: fn(char) -> bool| self.rest().find(|c| !is_part(c)).unwrap_or(self.rest().len());
         if first.is_ascii_digit() || first == '.' {
             let length = length(|c| c.is_ascii_digit() || c == '.');
-            let number =
-                self.rest()[..length].parse().map_err(|_: std::num::ParseFloatError| self.unexpected("a number"))?;
+            let number = self.rest()[..length].parse().ok().ok_or_else(|| self.unexpected("a number"))?;
             self.at += length;
             self.steps.push(Step::Number(number));
             return Ok(());

@@ -7,3 +7,4 @@
 pub mod launcher;
 pub mod real;
 pub mod worker;
+pub mod zip;

@@ -250,22 +250,22 @@ fn runs_that_break_a_rule() {
         (
             "32, # layers",
             "32, layers_per_stage: [8, 8, 8, 9]",
-            "line 1, column 97, layers_per_stage: they sum to 33, not to E = 32",
+            "line 1, column 91, layers_per_stage: they sum to 33, not to E = 32",
         ),
         (
             "32, # layers",
             "32, layers_per_stage: [8, 8, 16]",
-            "line 1, column 97, layers_per_stage: 3 numbers for pp = 4 stages",
+            "line 1, column 91, layers_per_stage: 3 numbers for pp = 4 stages",
         ),
         (
             "32, # layers",
             "32, recompute: some",
-            "line 1, column 90, recompute: full, selective or none was expected, not \"some\"",
+            "line 1, column 84, recompute: full, selective or none was expected, not \"some\"",
         ),
         (
             "32, # layers",
             "32, dp_overlap: 2",
-            "line 1, column 91, dp_overlap: a share from 0 to 1 was expected, not \"2\"",
+            "line 1, column 85, dp_overlap: a share from 0 to 1 was expected, not \"2\"",
         ),
     ] {
         assert_eq!(run(&SHORT.replace(from, to)), Err(message.to_owned()), "{to}");

@@ -45,10 +45,18 @@
 pub mod collective;
 pub mod conf;
 pub mod crc32;
-pub mod policy;
 pub mod sorted;
 pub mod text;
 pub mod units;
+
+/// What the tuner plugin takes of the policy workbench: the policy file and its nouns.
+#[cfg(not(feature = "workbenches"))]
+pub mod policy {
+    pub mod arm;
+    pub mod bands;
+    pub mod file;
+    pub mod key;
+}
 
 pub use collectune_compute::{bandit, math, order, progress};
 
@@ -64,6 +72,8 @@ pub mod intake;
 pub mod overlap;
 #[cfg(feature = "workbenches")]
 pub mod plot;
+#[cfg(feature = "workbenches")]
+pub mod policy;
 #[cfg(feature = "workbenches")]
 pub mod report;
 #[cfg(feature = "workbenches")]

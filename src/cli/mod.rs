@@ -21,6 +21,7 @@ mod table;
 mod terminal;
 mod train;
 mod trained;
+mod verify;
 
 use std::{io, process::ExitCode};
 
@@ -50,6 +51,7 @@ enum Command {
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
     Synthesize(synthesize::Synthesize),
+    Verify(verify::Verify),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -72,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),

@@ -9,6 +9,8 @@ use crate::math::{Stream, ascending, exp, quantile};
 
 /// How many draws.
 pub const DRAWS: usize = 400;
+/// Seed of the draws, unless told otherwise.
+pub const SEED: u64 = 42;
 /// What share of the draws an interval holds.
 pub const LEVEL: f64 = 0.9;
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test takes its part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod clusters;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;

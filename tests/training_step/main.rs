@@ -4,5 +4,9 @@
 mod support;
 
 mod composition;
+mod defects;
+mod experts;
 mod memory;
+mod physics;
 mod reference;
+mod search;

@@ -122,6 +122,12 @@ impl PowerLaw {
     pub fn at(&self, base: &[f64], features: &[f64]) -> f64 {
         self.base.at(base) + self.residual.at(features).unwrap_or_default()
     }
+
+    /// What it takes in memory, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        8 * (self.base.weights.len() + 1) + self.residual.size_bytes()
+    }
 }
 
 #[cfg(test)]

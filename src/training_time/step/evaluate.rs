@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     component::{Component, Times},
     ours, parity,
-    plan::{Mode, Plan, Use},
+    plan::{Plan, Use},
 };
-use crate::pipeline::Timed;
+use crate::{pipeline::Timed, training_time::regressors::Mode};
 
 /// Times of a step in µs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 pub mod component;
 pub mod evaluate;
 mod experts;
+pub mod listing;
 pub mod ours;
 mod parity;
 pub mod plan;
@@ -14,7 +15,9 @@ pub mod rules;
 
 pub use component::{Component, Times};
 pub use evaluate::{StageTime, Step};
-pub use plan::{Mode, Part, Plan};
+pub use plan::{Part, Plan};
+
+pub use super::regressors::Mode;
 
 use super::{
     anatomy::Anatomy,

@@ -3,7 +3,7 @@
 use super::{
     component::{Component, Times},
     evaluate::{StageTime, Step},
-    plan::{Builder, Mode, Plan, Stage, Use, sum},
+    plan::{Builder, Plan, Stage, Use, sum},
 };
 use crate::{
     pipeline::{Pipeline, Timed},
@@ -11,6 +11,7 @@ use crate::{
         anatomy::Anatomy,
         communicators::Communicators,
         prediction::{Direction, Missing, Regressors},
+        regressors::Mode,
         run::{Recompute, Run},
     },
 };

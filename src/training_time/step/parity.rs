@@ -3,12 +3,13 @@
 use super::{
     component::{Component, Times},
     evaluate::{StageTime, Step},
-    plan::{Builder, Mode, Plan, Stage, Use, sum},
+    plan::{Builder, Plan, Stage, Use, sum},
 };
 use crate::training_time::{
     anatomy::Anatomy,
     communicators::Communicators,
     prediction::{Direction, Missing, Regressors},
+    regressors::Mode,
     run::Run,
 };
 

@@ -1,36 +1,14 @@
 //! What a step is made of: single times, and how often each is used where.
 
-use serde::{Deserialize, Serialize};
-
 use super::component::{Component, Times};
 use crate::training_time::{
     anatomy::{Anatomy, Op},
     prediction::{Direction, Mark, Missing, Prediction, Regressors},
+    regressors::Mode,
     run::Run,
     samples::Communicator,
     scope::Scope,
 };
-
-/// Which composition makes a step of times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mode {
-    /// As the reference does, defects included.
-    Parity,
-    /// With real layers, communicators and a simulated pipeline.
-    #[default]
-    Default,
-}
-
-impl Mode {
-    /// `parity` or `default`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Parity => "parity",
-            Self::Default => "default",
-        }
-    }
-}
 
 /// One time that a step is made of.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,6 @@
 //! What a layout must obey.
 
-use super::plan::Mode;
-use crate::training_time::run::Run;
+use crate::training_time::{regressors::Mode, run::Run};
 
 /// A rule that a run breaks, with the nearest value that obeys it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

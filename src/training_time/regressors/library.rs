@@ -121,6 +121,8 @@ struct Entry {
     target: Target,
     source: usize,
     direction: Direction,
+    /// A setting that was searched for, with its error as a share.
+    found: OnceLock<Option<(Family, f64)>>,
     model: OnceLock<Model>,
     validation: OnceLock<Validation>,
 }
@@ -191,7 +193,8 @@ impl Library {
                 Target::Collective { .. } | Target::Wire => Direction::Forward,
             };
             let source = self.sources.len();
-            self.entries.push(Entry { target, source, direction, model: OnceLock::new(), validation: OnceLock::new() });
+            let (found, model, validation) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+            self.entries.push(Entry { target, source, direction, found, model, validation });
         }
         self.sources.push((source, OnceLock::new()));
     }
@@ -261,7 +264,13 @@ impl Library {
             (Mode::Default, _) | (_, Target::Gemm(_) | Target::Wire) => Ok(Recipe::Law),
             (Mode::Parity, _) => match self.setting(target) {
                 Some(setting) => Ok(Recipe::Family(setting.family)),
-                None => self.search(regressor, Grid::Small, progress).map(|(family, _)| Recipe::Family(family)),
+                None => {
+                    let search = || self.search(regressor, Grid::Small, progress).ok();
+                    let found = self.entries[regressor as usize].found.get_or_init(search);
+                    let rows = self.sampled(regressor).map_or(0, Sampled::len);
+                    let too_few = LearnError::TooFewRows { rows, needed: model::LEAST_ROWS };
+                    found.map(|(family, _)| Recipe::Family(family)).ok_or(too_few)
+                }
             },
         }
     }
@@ -289,6 +298,7 @@ impl Library {
         if self.options.mode == Mode::Parity
             && let Some((function, of)) = setting_of(target)
             && let Some(saved) = self.options.saved.iter().find(|saved| saved.function == function && saved.of == of)
+            && saved.boosting.width() == self.features_of(target)
         {
             return Model::Steps(saved.boosting.to_steps());
         }
@@ -319,6 +329,44 @@ impl Library {
         }
     }
 
+    /// Takes in a setting that was searched for.
+    pub(super) fn set_found(&self, regressor: u32, found: Option<(Family, f64)>) {
+        if let Some(entry) = self.entries.get(regressor as usize) {
+            let _ = entry.found.set(found);
+        }
+    }
+
+    /// Settings that were searched for, as rows of a configuration.
+    #[must_use]
+    pub fn found_settings(&self) -> Vec<Setting> {
+        let row = |(number, entry): (usize, &Entry)| {
+            let (family, error) = (*entry.found.get()?)?;
+            self.setting_row(number as u32, family, error)
+        };
+        self.entries.iter().enumerate().filter_map(row).collect()
+    }
+
+    /// Saved regressors that can't be used, each with the reason.
+    #[must_use]
+    pub fn unusable(&self) -> Vec<(String, String)> {
+        let reason = |saved: &SavedRegressor| {
+            let is_of = |target: &&Target| setting_of(target) == Some((saved.function.as_str(), saved.of));
+            let Some(target) = self.targets().find(is_of) else {
+                return Some("there are no samples of what it predicts".to_owned());
+            };
+            let wanted = self.features_of(target);
+            let found = saved.boosting.width();
+            (found != wanted).then(|| format!("it was trained on {found} features, and {wanted} are known"))
+        };
+        let saved = self.options.saved.iter();
+        saved.filter_map(|saved| Some((saved.function.clone(), reason(saved)?))).collect()
+    }
+
+    fn features_of(&self, target: &Target) -> usize {
+        let sampled = self.find(target).and_then(|regressor| self.sampled(regressor));
+        sampled.filter(|sampled| sampled.len() > 0).map_or(0, |sampled| sampled.row(0).features.len())
+    }
+
     /// Whether a regressor is trained.
     #[must_use]
     pub fn is_trained(&self, regressor: u32) -> bool {
@@ -342,12 +390,18 @@ impl Library {
         }
     }
 
-    /// What a regressor says, with its mark. The default mode says no less than the hardware can do, `floor_us`, of
-    /// what was not measured; what parity says below it is suspect, as is what rests on doubtful rows.
+    /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
+    /// measured: to compute it takes `floor_us`. What parity says below that is suspect, as is what rests on doubtful
+    /// rows.
     fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
-        let measured = sampled.measured(query, self.direction(regressor));
+        let direction = self.direction(regressor);
+        let floor_us = match self.peaks.as_ref().and_then(|gpu| gpu.memory_gbps) {
+            Some(gbps) => sampled.moving_us(query, direction, 1e-3 / gbps).max(floor_us),
+            None => floor_us,
+        };
+        let measured = sampled.measured(query, direction);
         let (mut mark, beyond) = sampled.mark(query);
         let time_us = match measured {
             Some((time, _)) if is_parity => self.model(regressor).at(query).unwrap_or(time),
@@ -362,15 +416,13 @@ impl Library {
         Some(Prediction { time_us, mark, beyond, regressor })
     }
 
-    /// The least time of an operator: computing backward is twice that forward, what is touched at least the same.
-    fn floor_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
+    /// The least time of an operator's computing, backward twice that forward; 0 where the peak is not known.
+    fn computing_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
         let (Some(gpu), Some(operator)) = (&self.peaks, self.catalogue.operator(name)) else { return 0.0 };
         let flop = operator.flop(scope).ok().flatten().unwrap_or_default();
-        let bytes = operator.bytes(scope).ok().flatten().unwrap_or_default();
         let times = if direction == Direction::Backward { 2.0 } else { 1.0 };
         let precision = if self.options.precision.is_empty() { "fp16" } else { &self.options.precision };
-        // Element-wise operators of what was just written find it in the cache.
-        gpu.floor_us(precision, flop * times, if operator.gemm.is_some() { bytes } else { 0.0 })
+        gpu.floor_us(precision, flop * times, 0.0)
     }
 
     /// The time of an operator that nobody sampled, from what stands in for it.
@@ -382,7 +434,7 @@ impl Library {
                 let regressor = self.find(&Target::Gemm(direction))?;
                 let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
                 let query = self.sampled(regressor)?.query(&View::Gemm, &shape)?;
-                self.say(regressor, &query, self.floor_us(name, direction, scope))?
+                self.say(regressor, &query, self.computing_us(name, direction, scope))?
             }
             StandIn::Operator(other) => {
                 let bytes = |name: &str| self.catalogue.operator(name)?.bytes(scope).ok()?;
@@ -401,7 +453,7 @@ impl Library {
         let view = View::of(&self.catalogue, name);
         let ask = |regressor: u32, direction| {
             let query = self.sampled(regressor)?.query(&view, scope)?;
-            let mut said = self.say(regressor, &query, self.floor_us(name, direction, scope))?;
+            let mut said = self.say(regressor, &query, self.computing_us(name, direction, scope))?;
             // What is impossible in one direction says that the same rows mislead in the other.
             if self.options.mode == Mode::Parity && said.mark == Mark::Extrapolated {
                 let other = match direction {
@@ -409,7 +461,7 @@ impl Library {
                     Direction::Backward => Direction::Forward,
                 };
                 let other_us = of(other).and_then(|regressor| self.model(regressor).at(&query));
-                if other_us.is_some_and(|other_us| other_us < self.floor_us(name, other, scope)) {
+                if other_us.is_some_and(|other_us| other_us < self.computing_us(name, other, scope)) {
                     said.mark = Mark::Suspect;
                 }
             }

@@ -29,6 +29,8 @@ pub(super) struct Query {
     pub(super) base: Vec<f64>,
     /// What its trees see, as logarithms; a feature that always equals another one once.
     pub(super) logarithms: Vec<f64>,
+    /// Bytes touched at least; 0 where nothing is known of them.
+    pub(super) bytes: f64,
 }
 
 /// How inputs become what regressors see.
@@ -48,25 +50,27 @@ impl View<'_> {
 
     /// `None` where a name is missing, or a feature is zero or below.
     fn query(&self, inputs: Vec<f64>, scope: &Scope) -> Option<Query> {
-        let (features, base) = match self {
+        let (features, base, bytes) = match self {
             Self::Operator(operator) => {
                 let features = operator.features(scope).ok()?;
-                let base = match (operator.flop(scope).ok()?, operator.bytes(scope).ok()?) {
+                let (flop, bytes) = (operator.flop(scope).ok()?, operator.bytes(scope).ok()?);
+                let base = match (flop, bytes) {
                     (None, None) => features.clone(),
-                    (flop, bytes) => flop.into_iter().chain(bytes).collect(),
+                    _ => flop.into_iter().chain(bytes).collect(),
                 };
-                (features, base)
+                (features, base, bytes.unwrap_or_default())
             }
-            Self::Inputs => (inputs.clone(), inputs.clone()),
+            Self::Inputs => (inputs.clone(), inputs.clone(), 0.0),
             Self::Gemm => {
                 let [m, k, n] = inputs[..] else { return None };
-                (inputs.clone(), vec![m * k * n, m * k + k * n + m * n])
+                let elements = m * k + k * n + m * n;
+                (inputs.clone(), vec![m * k * n, elements], 2.0 * elements)
             }
         };
         let logarithms = |values: &[f64]| -> Option<Vec<f64>> {
             values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| math::ln(*value)).collect())
         };
-        Some(Query { base: logarithms(&base)?, logarithms: logarithms(&features)?, inputs, features })
+        Some(Query { base: logarithms(&base)?, logarithms: logarithms(&features)?, inputs, features, bytes })
     }
 }
 
@@ -88,6 +92,8 @@ pub(super) struct Sampled {
     ranges: Vec<(f64, f64)>,
     /// Rows by their inputs, in lexicographic order.
     by_inputs: Vec<u32>,
+    /// The least time per byte in µs, forward and backward: what lies in a cache moves faster than memory can.
+    least_us_per_byte: [f64; 2],
     /// Per row: its health is in doubt.
     doubtful: Vec<bool>,
     /// The fold of each row: all rows of the same features are in one.
@@ -206,6 +212,7 @@ impl Sampled {
             values: Vec::new(),
             ranges: Vec::new(),
             by_inputs: Vec::new(),
+            least_us_per_byte: [f64::INFINITY; 2],
             doubtful: Vec::new(),
             folds: Vec::new(),
             distinct_features: 0,
@@ -232,6 +239,10 @@ impl Sampled {
                 of_column.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
             })
             .collect();
+        self.least_us_per_byte = [&self.forward_us, &self.backward_us].map(|times| {
+            let per_byte = times.iter().zip(queries).map(|(time, query)| time / query.bytes);
+            per_byte.fold(f64::INFINITY, f64::min)
+        });
         let mut by_features: Vec<u32> = (0..rows as u32).collect();
         self.by_inputs.clone_from(&by_features);
         self.by_inputs.order_by(|a, b| lexicographic(&queries[*a as usize].inputs, &queries[*b as usize].inputs));
@@ -303,6 +314,13 @@ impl Sampled {
             same.iter().filter_map(|at| self.times(direction).get(*at as usize)).copied().collect();
         let doubtful = same.iter().any(|at| self.doubtful[*at as usize]);
         math::median(&mut times).map(|time| (time, doubtful))
+    }
+
+    /// The least time in µs in which a query's bytes can move through a memory that takes so long for one, as far as no
+    /// row was faster.
+    pub(super) fn moving_us(&self, query: &Query, direction: Direction, us_per_byte: f64) -> f64 {
+        let [forward, backward] = self.least_us_per_byte;
+        query.bytes * us_per_byte.min(if direction == Direction::Backward { backward } else { forward })
     }
 
     /// The share of rows that are in doubt.

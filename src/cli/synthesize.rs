@@ -170,7 +170,8 @@ fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology,
     if dump::is_dump(&text) {
         let unread = |why: String| TopologyCliError::Dump(name.clone(), why);
         let Dump::Machine(machine) = dump::read(&text).map_err(unread)? else {
-            let why = "these are rings and trees over a machine; give the dump of the machine, NCCL_TOPO_DUMP_FILE".to_owned();
+            let why = "these are rings and trees over a machine; give the dump of the machine, NCCL_TOPO_DUMP_FILE"
+                .to_owned();
             return Err(TopologyCliError::Dump(name, why).into());
         };
         let (topology, notes) = machine.topology(&stem, &Rates { nodes, ..Rates::default() });
@@ -219,7 +220,8 @@ fn output(path: &str) -> Result<(PathBuf, Form), String> {
     let lower = path.to_ascii_lowercase();
     let form = [(".trace.json", Form::Perfetto), (".json", Form::Json), (".csv", Form::Csv), (".xml", Form::Msccl)];
     let form = form.iter().find(|(extension, _)| lower.ends_with(extension));
-    form.map(|(_, form)| (path.into(), *form)).ok_or_else(|| "the name of a schedule ends in .csv, .json, .trace.json or .xml".to_owned())
+    form.map(|(_, form)| (path.into(), *form))
+        .ok_or_else(|| "the name of a schedule ends in .csv, .json, .trace.json or .xml".to_owned())
 }
 
 /// Decisions between two looks at the clock.

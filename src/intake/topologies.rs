@@ -8,11 +8,7 @@ use super::{
 };
 use crate::{
     text::Problems,
-    topology::{
-        conditions, dump, read,
-        result,
-        study::Part,
-    },
+    topology::{conditions, dump, read, result, study::Part},
     units::{Size, count},
 };
 
@@ -28,13 +24,15 @@ pub(super) fn is_topology(head: &[u8]) -> bool {
 /// Reads one.
 pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> {
     let mut text = String::new();
-    let length = source.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("can't be read: {error}"))?;
+    let length =
+        source.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("can't be read: {error}"))?;
     if length as u64 > LONGEST {
         return Err(format!("has more than {} MiB, more than any topology or schedule", LONGEST >> 20));
     }
     let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = stem.split('.').next().unwrap_or(stem);
-    let links = |links: usize, nodes: u32| format!("{}, {}", count(u64::from(nodes), "node"), count(links as u64, "link"));
+    let links =
+        |links: usize, nodes: u32| format!("{}, {}", count(u64::from(nodes), "node"), count(links as u64, "link"));
     if dump::is_dump(&text) {
         return Ok(match dump::read(&text).map_err(|why| format!("can't be used: {why}"))? {
             dump::Dump::Machine(machine) => {
@@ -44,7 +42,8 @@ pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> 
             }
             dump::Dump::Patterns(patterns) => {
                 let of = patterns.iter().filter(|pattern| !pattern.channels.is_empty());
-                let all: Vec<String> = of.map(|of| format!("{} of {}", count(of.channels.len() as u64, "channel"), of.kind)).collect();
+                let all: Vec<String> =
+                    of.map(|of| format!("{} of {}", count(of.channels.len() as u64, "channel"), of.kind)).collect();
                 known("graph dump of NCCL", all.join(", "), Vec::new(), Part::Patterns(patterns))
             }
         });
@@ -57,7 +56,8 @@ pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> 
         let notes = file.notes.clone();
         return Ok(known("schedule of a collective", holds, notes, Part::Result(file)));
     }
-    let reading = read::read(&text, stem, read::Options::default()).map_err(|error| format!("can't be used: {error}"))?;
+    let reading =
+        read::read(&text, stem, read::Options::default()).map_err(|error| format!("can't be used: {error}"))?;
     let holds = links(reading.topology.links.len(), reading.topology.nodes);
     Ok(known("topology", holds, reading.notes, Part::Topology(reading.topology)))
 }

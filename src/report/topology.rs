@@ -63,7 +63,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if contents.deployables {
         let written = [Form::Csv, Form::Msccl, Form::Topology].into_iter().filter_map(|form| study.export(form).ok());
         let short = written.filter(|file| file.text.len() <= LONGEST);
-        let files: Vec<TextFile> = short.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect();
+        let files: Vec<TextFile> =
+            short.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect();
         sections.push(Section { title: "Files".into(), files, ..Section::default() });
     }
     sections.extend(left_out::section(&problems));

@@ -54,7 +54,10 @@ pub fn progress(films: &[(&str, &Film)]) -> Chart {
             points: kept.map(point).collect(),
         }
     };
-    let ends: Vec<String> = films.iter().map(|(name, film)| format!("{name} ends after {}", super::listing::time(film.ns(film.end)))).collect();
+    let ends: Vec<String> = films
+        .iter()
+        .map(|(name, film)| format!("{name} ends after {}", super::listing::time(film.ns(film.end))))
+        .collect();
     Chart {
         id: "topology-progress".to_owned(),
         title: "What has arrived over time".to_owned(),

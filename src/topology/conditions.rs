@@ -58,7 +58,9 @@ pub enum WantedError {
         nodes: u32,
     },
     /// No schedule is looked for of this collective.
-    #[error("no schedule of {0} can be looked for; of all_gather, reduce_scatter, all_reduce, broadcast, reduce, scatter, gather and alltoall it can")]
+    #[error(
+        "no schedule of {0} can be looked for; of all_gather, reduce_scatter, all_reduce, broadcast, reduce, scatter, gather and alltoall it can"
+    )]
     Unknown(Collective),
     /// A chunk of nothing, or none.
     #[error("a chunk has at least one byte, and there is at least one chunk")]
@@ -125,7 +127,9 @@ impl Wanted {
             Some(Collective::Broadcast) => (None, Some(Demand::broadcast(nodes, root, count))),
             Some(Collective::Reduce) => (Some(Demand::broadcast(nodes, root, count)), None),
             Some(Collective::Scatter) => (None, Some(Demand::of(nodes, others(root).flat_map(|to| times(root, to))))),
-            Some(Collective::Gather) => (None, Some(Demand::of(nodes, others(root).flat_map(|from| times(from, root))))),
+            Some(Collective::Gather) => {
+                (None, Some(Demand::of(nodes, others(root).flat_map(|from| times(from, root)))))
+            }
             Some(Collective::AllToAll) => {
                 let pairs = (0..nodes as u32).flat_map(|from| others(from).map(move |to| (from, to)));
                 (None, Some(Demand::of(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
@@ -143,7 +147,8 @@ impl Wanted {
     }
 
     fn own(&self, nodes: usize) -> Result<Demand, WantedError> {
-        let custom = self.custom.as_ref().filter(|custom| !custom.chunks.is_empty()).ok_or(WantedError::NoConditions)?;
+        let custom =
+            self.custom.as_ref().filter(|custom| !custom.chunks.is_empty()).ok_or(WantedError::NoConditions)?;
         for (index, (has, wants)) in custom.chunks.iter().enumerate() {
             let name = || custom.names.get(index).cloned().unwrap_or_else(|| index.to_string());
             if has.is_empty() {
@@ -194,12 +199,14 @@ pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
         other => other.to_string(),
     };
     let chunks = json.get("chunks").and_then(Value::as_array);
-    let names: Vec<String> = chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
+    let names: Vec<String> =
+        chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
     let mut custom = Custom { chunks: vec![(Vec::new(), Vec::new()); names.len()], names };
     for (key, after) in [("preconditions", false), ("postconditions", true)] {
         let nodes = json.get(key).and_then(Value::as_object);
         for (node, held) in nodes.ok_or_else(|| wrong(format!("\"{key}\" is no object of nodes and their chunks")))? {
-            let node: u32 = node.trim().parse().map_err(|_| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
+            let node: u32 =
+                node.trim().parse().map_err(|_| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
             let held = held.as_array().ok_or_else(|| wrong(format!("{key}, node {node}: no list of chunks")))?;
             for chunk in held.iter().map(name) {
                 let index = custom.names.iter().position(|known| *known == chunk);

@@ -118,7 +118,9 @@ impl Rates {
             Column::numbers("GB/s", "of one XGMI or NVLink in one direction"),
         ];
         let name = |name: &str| if name.is_empty() { "others".to_owned() } else { name.to_owned() };
-        let row = |(of, gbps): &(String, f64)| vec![Entry::text(name(of)), Entry::number(Some(*gbps), |gbps| gbps.to_string())];
+        let row = |(of, gbps): &(String, f64)| {
+            vec![Entry::text(name(of)), Entry::number(Some(*gbps), |gbps| gbps.to_string())]
+        };
         Listing { columns: COLUMNS.to_vec(), rows: self.links.iter().map(row).collect() }
     }
 }
@@ -200,7 +202,9 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                 machine.gpus.push(Gpu {
                     busid: path.last().cloned().unwrap_or_default(),
                     dev,
-                    generation: child.get("gcn").map_or_else(|| format!("sm_{}", child.get("sm").unwrap_or("")), str::to_owned),
+                    generation: child
+                        .get("gcn")
+                        .map_or_else(|| format!("sm_{}", child.get("sm").unwrap_or("")), str::to_owned),
                     neighbours,
                     to_switches,
                     pci_gbps: if gbps.is_finite() { gbps } else { 0.0 },
@@ -297,11 +301,16 @@ impl Machine {
         }
         let mut links = Vec::new();
         for node in 0..nodes {
-            links.extend(inside.iter().map(|link| Link { from: link.from + node * count, to: link.to + node * count, ..*link }));
+            links.extend(inside.iter().map(|link| Link {
+                from: link.from + node * count,
+                to: link.to + node * count,
+                ..*link
+            }));
         }
         for (index, gpu) in (0..count).zip(&self.gpus) {
             let Some(nic) = self.nearest(gpu).filter(|nic| nic.gbps > 0.0) else { continue };
-            let sharing = self.gpus.iter().filter(|other| self.nearest(other).is_some_and(|of| of.dev == nic.dev)).count();
+            let sharing =
+                self.gpus.iter().filter(|other| self.nearest(other).is_some_and(|of| of.dev == nic.dev)).count();
             let bandwidth = nic.gbps / sharing as f64 / f64::from(nodes.max(2) - 1);
             for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b) {
                 let (from, to) = (a * count + index, b * count + index);
@@ -326,14 +335,18 @@ impl Machine {
             Column::numbers("PCIe GB/s", "the narrowest PCIe link on its way to the CPU"),
             Column::words("Port", "the nearest network port, its speed in GB/s, and where their ways meet"),
         ];
-        let dev = |busid: &str| self.gpus.iter().find(|gpu| gpu.busid == busid).map_or(busid.to_owned(), |gpu| gpu.dev.to_string());
+        let dev = |busid: &str| {
+            self.gpus.iter().find(|gpu| gpu.busid == busid).map_or(busid.to_owned(), |gpu| gpu.dev.to_string())
+        };
         let row = |gpu: &Gpu| {
-            let mut links: Vec<String> = gpu.neighbours.iter().map(|(to, count)| format!("{count} to {}", dev(to))).collect();
+            let mut links: Vec<String> =
+                gpu.neighbours.iter().map(|(to, count)| format!("{count} to {}", dev(to))).collect();
             if gpu.to_switches > 0 {
                 links.push(format!("{} to switches", gpu.to_switches));
             }
             let port = self.nearest(gpu).map(|nic| {
-                let meet = nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).last().map_or("nowhere", |(at, _)| at);
+                let meet =
+                    nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).last().map_or("nowhere", |(at, _)| at);
                 format!("{}, {} GB/s, by {meet}", nic.name, nic.gbps)
             });
             vec![
@@ -381,7 +394,8 @@ impl Pattern {
             let bytes = share * f64::from(count);
             Some(link.latency_ns + bytes * 1e9 / (link.bandwidth * topology.unit.bytes_per_second() as f64))
         };
-        let slowest = self.edges(true).into_iter().map(step).try_fold(0.0, |slowest, step| Some(f64::max(slowest, step?)))?;
+        let slowest =
+            self.edges(true).into_iter().map(step).try_fold(0.0, |slowest, step| Some(f64::max(slowest, step?)))?;
         Some(slowest * f64::from(topology.nodes - 1))
     }
 }

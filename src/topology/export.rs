@@ -2,14 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    conditions::Wanted,
-    film::Film,
-    model::Topology,
-    msccl, result,
-    time::Clock,
-    trace,
-};
+use super::{conditions::Wanted, film::Film, model::Topology, msccl, result, time::Clock, trace};
 use crate::{
     schedule::{plan::Schedule, problem::Problem},
     text::json,
@@ -153,7 +146,11 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
                 bound_ns,
                 links,
             };
-            File { name: name("json"), text: json::indented(&told) + "\n", note: "The schedule as JSON, times in ns.".to_owned() }
+            File {
+                name: name("json"),
+                text: json::indented(&told) + "\n",
+                note: "The schedule as JSON, times in ns.".to_owned(),
+            }
         }
         Form::Perfetto => {
             let film = film.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
@@ -165,7 +162,8 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
         }
         Form::Msccl => {
             let collective = wanted.collective.ok_or(msccl::ExportError::Collective)?;
-            let algo = msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
+            let algo =
+                msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
             let text = algo.to_xml();
             // What leaves was read by the runtime's rules and has computed its collective.
             msccl::run(&msccl::Algo::read(&text)?)?;

@@ -118,7 +118,11 @@ impl Film {
             start: order.iter().map(|index| of(index).start).collect(),
             slack: Vec::new(),
             critical: Vec::new(),
-            reduced_by: schedule.transfers[..schedule.reducing].iter().map(|transfer| transfer.end(graph)).max().unwrap_or(0),
+            reduced_by: schedule.transfers[..schedule.reducing]
+                .iter()
+                .map(|transfer| transfer.end(graph))
+                .max()
+                .unwrap_or(0),
             first_source: vec![0],
             sources: Vec::new(),
         };
@@ -215,7 +219,8 @@ impl Film {
     /// How many pairs of a chunk and a node there are after each arrival, as (ticks, arrivals so far).
     #[must_use]
     pub fn progress(&self) -> Vec<(u64, u64)> {
-        let mut ends: Vec<u64> = (0..self.links.len() as u32).flat_map(|link| self.of_link(link).map(|sent| sent.end)).collect();
+        let mut ends: Vec<u64> =
+            (0..self.links.len() as u32).flat_map(|link| self.of_link(link).map(|sent| sent.end)).collect();
         ends.sort_unstable();
         let mut progress = vec![(0, 0)];
         for (count, end) in ends.into_iter().enumerate() {
@@ -238,7 +243,8 @@ impl Film {
         for link in 0..self.links.len() as u32 {
             for sent in self.of_link(link) {
                 let (from, to) = (sent.start as f64 / width, sent.end as f64 / width);
-                for (step, busy) in busy.iter_mut().enumerate().take(steps.min(to.ceil() as usize)).skip(from as usize) {
+                for (step, busy) in busy.iter_mut().enumerate().take(steps.min(to.ceil() as usize)).skip(from as usize)
+                {
                     let share = (to.min(step as f64 + 1.0) - from.max(step as f64)).max(0.0);
                     busy.0 += share / self.links.len() as f64;
                     busy.1 += share * weights[link as usize] / total;

@@ -105,7 +105,9 @@ impl Kind {
         let mut words = lower.split(':');
         let word: String = words.next().unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let numbers: Vec<u32> = match words.next() {
-            Some(sizes) => sizes.split('x').map(|size| size.trim().parse().map_err(|_| unknown())).collect::<Result<_, _>>()?,
+            Some(sizes) => {
+                sizes.split('x').map(|size| size.trim().parse().map_err(|_| unknown())).collect::<Result<_, _>>()?
+            }
             None => Vec::new(),
         };
         let more: Vec<&str> = words.collect();
@@ -235,7 +237,8 @@ impl Recipe {
                 None
             }
             Kind::FatTree { leaves, nodes: below } => {
-                let groups: Vec<Vec<u32>> = (0..*leaves).map(|leaf| (leaf * below..(leaf + 1) * below).collect()).collect();
+                let groups: Vec<Vec<u32>> =
+                    (0..*leaves).map(|leaf| (leaf * below..(leaf + 1) * below).collect()).collect();
                 for from in 0..nodes {
                     for to in (0..nodes).filter(|to| *to != from) {
                         maker.shared(from, to, nodes - 1, from / below != to / below);

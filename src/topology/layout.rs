@@ -123,7 +123,9 @@ fn on_grid(dimensions: &[u32], wraps: bool, node: u32) -> Place {
         steps[axis] *= f64::from(*size) + 1.0;
     }
     if wraps && let [(column, columns), (row, rows), ..] = along[..] {
-        let bend = |place: u32, size: u32| 0.35 * math::sin(std::f64::consts::PI * f64::from(place) / f64::from(size.max(2) - 1));
+        let bend = |place: u32, size: u32| {
+            0.35 * math::sin(std::f64::consts::PI * f64::from(place) / f64::from(size.max(2) - 1))
+        };
         at = [at[0] + bend(row, rows), at[1] + bend(column, columns)];
     }
     Place { x: at[0] as f32, y: at[1] as f32 }
@@ -196,7 +198,10 @@ fn chain(neighbours: &[Vec<u32>]) -> Option<Shape> {
     }
     let start = neighbours.iter().position(|near| near.len() == 1);
     let mut order = vec![start.unwrap_or(0) as u32];
-    while let Some(next) = neighbours[order[order.len() - 1] as usize].iter().find(|next| !order[order.len().saturating_sub(2)..].contains(next) && **next != order[0]) {
+    while let Some(next) = neighbours[order[order.len() - 1] as usize]
+        .iter()
+        .find(|next| !order[order.len().saturating_sub(2)..].contains(next) && **next != order[0])
+    {
         order.push(*next);
         if order.len() > neighbours.len() {
             return None;

@@ -83,13 +83,18 @@ pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &
         let mut row = |name: &str, ns: f64, why: String| {
             rows.push(vec![Entry::text(name), ns_cell(ns), Entry::text(why), Entry::text(part.clone())]);
         };
-        let fluid = if of.fluid_is_exact { "L1, chunks as fine as one likes" } else { "L1, of the cuts that were looked at" };
+        let fluid =
+            if of.fluid_is_exact { "L1, chunks as fine as one likes" } else { "L1, of the cuts that were looked at" };
         row(fluid, clock.fluid_ns(of.fluid.chunks, of.fluid.rate), cut_words(topology, &of.fluid));
         row("L2, whole chunks over a cut", clock.ns(of.cut_time), cut_words(topology, &of.cut));
         let path = of.path.map(|(chunk, node)| format!("chunk {chunk} goes to node {}", topology.label(node)));
         row("L3, the longest way", clock.ns(of.path_time), path.unwrap_or_default());
         if of.last_hop > of.time() {
-            row("proven besides", clock.ns(of.last_hop), "what crosses a cut late can't be passed on, or a search found nothing shorter".to_owned());
+            row(
+                "proven besides",
+                clock.ns(of.last_hop),
+                "what crosses a cut late can't be passed on, or a search found nothing shorter".to_owned(),
+            );
         }
     }
     Listing { columns: COLUMNS.to_vec(), rows }
@@ -114,7 +119,8 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
         let (first, last) = (film.first[index as usize] as usize, film.first[index as usize + 1] as usize);
         let slack = film.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| film.ns(*slack));
         let idle = film.idle(index, &ownership);
-        let sum = |kind: Idle| film.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
+        let sum =
+            |kind: Idle| film.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
         vec![
             Entry::text(topology.label(link.from)),
             Entry::text(topology.label(link.to)),
@@ -147,7 +153,9 @@ pub fn critical(topology: &Topology, film: &Film) -> Listing {
         let why = match before.replace(sent) {
             None if sent.start == 0 => "the chunk is there at the beginning".to_owned(),
             None => "it waits for nothing".to_owned(),
-            Some(before) if before.end < sent.start => format!("{} after the one before", time(film.ns(sent.start - before.end))),
+            Some(before) if before.end < sent.start => {
+                format!("{} after the one before", time(film.ns(sent.start - before.end)))
+            }
             Some(before) if before.link == sent.link => "the link becomes free".to_owned(),
             Some(_) => "the chunk arrives".to_owned(),
         };
@@ -237,7 +245,7 @@ pub fn again(all: &[Again]) -> Listing {
 #[must_use]
 pub fn varied(of: &Varied, sigma: f64, draws: u32) -> String {
     format!(
-        "With durations that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
+        "With bandwidths that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
          100 and {} in 99; {} were planned.",
         time(of.p50_ns),
         time(of.p95_ns),
@@ -260,11 +268,15 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
     let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
         let links = film.links.len() as u32;
         let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        let depth = (0..film.chunks.min(512)).filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max()).max();
+        let depth = (0..film.chunks.min(512))
+            .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
+            .max();
         vec![
             Entry::text(*name),
             ns_cell(film.ns(film.end)),
-            Entry::number(Some(film.ns(film.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| format!("{ratio:.4}")),
+            Entry::number(Some(film.ns(film.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
+                format!("{ratio:.4}")
+            }),
             Entry::number(Some(film.len() as f64), |transfers| format!("{transfers}")),
             Entry::number(Some(busy * 100.0), |busy| format!("{busy:.1}")),
             Entry::number(depth.map(f64::from), |depth| format!("{depth}")),

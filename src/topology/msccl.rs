@@ -2,14 +2,14 @@
 //!
 //! Rules are those of RCCL's `mscclGetAlgoFromXmlFile` and `msccl_struct.h`; what steps do is `msccl_kernel_impl.h`.
 
-mod run;
 mod rules;
+mod run;
 mod write;
 mod xml;
 
+pub(super) use self::xml::{Element, parse};
 pub use self::{
     rules::{Algo, Gpu, RuleError, Step, ThreadBlock, Type},
     run::{RunError, run},
     write::{ExportError, write},
 };
-pub(super) use self::xml::{Element, parse};

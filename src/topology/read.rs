@@ -76,7 +76,8 @@ impl Columns {
 
     /// Those that a header names.
     pub(super) fn of(header: &[&str]) -> Option<Self> {
-        let plain = |cell: &str| cell.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        let plain =
+            |cell: &str| cell.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         let names: Vec<String> = header.iter().map(|cell| plain(cell)).collect();
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
         let begins = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));
@@ -91,12 +92,23 @@ impl Columns {
     }
 
     /// One link, or what is wrong with its line; `nodes` is not known in some files.
-    pub(super) fn link(&self, cells: &[&str], line: u64, nodes: Option<u32>, problems: &mut Vec<Problem>) -> Option<Link> {
+    pub(super) fn link(
+        &self,
+        cells: &[&str],
+        line: u64,
+        nodes: Option<u32>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Link> {
         let before = problems.len();
         let mut cell = |place: usize, name: &str| {
             let cell = cells.get(place).copied().unwrap_or_default();
             if cell.is_empty() {
-                problems.push(Problem::new(line, name, cell, "is missing: a link has two nodes, a latency and a bandwidth"));
+                problems.push(Problem::new(
+                    line,
+                    name,
+                    cell,
+                    "is missing: a link has two nodes, a latency and a bandwidth",
+                ));
             }
             cell
         };
@@ -163,7 +175,9 @@ pub fn is_topology(text: &str) -> bool {
     // A header under a line with too few or too many words is one all the same, and the reader says so.
     lines.next().is_some_and(|(_, second)| {
         Columns::of(&cells(second)).is_some()
-            || (whole(first).is_some() && cells(second).len() == 4 && cells(second).iter().all(|cell| number(cell).is_some()))
+            || (whole(first).is_some()
+                && cells(second).len() == 4
+                && cells(second).iter().all(|cell| number(cell).is_some()))
     })
 }
 
@@ -205,7 +219,9 @@ pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadErr
             )),
         }
     } else {
-        notes.push("There is no header; columns were taken in the order Src, Dest, Latency (ns), Bandwidth (GB/s)".to_owned());
+        notes.push(
+            "There is no header; columns were taken in the order Src, Dest, Latency (ns), Bandwidth (GB/s)".to_owned(),
+        );
     }
     let mut links: Vec<Link> = Vec::new();
     let mut known: std::collections::HashMap<(u32, u32), (usize, u64)> = std::collections::HashMap::new();
@@ -244,7 +260,8 @@ pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadErr
     if merged > 0 {
         notes.push(format!("{merged} links beside others were merged with them: their bandwidths add up"));
     }
-    let topology = Topology { name: name.to_owned(), nodes, links, unit: options.unit, labels: Vec::new(), shape: None };
+    let topology =
+        Topology { name: name.to_owned(), nodes, links, unit: options.unit, labels: Vec::new(), shape: None };
     notes.extend(topology.notes());
     Ok(Reading { topology, notes })
 }

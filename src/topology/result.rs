@@ -65,7 +65,12 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
     let mut last_line = 1;
     let (header_line, header) = loop {
         let Some((line, row)) = lines.next() else {
-            return Err(one(Problem::new(last_line, "", "", "ends before the header SrcID,DestID,Latency (ns),Bandwidth (GB/s),…")));
+            return Err(one(Problem::new(
+                last_line,
+                "",
+                "",
+                "ends before the header SrcID,DestID,Latency (ns),Bandwidth (GB/s),…",
+            )));
         };
         last_line = line;
         let row = cells(row);
@@ -80,15 +85,22 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
             "chunks count" => chunks = Some(count()?),
             "chunk size" => {
                 let size = number(value).filter(|size| *size > 0.0);
-                chunk_bytes = Some(size.ok_or_else(|| one(Problem::new(line, "Chunk Size", value, "is no size in bytes")))?);
+                chunk_bytes =
+                    Some(size.ok_or_else(|| one(Problem::new(line, "Chunk Size", value, "is no size in bytes")))?);
             }
             "collective time" => {
-                let time = number(value).ok_or_else(|| one(Problem::new(line, "Collective Time", value, "is not a number")))?;
+                let time = number(value)
+                    .ok_or_else(|| one(Problem::new(line, "Collective Time", value, "is not a number")))?;
                 claimed = Some((time, row.get(2).copied().unwrap_or("ns").to_ascii_lowercase()));
             }
             _ if Columns::of(&row).is_some() => break (line, row),
             _ if whole(row[0]).is_some() => {
-                return Err(one(Problem::new(line, "", &row.join(","), "is a link before the header that names the columns")));
+                return Err(one(Problem::new(
+                    line,
+                    "",
+                    &row.join(","),
+                    "is a link before the header that names the columns",
+                )));
             }
             // Of synthesis times and whatever else is said nothing depends.
             _ => {}
@@ -103,7 +115,12 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
         "chunks" => (None, "chunks without times"),
         _ => {
             let expected = "names no dialect: Chunks, Chunks (ID:ps) or Chunks (ID:ns:ns)";
-            return Err(one(Problem::new(header_line, "", header.get(first_cell).copied().unwrap_or_default(), expected)));
+            return Err(one(Problem::new(
+                header_line,
+                "",
+                header.get(first_cell).copied().unwrap_or_default(),
+                expected,
+            )));
         }
     };
     let mut file = ResultFile {
@@ -116,7 +133,10 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
         notes: Vec::new(),
     };
     if let Some(bytes) = chunk_bytes.filter(|bytes| bytes.fract() != 0.0) {
-        file.notes.push(format!("A chunk of {bytes} bytes is no whole number of bytes; {} was taken", bytes.round().max(1.0)));
+        file.notes.push(format!(
+            "A chunk of {bytes} bytes is no whole number of bytes; {} was taken",
+            bytes.round().max(1.0)
+        ));
     }
     let mut problems = Vec::new();
     for (line, row) in lines {
@@ -128,14 +148,20 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
             match transfer(cell, times_in_ns) {
                 Some((chunk, _)) if chunks.is_some_and(|chunks| chunk >= chunks) => {
                     let chunks = chunks.unwrap_or(0);
-                    problems.push(Problem::new(line, "Chunks", cell, format!("is about a chunk that is not there: there are {chunks}")));
+                    problems.push(Problem::new(
+                        line,
+                        "Chunks",
+                        cell,
+                        format!("is about a chunk that is not there: there are {chunks}"),
+                    ));
                 }
                 Some((chunk, times)) => {
                     file.chunks = file.chunks.max(chunk + 1);
                     file.transfers.push((index, chunk, times));
                 }
                 None => {
-                    let expected = if times_in_ns.is_some() { "is not chunk:time:time" } else { "is not the number of a chunk" };
+                    let expected =
+                        if times_in_ns.is_some() { "is not chunk:time:time" } else { "is not the number of a chunk" };
                     problems.push(Problem::new(line, "Chunks", cell, expected));
                 }
             }
@@ -146,7 +172,12 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
     }
     let links = file.topology.links.len();
     if let Some(said) = links_said.filter(|said| *said as usize != links && problems.is_empty()) {
-        problems.push(Problem::new(last_line, "Links Count", &said.to_string(), format!("links are announced, and {links} follow")));
+        problems.push(Problem::new(
+            last_line,
+            "Links Count",
+            &said.to_string(),
+            format!("links are announced, and {links} follow"),
+        ));
     }
     if !problems.is_empty() {
         return Err(ReadError(problems));
@@ -161,7 +192,9 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
             // The sample of a README says ns of a time in ps.
             "ns" if times_in_ns == Some(1e-3) && (time / 1e3 - last).abs() <= 1.0 => {
                 dialect = "chunk:end:start in ps, its time in ps called ns";
-                file.notes.push(format!("line {header_line} and before: the collective time is said to be in ns and is in ps"));
+                file.notes.push(format!(
+                    "line {header_line} and before: the collective time is said to be in ns and is in ps"
+                ));
                 time / 1e3
             }
             _ => time,
@@ -215,7 +248,9 @@ impl ResultFile {
             transfers.push(Transfer { link, chunk, start: clock.ticks(start) });
         }
         for (from, to) in unknown.iter().take(5) {
-            wrong.push(format!("the result uses a link from {from} to {to}, which the graph has not: is it of another graph?"));
+            wrong.push(format!(
+                "the result uses a link from {from} to {to}, which the graph has not: is it of another graph?"
+            ));
         }
         if self.topology.nodes != topology.nodes {
             wrong.push(format!("the result is of {} nodes, and the graph has {}", self.topology.nodes, topology.nodes));
@@ -257,7 +292,14 @@ fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
 
 /// Writes a result file, in the dialect whose times have units: `chunk:start:end` in ns.
 #[must_use]
-pub fn write(topology: &Topology, graph: &Graph, schedule: &Schedule, clock: &Clock, chunks: usize, chunk_bytes: u64) -> String {
+pub fn write(
+    topology: &Topology,
+    graph: &Graph,
+    schedule: &Schedule,
+    clock: &Clock,
+    chunks: usize,
+    chunk_bytes: u64,
+) -> String {
     let mut by_link: Vec<Vec<&Transfer>> = vec![Vec::new(); graph.links().len()];
     schedule.transfers.iter().for_each(|transfer| by_link[transfer.link as usize].push(transfer));
     let mut text = format!(

@@ -2,25 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    conditions::Wanted,
-    model::Topology,
-    time::Clock,
-};
+use super::{conditions::Wanted, model::Topology, time::Clock};
 use crate::{
+    math::{self, Stream, quantile},
     schedule::{
         plan::Schedule,
         problem::Problem,
         replay::Replay,
         synthesize::{Method, Search, State},
     },
-    math::quantile,
 };
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Spread of the log-normal factor of each transfer.
+    /// Spread of the log-normal factor, of mean 1, of each transfer's bandwidth.
     pub sigma: f64,
     /// How often it is drawn.
     pub draws: u32,
@@ -33,6 +29,9 @@ impl Default for Question {
         Self { sigma: 0.2, draws: 500, seed: 1 }
     }
 }
+
+/// The most transfers that are drawn in all.
+const MOST_DRAWN: usize = 100_000_000;
 
 /// Under bandwidths that vary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -89,16 +88,36 @@ pub enum Damage {
 }
 
 fn replay<'a>(problem: &'a Problem, schedule: &'a Schedule) -> Replay<'a> {
-    let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(|demand| demand.chunks()).max().unwrap_or(0);
+    let chunks =
+        [&problem.reduce, &problem.copy].into_iter().flatten().map(|demand| demand.chunks()).max().unwrap_or(0);
     Replay::new(&problem.graph, schedule, problem.copy.as_ref(), chunks)
 }
 
 /// The same schedule under bandwidths that vary from transfer to transfer.
 #[must_use]
-pub fn varied(problem: &Problem, schedule: &Schedule, clock: &Clock, question: &Question) -> Varied {
-    let draws = question.draws.clamp(1, 100_000) as usize;
-    let ends = replay(problem, schedule).varied(question.sigma.clamp(0.0, 3.0), draws, question.seed);
-    let ends: Vec<f64> = ends.into_iter().map(|end| clock.ns(end)).collect();
+pub fn varied(
+    problem: &Problem,
+    schedule: &Schedule,
+    topology: &Topology,
+    clock: &Clock,
+    question: &Question,
+) -> Varied {
+    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, 100_000) as usize);
+    let sigma = question.sigma.clamp(0.0, 3.0);
+    let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
+    let mut stream = Stream::new(question.seed);
+    let mut replay = replay(problem, schedule);
+    let mut ends: Vec<f64> = (0..draws)
+        .map(|_| {
+            let run = replay.run(&mut |link, usual| {
+                let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
+                let latency = latencies[link as usize].min(usual);
+                Some(latency + (((usual - latency) as f64 / factor).round() as u64).max(1))
+            });
+            clock.ns(run.end)
+        })
+        .collect();
+    math::ascending(&mut ends);
     let at = |share: f64| quantile(&ends, share).unwrap_or(0.0);
     Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns: at(0.5), p95_ns: at(0.95), p99_ns: at(0.99) }
 }
@@ -114,7 +133,13 @@ fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
 
 /// The same schedule with each of some links damaged.
 #[must_use]
-pub fn damaged(problem: &Problem, schedule: &Schedule, topology: &Topology, clock: &Clock, links: &[u32]) -> Vec<Damaged> {
+pub fn damaged(
+    problem: &Problem,
+    schedule: &Schedule,
+    topology: &Topology,
+    clock: &Clock,
+    links: &[u32],
+) -> Vec<Damaged> {
     let mut replay = replay(problem, schedule);
     let mut with = |link: u32, share: f64| {
         let slow = slowed(topology, clock, link, share);
@@ -143,7 +168,9 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
             let mut index = 0..;
             topology.links.retain(|_| index.next() != Some(*dead));
         }
-        Damage::Pair(a, b) => topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a)),
+        Damage::Pair(a, b) => {
+            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a))
+        }
         Damage::Node(node) => {
             topology.links.retain(|link| link.from != *node && link.to != *node);
             for link in &mut topology.links {
@@ -178,7 +205,16 @@ pub fn words(topology: &Topology, damage: &Damage) -> String {
 
 /// The old schedule and a new one on damaged links; `effort` is about how many decisions are made for it.
 #[must_use]
-pub fn again(problem: &Problem, schedule: &Schedule, topology: &Topology, clock: &Clock, wanted: &Wanted, damage: &Damage, seed: u64, effort: u64) -> Again {
+pub fn again(
+    problem: &Problem,
+    schedule: &Schedule,
+    topology: &Topology,
+    clock: &Clock,
+    wanted: &Wanted,
+    damage: &Damage,
+    seed: u64,
+    effort: u64,
+) -> Again {
     let is_hit = |index: u32| {
         let link = topology.links[index as usize];
         match damage {
@@ -189,7 +225,9 @@ pub fn again(problem: &Problem, schedule: &Schedule, topology: &Topology, clock:
         }
     };
     let slow = match damage {
-        Damage::Slow(link, share) if (*link as usize) < topology.links.len() => Some((*link, slowed(topology, clock, *link, *share))),
+        Damage::Slow(link, share) if (*link as usize) < topology.links.len() => {
+            Some((*link, slowed(topology, clock, *link, *share)))
+        }
         _ => None,
     };
     let stale = replay(problem, schedule).run(&mut |link, usual| match slow {

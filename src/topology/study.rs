@@ -131,7 +131,8 @@ impl Study {
             Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
             Question::Vary(question) => {
                 let (material, schedule) = self.found()?;
-                let varied = robust::varied(&material.search.problem, &schedule, &material.clock, &question);
+                let varied =
+                    robust::varied(&material.search.problem, &schedule, self.topology()?, &material.clock, &question);
                 let sentence = listing::varied(&varied, question.sigma, question.draws);
                 Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
             }
@@ -144,7 +145,9 @@ impl Study {
                 for (done, damage) in (0..).zip(&damages) {
                     progress.report("Looking for schedules of damaged links", done, total);
                     let problem = &at.search.problem;
-                    all.push(robust::again(problem, &schedule, topology, &at.clock, &at.wanted, damage, at.seed, AGAIN));
+                    all.push(robust::again(
+                        problem, &schedule, topology, &at.clock, &at.wanted, damage, at.seed, AGAIN,
+                    ));
                 }
                 Answer::Again(listing::again(&all))
             }
@@ -188,7 +191,8 @@ impl Study {
         let conditions = self.parts.iter().filter_map(|(name, part)| match part {
             Part::Conditions(custom, size) => {
                 let chunk_bytes = size.unwrap_or(1 << 20);
-                let wanted = Wanted { collective: None, chunk_bytes, custom: Some(custom.clone()), ..Wanted::default() };
+                let wanted =
+                    Wanted { collective: None, chunk_bytes, custom: Some(custom.clone()), ..Wanted::default() };
                 Some((name.clone(), wanted))
             }
             _ => None,
@@ -218,7 +222,14 @@ impl Study {
     ///
     /// # Errors
     /// No topology was chosen, or the collective can't be done on it.
-    pub fn begin(&mut self, wanted: Wanted, by: Method, seed: u64, effort: u64, progress: &mut dyn Progress) -> Result<Standing, StudyError> {
+    pub fn begin(
+        &mut self,
+        wanted: Wanted,
+        by: Method,
+        seed: u64,
+        effort: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<Standing, StudyError> {
         let (problem, clock) = wanted.problem(self.topology()?)?;
         progress.report("Looking for bounds", 0, 2);
         let search = Search::new(problem, by, seed);
@@ -304,7 +315,10 @@ impl Study {
         let mut sentences = vec![format!("{}: {}.", topology.name, at.wanted.words()), standing.sentence.clone()];
         let faults = at.search.problem.faults(&schedule);
         sentences.push(match faults.first() {
-            None => format!("{}, checked: durations, one chunk per link at a time, causality, completeness.", count(schedule.transfers.len() as u64, "transfer")),
+            None => format!(
+                "{}, checked: durations, one chunk per link at a time, causality, completeness.",
+                count(schedule.transfers.len() as u64, "transfer")
+            ),
             Some(fault) => format!("The schedule is wrong: {fault}."),
         });
         let narrow = bounds.iter().max_by_key(|of| of.cut_time).map(|of| of.cut.clone()).unwrap_or_default();
@@ -331,7 +345,8 @@ impl Study {
     }
 
     fn compared(&self) -> Answer {
-        let all: Vec<(&str, &Film, f64)> = self.kept.iter().map(|(name, film, bound)| (name.as_str(), film, *bound)).collect();
+        let all: Vec<(&str, &Film, f64)> =
+            self.kept.iter().map(|(name, film, bound)| (name.as_str(), film, *bound)).collect();
         let films: Vec<(&str, &Film)> = all.iter().map(|(name, film, _)| (*name, *film)).collect();
         Answer::Compared {
             listing: listing::comparison(&all),

@@ -27,7 +27,9 @@ pub fn perfetto(film: &Film, label: &dyn Fn(u32) -> String) -> String {
     let mut all: Vec<super::film::Sent> = Vec::with_capacity(film.len());
     for (link, (from, to)) in (0..).zip(&film.links) {
         let name = quoted(&format!("{} to {}", label(*from), label(*to)));
-        event(format!("{{\"ph\":\"M\",\"pid\":{from},\"tid\":{link},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"));
+        event(format!(
+            "{{\"ph\":\"M\",\"pid\":{from},\"tid\":{link},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
+        ));
         all.extend(film.of_link(link));
     }
     all.sort_by_key(|sent| (sent.start, sent.link));
@@ -35,7 +37,8 @@ pub fn perfetto(film: &Film, label: &dyn Fn(u32) -> String) -> String {
     for sent in &all {
         let (from, to) = film.links[sent.link as usize];
         let (chunk, index) = (sent.chunk, sent.index);
-        let mut args = format!("\"chunk\":{chunk},\"start_ns\":{},\"end_ns\":{}", film.ns(sent.start), film.ns(sent.end));
+        let mut args =
+            format!("\"chunk\":{chunk},\"start_ns\":{},\"end_ns\":{}", film.ns(sent.start), film.ns(sent.end));
         if let Some(slack) = film.slack.get(index as usize) {
             let _ = write!(args, ",\"slack_ns\":{},\"critical\":{}", film.ns(*slack), is_critical[index as usize]);
         }
@@ -71,8 +74,12 @@ pub fn perfetto(film: &Film, label: &dyn Fn(u32) -> String) -> String {
         busy += same.iter().map(|(_, change)| change).sum::<i64>();
         arrived += same.iter().filter(|(_, change)| *change < 0).count();
         let (time, missing) = (us(same[0].0), all.len() - arrived);
-        event(format!("{{\"ph\":\"C\",\"pid\":0,\"ts\":{time},\"name\":\"busy links\",\"args\":{{\"links\":{busy}}}}}"));
-        event(format!("{{\"ph\":\"C\",\"pid\":0,\"ts\":{time},\"name\":\"to be sent\",\"args\":{{\"transfers\":{missing}}}}}"));
+        event(format!(
+            "{{\"ph\":\"C\",\"pid\":0,\"ts\":{time},\"name\":\"busy links\",\"args\":{{\"links\":{busy}}}}}"
+        ));
+        event(format!(
+            "{{\"ph\":\"C\",\"pid\":0,\"ts\":{time},\"name\":\"to be sent\",\"args\":{{\"transfers\":{missing}}}}}"
+        ));
     }
     text + "\n]}\n"
 }

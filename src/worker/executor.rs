@@ -343,8 +343,18 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, kernels, topologies, sets, notes: mut read, saved_hashes } =
-            opened;
+        let Opened {
+            rows,
+            measured_with,
+            files,
+            parameters,
+            documents,
+            kernels,
+            topologies,
+            sets,
+            notes: mut read,
+            saved_hashes,
+        } = opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);

@@ -21,7 +21,7 @@ pub const ENUMERATED: usize = 16;
 /// The bottleneck is searched for exactly up to so many nodes.
 const EXACT_FLUID: usize = 1024;
 /// Steps spent on cuts where not all can be looked at.
-const EFFORT: usize = 30_000_000;
+const EFFORT: usize = 3_000_000;
 
 /// A set of nodes, and what has to leave it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,7 +109,8 @@ fn consider(cut: &Cut<'_>, bounds: &mut Bounds) {
         bounds.last_hop = time;
     }
     let fluid = &bounds.fluid;
-    if u128::from(need) * u128::from(fluid.rate) > u128::from(fluid.chunks) * u128::from(cut.rate) || fluid.chunks == 0 {
+    if u128::from(need) * u128::from(fluid.rate) > u128::from(fluid.chunks) * u128::from(cut.rate) || fluid.chunks == 0
+    {
         bounds.fluid = Narrow { inside: cut.inside(), chunks: need, rate: cut.rate };
     }
 }
@@ -154,9 +155,12 @@ fn fluid(graph: &Graph, demand: &Demand, bounds: &mut Bounds) -> Option<Vec<u32>
     if graph.nodes() > EXACT_FLUID {
         return None;
     }
-    let per_node = |node: usize| (0..demand.chunks()).filter(move |chunk| demand.sources(*chunk) == [node as u32]).count();
+    let per_node =
+        |node: usize| (0..demand.chunks()).filter(move |chunk| demand.sources(*chunk) == [node as u32]).count();
     let first = per_node(0);
-    let inside = if demand.chunks() == first * graph.nodes() && (0..demand.chunks()).all(|chunk| demand.sources(chunk) == [(chunk / first.max(1)) as u32]) {
+    let inside = if demand.chunks() == first * graph.nodes()
+        && (0..demand.chunks()).all(|chunk| demand.sources(chunk) == [(chunk / first.max(1)) as u32])
+    {
         bottleneck(graph)?
     } else {
         let root = match demand.sources(0) {

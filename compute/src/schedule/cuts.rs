@@ -134,7 +134,9 @@ impl<'a> Cut<'a> {
     /// How many chunks the links that leave it can bring over by then, at most.
     pub(super) fn carried(&self, time: u64) -> u64 {
         let classes = self.durations.iter().zip(&self.leaving).filter(|(_, count)| **count > 0);
-        classes.map(|(duration, count)| (time / duration).saturating_mul(u64::from(*count))).fold(0, u64::saturating_add)
+        classes
+            .map(|(duration, count)| (time / duration).saturating_mul(u64::from(*count)))
+            .fold(0, u64::saturating_add)
     }
 
     /// All could be over by then, as far as links that leave it go.

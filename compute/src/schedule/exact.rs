@@ -101,8 +101,10 @@ fn narrowest(graph: &Graph, demand: &Demand, wanted: &[u128]) -> Vec<Watched> {
         let outside: Vec<usize> = (0..graph.nodes()).filter(|node| !is_inside(*node as u32)).collect();
         let all = || graph.links().iter().enumerate();
         let links = all().filter(|(_, link)| is_inside(link.from) && !is_inside(link.to));
-        let hops = all().filter(|(_, link)| !is_inside(link.from) && !is_inside(link.to)).map(|(_, link)| link.duration);
-        let hop = if demand.is_for_everyone() && outside.len() > 1 { Some(hops.min().unwrap_or(u64::MAX)) } else { None };
+        let hops =
+            all().filter(|(_, link)| !is_inside(link.from) && !is_inside(link.to)).map(|(_, link)| link.duration);
+        let hop =
+            if demand.is_for_everyone() && outside.len() > 1 { Some(hops.min().unwrap_or(u64::MAX)) } else { None };
         Watched {
             links: links.map(|(link, _)| link as u32).collect(),
             wanted: outside.iter().fold(0, |all, node| all | wanted[*node]),
@@ -183,7 +185,8 @@ impl Dive<'_> {
             let carried = |by: u64| cut.links.iter().map(|link| self.capacity(*link as usize, by)).sum::<u64>();
             let late = cut.hop.map_or(0, |hop| need.saturating_sub(carried(horizon.saturating_sub(hop))));
             if carried(horizon) < need + late * (cut.outside.len() as u64 - 1) {
-                let one_more = |by: u64| cut.links.iter().map(|link| self.one_more(*link as usize, by)).min().unwrap_or(u64::MAX);
+                let one_more =
+                    |by: u64| cut.links.iter().map(|link| self.one_more(*link as usize, by)).min().unwrap_or(u64::MAX);
                 let in_time = cut.hop.map_or(u64::MAX, |hop| one_more(horizon.saturating_sub(hop)).saturating_add(hop));
                 self.of.next = self.of.next.min(one_more(horizon)).min(in_time);
                 return false;
@@ -198,8 +201,10 @@ impl Dive<'_> {
                 let distance = |from: usize| self.of.distances[from][node];
                 let here = (0..graph.nodes()).filter(|from| has >> from & 1 == 1);
                 let here = here.map(|from| self.now.saturating_add(distance(from))).min();
-                let under_way = (0..self.busy.len()).filter(|link| self.busy[*link] > self.now && self.carrying[*link] as usize == chunk);
-                let under_way = under_way.map(|link| self.busy[link].saturating_add(distance(graph.links()[link].to as usize)));
+                let under_way = (0..self.busy.len())
+                    .filter(|link| self.busy[*link] > self.now && self.carrying[*link] as usize == chunk);
+                let under_way =
+                    under_way.map(|link| self.busy[link].saturating_add(distance(graph.links()[link].to as usize)));
                 let earliest = here.into_iter().chain(under_way).min().unwrap_or(u64::MAX);
                 if earliest > horizon {
                     self.of.next = self.of.next.min(earliest);
@@ -212,7 +217,8 @@ impl Dive<'_> {
 
     /// Who has a chunk, to whom it comes and who wants it, a bit per node.
     fn whereabouts(&self, chunk: u32) -> (u32, u32, u32) {
-        let bits = |of: &[u128]| of.iter().enumerate().fold(0, |bits, (node, has)| bits | ((has >> chunk & 1) as u32) << node);
+        let bits =
+            |of: &[u128]| of.iter().enumerate().fold(0, |bits, (node, has)| bits | ((has >> chunk & 1) as u32) << node);
         (bits(&self.have), bits(&self.coming), self.of.wanted_by[chunk as usize])
     }
 

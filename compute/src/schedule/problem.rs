@@ -73,7 +73,11 @@ impl Problem {
     /// Bounds of its parts, in the order of [`Problem::phases`].
     #[must_use]
     pub fn bounds(&self) -> Vec<Bounds> {
-        self.phases().into_iter().filter_map(|phase| self.task(phase)).map(|task| bounds(task.graph, task.demand)).collect()
+        self.phases()
+            .into_iter()
+            .filter_map(|phase| self.task(phase))
+            .map(|task| bounds(task.graph, task.demand))
+            .collect()
     }
 
     /// How often a part's time counts in the whole.

@@ -199,7 +199,8 @@ fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
         for hop in &hops[begin..] {
             (hop.first..hop.first + hop.count).for_each(|next| is_root[next as usize - begin] = false);
         }
-        let mut order: Vec<u32> = (0..by_from.len()).filter(|hop| is_root[*hop]).map(|hop| (begin + hop) as u32).collect();
+        let mut order: Vec<u32> =
+            (0..by_from.len()).filter(|hop| is_root[*hop]).map(|hop| (begin + hop) as u32).collect();
         roots.extend(&order);
         let mut next = 0;
         while let Some(&hop) = order.get(next) {

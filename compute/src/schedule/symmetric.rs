@@ -133,7 +133,9 @@ impl Symmetry {
             let time = times.pop_first()?;
             stream.shuffle(&mut order);
             stream.shuffle(&mut missing);
-            let from = |kind: usize, item: u32| item / nodes as u32 * nodes as u32 + back[kind][(item % nodes as u32) as usize];
+            let from = |kind: usize, item: u32| {
+                item / nodes as u32 * nodes as u32 + back[kind][(item % nodes as u32) as usize]
+            };
             let is_able = |kind: usize, item: u32, free: &[u64]| {
                 let begin = time.wrapping_sub(self.kinds[kind].duration);
                 self.kinds[kind].duration <= time && free[kind] <= begin && arrived[from(kind, item) as usize] <= begin

@@ -139,7 +139,14 @@ fn greedy(by: Method, seed: u64, task: &Task<'_>) -> Greedy {
             (vec![manner(Pick::RarestLive, EAGER), manner(Pick::Rarest, EAGER), manner(Pick::Random, EAGER)], u64::MAX)
         }
         _ => {
-            let held = [(Pick::RarestLive, EAGER), (Pick::Rarest, 1.0), (Pick::Rarest, EAGER), (Pick::RarestLive, 0.8), (Pick::Random, 1.0), (Pick::Random, EAGER)];
+            let held = [
+                (Pick::RarestLive, EAGER),
+                (Pick::Rarest, 1.0),
+                (Pick::Rarest, EAGER),
+                (Pick::RarestLive, 0.8),
+                (Pick::Random, 1.0),
+                (Pick::Random, EAGER),
+            ];
             (held.map(|(pick, held)| manner(pick, held)).to_vec(), u64::MAX)
         }
     };
@@ -184,7 +191,7 @@ impl Synthesizer for Turns {
 }
 
 /// Greedy runs before the exact search of a small graph begins.
-const BEFORE_EXACT: u64 = 300;
+const BEFORE_EXACT: u64 = 3000;
 
 fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesizer> {
     let is_for_everyone = task.demand.is_for_everyone();
@@ -197,6 +204,8 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
             method => Box::new(greedy(method, seed, task)),
         }
     };
+    let some_restarts =
+        || -> Box<dyn Synthesizer> { Box::new(Greedy { most: BEFORE_EXACT, ..greedy(Method::Restarts, seed, task) }) };
     let stages = match method {
         Method::Auto => {
             // What is not for everyone may have to be relayed, which the greedy ones do not do.
@@ -209,7 +218,7 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
             }
             if exact::is_small(task) {
                 if is_for_everyone {
-                    stages.push(Box::new(Greedy { most: BEFORE_EXACT, ..greedy(Method::Restarts, seed, task) }));
+                    stages.push(some_restarts());
                 }
                 stages.push(Box::new(Turns { first: one(Method::Exact), second: one(searching) }));
             }
@@ -219,7 +228,7 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
         Method::Tacos | Method::Earliest if !is_for_everyone => vec![one(method), Box::new(Routed::new(seed, 1))],
         Method::Symmetric => vec![one(method)],
         // It begins with something to be better than.
-        Method::Exact if is_for_everyone => vec![one(Method::Earliest), one(method)],
+        Method::Exact if is_for_everyone => vec![one(Method::Earliest), some_restarts(), one(method)],
         Method::Exact => vec![Box::new(Routed::new(seed, 8)), one(method)],
         Method::Restarts | Method::Beam if !is_for_everyone => vec![one(method), one(Method::Routed)],
         method => vec![one(method)],
@@ -264,7 +273,8 @@ impl Search {
             let is_best = part.best.as_ref().is_some_and(|best| best.time <= part.bounds.best());
             if part.state == State::Working && !is_best {
                 part.state = part.by.work(&task, &mut part.bounds, &mut part.best, effort);
-                if part.state == State::Working && part.best.as_ref().is_none_or(|best| best.time > part.bounds.best()) {
+                if part.state == State::Working && part.best.as_ref().is_none_or(|best| best.time > part.bounds.best())
+                {
                     state = State::Working;
                 }
             }

@@ -134,7 +134,17 @@ pub(super) const MOST_BLOCKS: usize = 64;
 const MOST_CHANNELS: usize = 32;
 const MOST_COUNT: i64 = 71;
 const COLLECTIVES: [&str; 11] = [
-    "allreduce", "allgather", "reducescatter", "broadcast", "reduce", "alltoall", "alltoallv", "gather", "scatter", "send", "recv",
+    "allreduce",
+    "allgather",
+    "reducescatter",
+    "broadcast",
+    "reduce",
+    "alltoall",
+    "alltoallv",
+    "gather",
+    "scatter",
+    "send",
+    "recv",
 ];
 
 impl Algo {
@@ -204,7 +214,9 @@ impl Algo {
                 }
                 let peer = |name: &str| match number(block, name)? {
                     -1 => Ok(None),
-                    peer if peer < 0 || peer >= ranks => Err(broken(block.line, format!("{name}=\"{peer}\" is no rank"))),
+                    peer if peer < 0 || peer >= ranks => {
+                        Err(broken(block.line, format!("{name}=\"{peer}\" is no rank")))
+                    }
                     peer if peer == rank as i64 => Err(broken(block.line, format!("{name} is the rank itself"))),
                     peer => Ok(Some(peer as usize)),
                 };
@@ -215,7 +227,8 @@ impl Algo {
                 let mut own = ThreadBlock { send: peer("send")?, receive: peer("recv")?, channel, steps: Vec::new() };
                 for other in &read.blocks {
                     let shares = |a: Option<usize>, b: Option<usize>| a.is_some() && a == b;
-                    if other.channel == channel && (shares(other.send, own.send) || shares(other.receive, own.receive)) {
+                    if other.channel == channel && (shares(other.send, own.send) || shares(other.receive, own.receive))
+                    {
                         return fail(block, "another thread block has the same peer on the same channel".to_owned());
                     }
                 }
@@ -236,7 +249,10 @@ impl Algo {
                             return Err(broken(step.line, format!("{buffer}=\"{name}\" is none of i, o and s")));
                         };
                         if at < -1 || (at >= 0 && at + count.max(1) > chunks[which]) {
-                            return Err(broken(step.line, format!("{offset}=\"{at}\" lies outside of {} chunks", chunks[which])));
+                            return Err(broken(
+                                step.line,
+                                format!("{offset}=\"{at}\" lies outside of {} chunks", chunks[which]),
+                            ));
                         }
                         Ok((['i', 'o', 's'][which], at))
                     };
@@ -267,9 +283,17 @@ impl Algo {
                 for (step, element) in block.steps.iter().zip(&element.children) {
                     let Some((at, which)) = step.depends else { continue };
                     match read.blocks.get(at).and_then(|block| block.steps.get(which)) {
-                        None => return fail(element, format!("it waits for step {which} of thread block {at}, which is not there")),
+                        None => {
+                            return fail(
+                                element,
+                                format!("it waits for step {which} of thread block {at}, which is not there"),
+                            );
+                        }
                         Some(awaited) if !awaited.is_awaited => {
-                            return fail(element, format!("it waits for step {which} of thread block {at}, which has not hasdep=\"1\""));
+                            return fail(
+                                element,
+                                format!("it waits for step {which} of thread block {at}, which has not hasdep=\"1\""),
+                            );
                         }
                         Some(_) => {}
                     }
@@ -300,7 +324,11 @@ impl Algo {
             for (id, block) in gpu.blocks.iter().enumerate() {
                 let peer = |peer: Option<usize>| peer.map_or(-1, |peer| peer as i64);
                 let (send, receive) = (peer(block.send), peer(block.receive));
-                let _ = writeln!(text, "    <tb id=\"{id}\" send=\"{send}\" recv=\"{receive}\" chan=\"{}\">", block.channel);
+                let _ = writeln!(
+                    text,
+                    "    <tb id=\"{id}\" send=\"{send}\" recv=\"{receive}\" chan=\"{}\">",
+                    block.channel
+                );
                 for (index, step) in block.steps.iter().enumerate() {
                     let (depid, deps) = step.depends.map_or((-1, -1), |(block, at)| (block as i64, at as i64));
                     let _ = writeln!(

@@ -115,7 +115,9 @@ impl Machine<'_> {
     /// A thread block's next step may begin.
     fn is_ready(&self, rank: usize, block: usize) -> bool {
         let step = self.algo.gpus[rank].blocks[block].steps.get(self.next[rank][block]);
-        step.is_some_and(|step| step.depends.is_none_or(|(of, at)| self.next[rank].get(of).is_some_and(|next| *next > at)))
+        step.is_some_and(|step| {
+            step.depends.is_none_or(|(of, at)| self.next[rank].get(of).is_some_and(|next| *next > at))
+        })
     }
 
     /// Does a thread block's next step, a receive together with its send; `false` where it has to wait.
@@ -174,7 +176,13 @@ impl Machine<'_> {
         Ok(Some(values))
     }
 
-    fn read(&self, rank: usize, block: usize, (buffer, offset): (char, i64), count: i64) -> Result<Vec<Value>, RunError> {
+    fn read(
+        &self,
+        rank: usize,
+        block: usize,
+        (buffer, offset): (char, i64),
+        count: i64,
+    ) -> Result<Vec<Value>, RunError> {
         let slots = &self.buffers[rank][index(buffer)];
         let value = |at: i64| usize::try_from(offset + at).ok().and_then(|at| slots.get(at)?.clone());
         let unwritten = || RunError::Unwritten { rank, block, step: self.next[rank][block] };
@@ -182,7 +190,14 @@ impl Machine<'_> {
     }
 
     /// What is received, or lies at the source, and what lies at another place.
-    fn sum(&self, rank: usize, block: usize, step: &super::rules::Step, with: (char, i64), got: &[Value]) -> Result<Vec<Value>, RunError> {
+    fn sum(
+        &self,
+        rank: usize,
+        block: usize,
+        step: &super::rules::Step,
+        with: (char, i64),
+        got: &[Value],
+    ) -> Result<Vec<Value>, RunError> {
         let own = self.read(rank, block, with, step.count)?;
         let got = if got.is_empty() { self.read(rank, block, step.source, step.count)? } else { got.to_vec() };
         let add = |(mut a, b): (Value, Value)| {
@@ -214,10 +229,13 @@ impl Machine<'_> {
                 "allreduce" => (0..self.algo.chunks).map(|chunk| (usize::from(!in_place), chunk, all(chunk))).collect(),
                 "reducescatter" if in_place => (own..own + per_rank).map(|chunk| (0, chunk, all(chunk))).collect(),
                 "reducescatter" => (0..per_rank).map(|chunk| (1, chunk, all(own + chunk))).collect(),
-                "alltoall" => (0..self.algo.chunks).map(|chunk| (1, chunk, vec![(parts(chunk).0, own + parts(chunk).1)])).collect(),
+                "alltoall" => (0..self.algo.chunks)
+                    .map(|chunk| (1, chunk, vec![(parts(chunk).0, own + parts(chunk).1)]))
+                    .collect(),
                 "broadcast" => {
                     // The root is who ends with its own.
-                    let is_root = |of: u32| self.buffers.iter().all(|buffers| buffers[1].first() == Some(&Some(vec![(of, 0)])));
+                    let is_root =
+                        |of: u32| self.buffers.iter().all(|buffers| buffers[1].first() == Some(&Some(vec![(of, 0)])));
                     let root = (0..ranks).find(|of| is_root(*of)).unwrap_or(0);
                     (0..self.algo.chunks).map(|chunk| (1, chunk, vec![(root, chunk)])).collect()
                 }

@@ -12,13 +12,17 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
     /// MSCCL has no such collective, or none that this can be written for.
-    #[error("no algorithm of MSCCL is written for this collective; for all_gather, reduce_scatter, all_reduce, broadcast and alltoall one is")]
+    #[error(
+        "no algorithm of MSCCL is written for this collective; for all_gather, reduce_scatter, all_reduce, broadcast and alltoall one is"
+    )]
     Collective,
     /// More ranks than there can be.
     #[error("{0} ranks are more than the 1,024 of the runtime")]
     Ranks(usize),
     /// More thread blocks than there can be.
-    #[error("rank {rank} would need {blocks} thread blocks, and the runtime has {MOST_BLOCKS}: too many links, or too many chunks over one link")]
+    #[error(
+        "rank {rank} would need {blocks} thread blocks, and the runtime has {MOST_BLOCKS}: too many links, or too many chunks over one link"
+    )]
     Blocks {
         /// Which rank.
         rank: usize,
@@ -34,7 +38,13 @@ type Place = (char, i64);
 ///
 /// # Errors
 /// The runtime has not the collective, or not the thread blocks for it.
-pub fn write(graph: &Graph, schedule: &Schedule, collective: Collective, chunks: usize, name: &str) -> Result<Algo, ExportError> {
+pub fn write(
+    graph: &Graph,
+    schedule: &Schedule,
+    collective: Collective,
+    chunks: usize,
+    name: &str,
+) -> Result<Algo, ExportError> {
     let ranks = graph.nodes();
     let (n, k) = (ranks as i64, chunks as i64);
     if ranks > 1024 {
@@ -87,7 +97,8 @@ pub fn write(graph: &Graph, schedule: &Schedule, collective: Collective, chunks:
         }
     };
     // Transfers of each link by time; each link may need several channels.
-    let mut by_end: Vec<(u64, usize)> = schedule.transfers.iter().enumerate().map(|(at, of)| (of.end(graph), at)).collect();
+    let mut by_end: Vec<(u64, usize)> =
+        schedule.transfers.iter().enumerate().map(|(at, of)| (of.end(graph), at)).collect();
     by_end.sort_unstable();
     let mut count = vec![0_usize; graph.links().len()];
     // Thread blocks of a link on a channel: (sender's, receiver's).
@@ -117,7 +128,14 @@ pub fn write(graph: &Graph, schedule: &Schedule, collective: Collective, chunks:
                 algo.gpus[rank].blocks[block].steps[step].is_awaited = true;
             }
         }
-        let step = |what, source, destination, depends| Step { what, source, destination, count: 1, depends, is_awaited: false };
+        let step = |what, source, destination, depends| Step {
+            what,
+            source,
+            destination,
+            count: 1,
+            depends,
+            is_awaited: false,
+        };
         algo.gpus[from].blocks[out].steps.push(step(Type::Send, source, source, awaited_by_send));
         let what = if is_reducing { Type::ReceiveReduceCopy } else { Type::Receive };
         let steps = &mut algo.gpus[to].blocks[into].steps;

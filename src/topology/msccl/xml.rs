@@ -122,7 +122,12 @@ fn element(tag: &str, line: u64) -> Result<Element, String> {
         let after = after.trim_start();
         let quote = after.chars().next().filter(|quote| matches!(quote, '"' | '\'')).ok_or_else(wrong)?;
         let (value, after) = after[1..].split_once(quote).ok_or_else(wrong)?;
-        let plain = value.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&");
+        let plain = value
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&apos;", "'")
+            .replace("&amp;", "&");
         attributes.push((key.trim().to_owned(), plain));
         rest = after;
     }

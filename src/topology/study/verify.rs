@@ -54,7 +54,10 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     )];
     if faults.is_empty() {
         let ratio = time_ns / bound_ns;
-        sentences.push(format!("Nothing is wrong with it; it takes {ratio:.3} times the bound of {}.", listing::time(bound_ns)));
+        sentences.push(format!(
+            "Nothing is wrong with it; it takes {ratio:.3} times the bound of {}.",
+            listing::time(bound_ns)
+        ));
     } else {
         sentences.push(format!("It can't be run: {}.", faults[0]));
     }
@@ -76,7 +79,11 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
 ///
 /// # Errors
 /// As [`verify`].
-pub fn check(result: &ResultFile, topology: Option<&Topology>, collective: Option<Wanted>) -> Result<Verified, WantedError> {
+pub fn check(
+    result: &ResultFile,
+    topology: Option<&Topology>,
+    collective: Option<Wanted>,
+) -> Result<Verified, WantedError> {
     let topology = topology.unwrap_or(&result.topology);
     verify(result, topology, &wanted(result, topology, collective))
 }
@@ -85,7 +92,8 @@ pub fn check(result: &ResultFile, topology: Option<&Topology>, collective: Optio
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
     schedule.transfers.sort_by_key(|transfer| transfer.start);
-    schedule.reducing = if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
+    schedule.reducing =
+        if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }
 
 /// When everything happens, where a file only has the order of each link: as soon as its link is free and its chunk is there.
@@ -119,7 +127,9 @@ fn timed(problem: &Problem, schedule: Schedule, faults: &mut Vec<String>) -> Sch
     }
     let left: usize = queues.iter().map(std::collections::VecDeque::len).sum();
     if left > 0 {
-        faults.push(format!("{left} transfers never come to their turn: what they carry never comes to where they begin"));
+        faults.push(format!(
+            "{left} transfers never come to their turn: what they carry never comes to where they begin"
+        ));
     }
     Schedule { transfers, reducing: 0 }
 }
@@ -145,15 +155,30 @@ fn words(fault: &Fault, topology: &Topology, graph: &Graph, clock: &Clock) -> St
                 Some(arrives) => format!("comes there at {} ns", ns(*arrives)),
                 None => "never comes there".to_owned(),
             };
-            format!("the link {} begins chunk {} at {} ns, which {when}", link(transfer.link), transfer.chunk, ns(transfer.start))
+            format!(
+                "the link {} begins chunk {} at {} ns, which {when}",
+                link(transfer.link),
+                transfer.chunk,
+                ns(transfer.start)
+            )
         }
         Fault::Missing { chunk, node } => format!("chunk {chunk} never comes to node {}", topology.label(*node)),
         Fault::CountedTwice { transfer } => {
-            format!("the link {} brings a part of chunk {} that was given away before", link(transfer.link), transfer.chunk)
+            format!(
+                "the link {} brings a part of chunk {} that was given away before",
+                link(transfer.link),
+                transfer.chunk
+            )
         }
-        Fault::NotCounted { chunk, node } => format!("the part of node {} is missing in chunk {chunk}", topology.label(*node)),
+        Fault::NotCounted { chunk, node } => {
+            format!("the part of node {} is missing in chunk {chunk}", topology.label(*node))
+        }
         Fault::Late { transfer } => {
-            format!("the link {} brings a part of chunk {} after the sum was sent on", link(transfer.link), transfer.chunk)
+            format!(
+                "the link {} brings a part of chunk {} after the sum was sent on",
+                link(transfer.link),
+                transfer.chunk
+            )
         }
         Fault::Unknown(index) => format!("transfer {index} is about a link or a chunk that is not there"),
     }

@@ -41,7 +41,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let exhibit = |id: &str, title: &str, listing: &Listing| {
         let mut listing = listing.clone();
         listing.rows.truncate(MOST_ROWS);
-        Exhibit { id: id.into(), title: title.into(), listing }
+        Exhibit::new(id, title, listing)
     };
     let mut sections = vec![
         Section {

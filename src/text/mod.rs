@@ -15,6 +15,7 @@ mod problem;
 mod records;
 mod splitter;
 mod table;
+pub mod yaml;
 
 pub use decoder::Decoder;
 pub use dialect::Dialect;

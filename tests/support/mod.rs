@@ -3,7 +3,9 @@
 #![allow(dead_code, reason = "each test takes its part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod clusters;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;
 pub mod worker;
+pub mod zip;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use collectune::{
     intake::{self, Content},
     progress::Silent,
+    training_time::bundle::{Bundle, DroppedFile, bring_together},
     tuning::{
         aggregate::{Target, aggregate},
         read::Row,
@@ -50,4 +51,48 @@ pub fn rows(name: &str) -> Option<Vec<Row>> {
 /// One of [`SWEEPS`], its repeats brought together.
 pub fn sweep(name: &str) -> Option<Sweep> {
     rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
+}
+
+/// All files in folders below `training_time/`, by their paths from `training_time/ett/` on.
+pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let root = path("training_time/ett")?;
+        let mut waiting = vec![path(&format!("training_time/{folder}"))?];
+        let mut paths = Vec::new();
+        while let Some(next) = waiting.pop() {
+            if next.is_dir() {
+                waiting.extend(std::fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                paths.push(next);
+            }
+        }
+        paths.sort();
+        for path in paths {
+            let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+            files.push((name, std::fs::read(&path).unwrap()));
+        }
+    }
+    Some(files)
+}
+
+/// The same files as they are dropped.
+pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+    let read = |(name, bytes): (String, Vec<u8>)| match intake::open(
+        &bytes[..],
+        &name,
+        bytes.len() as u64,
+        0,
+        None,
+        &mut Silent,
+    ) {
+        (_, Content::Training(more)) => more,
+        (report, _) => panic!("{report:?}"),
+    };
+    files(folders).map(|files| files.into_iter().flat_map(read).collect())
+}
+
+/// What the folders of Perlmutter and Vista hold.
+pub fn clusters() -> Option<Bundle> {
+    dropped(&["ett/Perlmutter", "ett/Vista"]).map(|files| bring_together(files, &Vec::new()))
 }

@@ -3,7 +3,9 @@
 use super::{
     LearnError, Table,
     forest::normalised,
-    regression_tree::{Criterion, Limits, Precision, Ranked, RegressionTree},
+    ranked::{Edges, Precision, Ranked},
+    regression_tree::{Criterion, Limits, RegressionTree, Sample},
+    step_function::StepFunction,
 };
 use crate::{
     math::{Stream, median},
@@ -46,20 +48,52 @@ pub enum Objective {
         /// The L2 penalty of leaves.
         lambda: f64,
     },
+    /// The squared error as XGBoost's `tree_method="hist"` does it, with its settings of rows and columns.
+    Histogram(Histogram),
+}
+
+/// Settings of [`Objective::Histogram`], named as XGBoost names them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Histogram {
+    /// `lambda`: the L2 penalty of leaves.
+    pub lambda: f64,
+    /// `gamma`: the least gain of a split.
+    pub gamma: f64,
+    /// `min_child_weight`: no side of a split has fewer rows.
+    pub min_child_weight: f64,
+    /// `subsample`: the share of rows that a tree sees, in (0, 1].
+    pub subsample: f64,
+    /// `colsample_bytree`: the share of features that a tree sees, in (0, 1], at least one.
+    pub colsample_bytree: f64,
+    /// `max_bin`: the most intervals of a feature; a value between two that were seen counts as the lower one. `None`
+    /// for an interval around each value: then it counts as the nearer one.
+    pub max_bin: Option<u16>,
 }
 
 impl Objective {
     fn precision(self) -> Precision {
         match self {
             Self::Squared => Precision::Double,
-            Self::Absolute | Self::Xgboost { .. } => Precision::Single,
+            Self::Absolute | Self::Xgboost { .. } | Self::Histogram(_) => Precision::Single,
         }
     }
 
     fn criterion(self) -> Criterion {
         match self {
             Self::Squared | Self::Absolute => Criterion::SquaredError,
-            Self::Xgboost { lambda } => Criterion::Gain { lambda },
+            Self::Xgboost { lambda } => Criterion::Gain { lambda, gamma: 0.0, min_child_weight: 0.0 },
+            Self::Histogram(Histogram { lambda, gamma, min_child_weight, .. }) => {
+                Criterion::Gain { lambda, gamma, min_child_weight }
+            }
+        }
+    }
+
+    fn edges(self) -> Edges {
+        match self {
+            Self::Histogram(Histogram { max_bin, .. }) => {
+                max_bin.map_or(Edges::OfTable, |bins| Edges::Upper { bins: usize::from(bins.max(2)) })
+            }
+            _ => Edges::OfNode,
         }
     }
 
@@ -69,7 +103,7 @@ impl Objective {
         match self {
             Self::Squared => mean(),
             Self::Absolute => f64::from(median(&mut target.to_vec()).unwrap_or_default() as f32),
-            Self::Xgboost { .. } => f64::from(
+            Self::Xgboost { .. } | Self::Histogram(_) => f64::from(
                 (target.iter().map(|target| f64::from(*target as f32)).sum::<f64>() / target.len() as f64) as f32,
             ),
         }
@@ -79,7 +113,7 @@ impl Objective {
     fn error(self, residual: &[f64]) -> f64 {
         match self {
             Self::Absolute => residual.iter().map(|r| r.abs()).sum(),
-            Self::Squared | Self::Xgboost { .. } => residual.iter().map(|r| r * r).sum(),
+            _ => residual.iter().map(|r| r * r).sum(),
         }
     }
 }
@@ -131,7 +165,9 @@ impl Part {
 
     fn rest(&self, objective: Objective, row: usize) -> f64 {
         match objective {
-            Objective::Xgboost { .. } => f64::from(self.target[row] as f32 - self.predicted[row]),
+            Objective::Xgboost { .. } | Objective::Histogram(_) => {
+                f64::from(self.target[row] as f32 - self.predicted[row])
+            }
             _ => self.target[row] - f64::from(self.predicted[row]),
         }
     }
@@ -166,7 +202,7 @@ impl Boosting {
             kept.residual = (0..kept.target.len()).map(|row| kept.rest(objective, row)).collect();
         }
 
-        let ranked = Ranked::new(&kept.table, precision);
+        let ranked = Ranked::new(&kept.table, precision, objective.edges());
         let Parameters { depth, min_samples_split, min_samples_leaf, .. } = parameters;
         let limits = Limits { depth, min_samples_split, min_samples_leaf };
         let mut stream = Stream::new(parameters.seed);
@@ -176,6 +212,7 @@ impl Boosting {
         let mut best = (f64::INFINITY, 0);
         let mut signs = Vec::new();
         let mut of_leaf = Vec::new();
+        let mut seen = Seen::default();
         for stage in 0..parameters.stages {
             progress.report("Boosting", u64::from(stage), u64::from(parameters.stages));
             let residual = &kept.residual;
@@ -186,7 +223,7 @@ impl Boosting {
                     of_leaf.extend(rows.iter().map(|row| residual[*row as usize]));
                     f64::from((learning_rate * median(&mut of_leaf).unwrap_or_default()) as f32)
                 }
-                Objective::Xgboost { lambda } => {
+                Objective::Xgboost { lambda } | Objective::Histogram(Histogram { lambda, .. }) => {
                     f64::from((sum / (rows.len() as f64 + lambda)) as f32 * learning_rate as f32)
                 }
             };
@@ -194,12 +231,19 @@ impl Boosting {
                 Objective::Absolute => {
                     signs.clear();
                     signs.extend(residual.iter().map(|r| if *r == 0.0 { 0.0 } else { r.signum() }));
-                    &signs
+                    &signs[..]
                 }
-                _ => residual,
+                _ => &residual[..],
             };
             let rules = (objective.criterion(), limits);
-            let tree = RegressionTree::fit(&ranked, target, rules, &mut leaf, &mut stream, &mut steps);
+            if let Objective::Histogram(settings) = objective {
+                seen.draw(settings, &ranked, features, &mut stream);
+            }
+            let sample = Sample { target, weights: seen.rows.as_deref(), features: seen.features.as_deref() };
+            let tree = RegressionTree::fit(&ranked, sample, rules, &mut leaf, &mut stream, &mut steps);
+            for (row, _) in seen.rows.iter().flatten().enumerate().filter(|(_, weight)| **weight == 0) {
+                steps[row] = boosting.step(&tree, kept.table.row(row));
+            }
             kept.add(objective, learning_rate, |_, row| steps[row]);
             watched.add(objective, learning_rate, |part, row| boosting.step(&tree, part.table.row(row)));
             boosting.trees.push(tree);
@@ -223,6 +267,12 @@ impl Boosting {
     /// One that was read: trees in single precision, whose leaves are added to `start`.
     pub(super) fn of_trees(start: f32, trees: Vec<RegressionTree>, features: usize) -> Self {
         Self { start: f64::from(start), learning_rate: 1.0, trees, features, precision: Precision::Single }
+    }
+
+    /// The same as a function of its own, without the trees.
+    #[must_use]
+    pub fn to_steps(&self) -> StepFunction {
+        StepFunction::of_trees(&self.trees, self.learning_rate, self.start, self.features, self.precision)
     }
 
     fn step(&self, tree: &RegressionTree, row: &[f64]) -> f64 {
@@ -284,6 +334,29 @@ impl Boosting {
     }
 }
 
+/// What a tree sees of rows and features; `None` for all.
+#[derive(Default)]
+struct Seen {
+    rows: Option<Vec<u32>>,
+    features: Option<Vec<usize>>,
+}
+
+impl Seen {
+    fn draw(&mut self, settings: Histogram, ranked: &Ranked, features: usize, stream: &mut Stream) {
+        if settings.subsample < 1.0 {
+            let draw = |_| u32::from(stream.unit() < settings.subsample);
+            self.rows = Some((0..ranked.rows()).map(draw).collect());
+        }
+        if settings.colsample_bytree < 1.0 {
+            let mut order: Vec<usize> = (0..features).collect();
+            stream.shuffle(&mut order);
+            order.truncate(((features as f64 * settings.colsample_bytree) as usize).max(1));
+            let is_seen = |place: &usize| order.contains(&ranked.features[*place].index);
+            self.features = Some((0..ranked.features.len()).filter(is_seen).collect());
+        }
+    }
+}
+
 impl Parameters {
     fn check(&self) -> Result<(), LearnError> {
         let error = |name, value, expected| Err(LearnError::Parameter { name, value, expected });
@@ -300,6 +373,21 @@ impl Parameters {
             && !(lambda >= 0.0 && lambda.is_finite())
         {
             return error("lambda", lambda.to_string(), "0 or above");
+        }
+        if let Objective::Histogram(Histogram {
+            lambda, gamma, min_child_weight, subsample, colsample_bytree, ..
+        }) = self.objective
+        {
+            for (name, value) in [("lambda", lambda), ("gamma", gamma), ("min_child_weight", min_child_weight)] {
+                if !(value >= 0.0 && value.is_finite()) {
+                    return error(name, value.to_string(), "0 or above");
+                }
+            }
+            for (name, value) in [("subsample", subsample), ("colsample_bytree", colsample_bytree)] {
+                if !(value > 0.0 && value <= 1.0) {
+                    return error(name, value.to_string(), "above 0 and at most 1");
+                }
+            }
         }
         Ok(())
     }
@@ -360,6 +448,53 @@ mod tests {
         };
         assert!(worst(fit(Objective::Absolute)?) < 2.0);
         assert!(worst(fit(Objective::Squared)?) > 20.0);
+        Ok(())
+    }
+
+    #[test]
+    fn histograms_follow_xgboosts_settings() -> Result<(), LearnError> {
+        let (table, target) = steps();
+        let plain = Histogram {
+            lambda: 1.0,
+            gamma: 0.0,
+            min_child_weight: 1.0,
+            subsample: 1.0,
+            colsample_bytree: 1.0,
+            max_bin: Some(256),
+        };
+        let fit = |settings| {
+            let parameters = Parameters { objective: Objective::Histogram(settings), ..parameters() };
+            Boosting::fit(&table, &target, parameters, &mut Silent)
+        };
+        let predict = |settings| fit(settings)?.predict(&table);
+        let worst = |predicted: &[f64]| predicted.iter().zip(&target).map(|(p, t)| (p - t).abs()).fold(0.0, f64::max);
+        // Few values: the same trees as of the exact method, but for where between two values they split.
+        let exact = Parameters { objective: Objective::Xgboost { lambda: 1.0 }, ..parameters() };
+        assert_eq!(predict(plain)?, Boosting::fit(&table, &target, exact, &mut Silent)?.predict(&table)?);
+        let mut between = Table::new(&["x", "y"]);
+        between.push(&[9.9, 3.0]);
+        between.push(&[9.0, 3.0]);
+        between.push(&[10.0, 3.0]);
+        let [low, at, above] = fit(plain)?.predict(&between)?[..] else { panic!("three rows") };
+        assert!(low == at && above > at + 3.0);
+        let nearer = fit(Histogram { max_bin: None, ..plain })?.predict(&between)?;
+        assert!(nearer[0] == nearer[2] && nearer[1] == at);
+        // Fewer splits with a price, or with larger sides; other trees with parts of rows and features.
+        let splits =
+            |settings| -> Result<u32, LearnError> { Ok(fit(settings)?.usage().iter().map(|u| u.splits).sum()) };
+        let all = splits(plain)?;
+        assert!(splits(Histogram { gamma: 5.0, ..plain })? < all);
+        assert!(splits(Histogram { min_child_weight: 60.0, ..plain })? < all);
+        let of_rows = predict(Histogram { subsample: 0.8, ..plain })?;
+        let of_features = predict(Histogram { colsample_bytree: 0.5, ..plain })?;
+        assert!(of_rows != predict(plain)? && worst(&of_rows) < 0.3, "{}", worst(&of_rows));
+        assert!(of_features != of_rows && worst(&of_features) < 0.3, "{}", worst(&of_features));
+        // Two bins leave one place to split.
+        let coarse = fit(Histogram { max_bin: Some(2), ..plain })?.to_steps();
+        assert_eq!(coarse.cells(), Some(4));
+        assert!(
+            fit(Histogram { subsample: 0.0, ..plain }).is_err() && fit(Histogram { gamma: -1.0, ..plain }).is_err()
+        );
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! Learning: features, ensembles over smartcore, surfaces, validation, metrics, intervals, importance.
 //!
 //! [`Table`] holds features; [`forest`] fits smartcore's trees to it, [`boosting`] trees of its own, which [`xgboost`]
-//! reads and writes, and [`perceptron`] a small network, all checked before and in steps that report progress; [`polynomial`], [`hockney`] and [`kriging`] fit smooth surfaces over two
-//! coordinates; [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
+//! reads and writes, [`random_forest`] bootstrapped ones that become a [`step_function`],
+//! and [`perceptron`] a small network, all checked before and in steps that report progress; [`polynomial`], [`hockney`] and [`kriging`] fit smooth surfaces over two
+//! coordinates, [`power_law`] a straight surface in logarithms with trees on what it leaves, [`curve`] a line through
+//! points of one coordinate; [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
 //! says which features matter.
 
 pub mod boosting;
 pub mod conformal;
+pub mod curve;
 pub mod folds;
 pub mod forest;
 pub mod hockney;
@@ -15,9 +18,14 @@ pub mod kriging;
 pub mod linear;
 pub mod matrix_process;
 pub mod metrics;
+pub mod nnls;
 pub mod perceptron;
 pub mod polynomial;
+pub mod power_law;
+pub mod random_forest;
+mod ranked;
 mod regression_tree;
+pub mod step_function;
 mod table;
 pub mod xgboost;
 

@@ -5,111 +5,8 @@
 //! rows by rank. The features of a sweep take few distinct values: there a node adds its rows up by rank. Where values
 //! are as many as rows, each node keeps its rows sorted by every feature instead. Both give the same sums.
 
-use super::Table;
+use super::ranked::{Ranked, RankedFeature};
 use crate::math::Stream;
-
-/// The rows of a table with their values replaced by ranks.
-pub(super) struct Ranked {
-    features: Vec<RankedFeature>,
-    /// Row after row, for each of `features` the slot of its value.
-    slots: Vec<u32>,
-    rows: usize,
-    slot_count: usize,
-    /// For each of `features` the rows in the order of their values, where values are many.
-    sorted: Option<Vec<u32>>,
-    precision: Precision,
-}
-
-/// How values and thresholds are rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Precision {
-    /// To 64 bits.
-    Double,
-    /// To 32 bits, as XGBoost does.
-    Single,
-}
-
-impl Precision {
-    /// A value as it is compared with thresholds.
-    pub(super) fn round(self, value: f64) -> f64 {
-        match self {
-            Self::Double => value,
-            Self::Single => f64::from(value as f32),
-        }
-    }
-
-    /// What is above `low` and not above `high`: in the middle where rounding allows.
-    fn threshold(self, low: f64, high: f64) -> f64 {
-        match self {
-            Self::Double => between(low, high).next_up(),
-            Self::Single => {
-                let middle = (low as f32 + high as f32) * 0.5;
-                if f64::from(middle) > low { f64::from(middle) } else { high }
-            }
-        }
-    }
-}
-
-/// A feature that takes several values; others can't split.
-struct RankedFeature {
-    /// Index in the table.
-    index: usize,
-    /// Distinct values, ascending.
-    values: Vec<f64>,
-    /// Slot of the first value.
-    first: usize,
-}
-
-impl Ranked {
-    /// Ranks the values of a table, which must be finite.
-    pub(super) fn new(table: &Table, precision: Precision) -> Self {
-        let value = |row: usize, index: usize| precision.round(table.row(row)[index]);
-        let mut features = Vec::new();
-        let mut slot_count = 0;
-        for index in 0..table.names().len() {
-            let mut values: Vec<f64> = (0..table.rows()).map(|row| value(row, index)).collect();
-            crate::math::ascending(&mut values);
-            values.dedup_by(|a, b| a == b);
-            if values.len() > 1 {
-                let first = slot_count;
-                slot_count += values.len();
-                features.push(RankedFeature { index, values, first });
-            }
-        }
-        let slot = |row: usize, feature: &RankedFeature| {
-            let value = value(row, feature.index);
-            (feature.first + feature.values.partition_point(|v| *v < value)) as u32
-        };
-        let slot = &slot;
-        let slots: Vec<u32> =
-            (0..table.rows()).flat_map(|row| features.iter().map(move |feature| slot(row, feature))).collect();
-        let sorted = (slot_count > table.rows()).then(|| sorted(&slots, features.len(), table.rows(), slot_count));
-        Self { slots, rows: table.rows(), slot_count, features, sorted, precision }
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn slots_of(&self, row: u32) -> &[u32] {
-        &self.slots[row as usize * self.features.len()..][..self.features.len()]
-    }
-}
-
-/// The rows in the order of each feature's slots, by counting.
-fn sorted(slots: &[u32], features: usize, rows: usize, slot_count: usize) -> Vec<u32> {
-    let mut next = vec![0_u32; slot_count + 1];
-    slots.iter().for_each(|slot| next[*slot as usize + 1] += 1);
-    (0..slot_count).for_each(|slot| next[slot + 1] += next[slot]);
-    let mut sorted = vec![0; rows * features];
-    for row in 0..rows {
-        for slot in &slots[row * features..][..features] {
-            sorted[next[*slot as usize] as usize] = row as u32;
-            next[*slot as usize] += 1;
-        }
-    }
-    sorted
-}
 
 /// When a tree stops to grow.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +30,28 @@ pub(super) enum Criterion {
     Gain {
         /// The penalty λ.
         lambda: f64,
+        /// The least gain γ of a split.
+        gamma: f64,
+        /// No side of a split has less weight (`min_child_weight`).
+        min_child_weight: f64,
     },
+}
+
+/// What a tree is grown on.
+#[derive(Clone, Copy)]
+pub(super) struct Sample<'a> {
+    /// A number per row.
+    pub(super) target: &'a [f64],
+    /// How often each row counts; `None` for once each.
+    pub(super) weights: Option<&'a [u32]>,
+    /// The features that may split, by their place among the ranked ones; `None` for all.
+    pub(super) features: Option<&'a [usize]>,
+}
+
+impl<'a> From<&'a [f64]> for Sample<'a> {
+    fn from(target: &'a [f64]) -> Self {
+        Self { target, weights: None, features: None }
+    }
 }
 
 /// The least gain of a split by [`Criterion::Gain`]: XGBoost's `kRtEps`.
@@ -176,35 +94,38 @@ pub struct Usage {
 }
 
 impl RegressionTree {
-    /// Grows a tree on `target`, a number per row. `leaf` gives the value of a leaf by its rows, ascending, and the sum
-    /// of their targets; it is put into `fitted` for each of them.
+    /// Grows a tree. `leaf` gives the value of a leaf by its rows, ascending, and the weighted sum of their targets; it
+    /// is put into `fitted` for each of them. Rows without weight are left as they are.
     pub(super) fn fit(
         ranked: &Ranked,
-        target: &[f64],
+        sample: Sample<'_>,
         (criterion, limits): (Criterion, Limits),
         leaf: &mut dyn FnMut(&[u32], f64) -> f64,
         stream: &mut Stream,
         fitted: &mut [f64],
     ) -> Self {
-        let rows = ranked.rows();
+        let all = ranked.rows();
+        let counts = |row: &u32| sample.weights.is_none_or(|weights| weights[*row as usize] > 0);
+        let rows: Vec<u32> = (0..all as u32).filter(counts).collect();
+        let sorted = ranked.sorted.as_ref().map(|sorted| sorted.iter().copied().filter(counts).collect());
         let mut growth = Growth {
             ranked,
-            target,
+            sample,
             criterion,
             limits,
             leaf,
             stream,
             fitted,
-            rows: (0..rows as u32).collect(),
-            sorted: ranked.sorted.clone().unwrap_or_default(),
-            goes_low: vec![false; if ranked.sorted.is_some() { rows } else { 0 }],
-            set_aside: Vec::with_capacity(rows),
+            sorted: sorted.unwrap_or_default(),
+            goes_low: vec![false; if ranked.sorted.is_some() { all } else { 0 }],
+            set_aside: vec![0; rows.len()],
             sums: vec![Sum::default(); if ranked.sorted.is_some() { 0 } else { ranked.slot_count }],
             groups: Vec::new(),
-            order: (0..ranked.features.len()).collect(),
+            order: sample.features.map_or_else(|| (0..ranked.features.len()).collect(), <[usize]>::to_vec),
             nodes: Vec::new(),
+            rows,
         };
-        growth.grow(0, rows, 0);
+        growth.grow(0, growth.rows.len(), 0);
         Self { nodes: growth.nodes }
     }
 
@@ -235,27 +156,31 @@ impl RegressionTree {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     target: f64,
+    weight: u32,
     rows: u32,
 }
 
 impl Sum {
     fn add(&mut self, other: Self) {
         self.target += other.target;
+        self.weight += other.weight;
         self.rows += other.rows;
     }
 
     fn without(self, other: Self) -> Self {
-        Self { target: self.target - other.target, rows: self.rows - other.rows }
+        let (weight, rows) = (self.weight - other.weight, self.rows - other.rows);
+        Self { target: self.target - other.target, weight, rows }
     }
 
     /// What the mean of these rows explains of their sum of squares.
     fn explained(self) -> f64 {
-        self.target * self.target / f64::from(self.rows)
+        self.target * self.target / f64::from(self.weight)
     }
 
-    /// What one leaf gains: G²/(H + λ).
+    /// What one leaf gains: G²/(H + λ), both rounded before they are divided, as XGBoost does (`Divide` of
+    /// src/tree/split_evaluator.h takes floats).
     fn gain(self, lambda: f64) -> f32 {
-        (self.target * self.target / (f64::from(self.rows) + lambda)) as f32
+        (self.target * self.target) as f32 / (f64::from(self.weight) + lambda) as f32
     }
 }
 
@@ -271,7 +196,7 @@ struct Split {
 
 struct Growth<'a> {
     ranked: &'a Ranked,
-    target: &'a [f64],
+    sample: Sample<'a>,
     criterion: Criterion,
     limits: Limits,
     leaf: &'a mut dyn FnMut(&[u32], f64) -> f64,
@@ -292,19 +217,24 @@ struct Growth<'a> {
     nodes: Vec<Node>,
 }
 
+/// A node of fewer rows is grouped by sorting them, not by adding them up by slot: all slots would be passed over.
+const FEW: usize = 24;
+
 impl Growth<'_> {
     /// Grows the node of the rows in `begin..end`, and says which one it is.
     fn grow(&mut self, begin: usize, end: usize, depth: u16) -> usize {
-        let target: f64 = self.rows[begin..end].iter().map(|row| self.target[*row as usize]).sum();
-        let total = Sum { target, rows: (end - begin) as u32 };
-        let cover = f64::from(total.rows);
+        let mut total = Sum::default();
+        for at in begin..end {
+            total.add(self.one(self.rows[at]));
+        }
+        let cover = f64::from(total.weight);
         let node = self.nodes.len();
         self.nodes.push(Node::Leaf { value: 0.0, cover });
         let may_split = depth < self.limits.depth && end - begin >= self.limits.min_samples_split.max(2);
         let split = if may_split { self.best_split(begin, end, total) } else { None };
         let Some(split) = split else {
             let rows = &self.rows[begin..end];
-            let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, target) };
+            let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, total.target) };
             for row in rows {
                 self.fitted[*row as usize] = value;
             }
@@ -314,11 +244,9 @@ impl Growth<'_> {
         let middle = begin + self.partition(begin, end, &split, depth + 1 < self.limits.depth);
         let low = self.grow(begin, middle, depth + 1);
         let high = self.grow(middle, end, depth + 1);
-        let RankedFeature { index, values, first } = &self.ranked.features[split.feature];
-        let value = |slot: u32| values[slot as usize - first];
         self.nodes[node] = Node::Split {
-            feature: *index,
-            threshold: self.ranked.precision.threshold(value(split.below), value(split.slot)),
+            feature: self.ranked.features[split.feature].index,
+            threshold: self.ranked.threshold(split.feature, split.below, split.slot),
             low,
             high,
             improvement: split.improvement,
@@ -327,13 +255,20 @@ impl Growth<'_> {
         node
     }
 
+    /// What a row counts.
+    fn one(&self, row: u32) -> Sum {
+        let weight = self.sample.weights.map_or(1, |weights| weights[row as usize]);
+        Sum { target: f64::from(weight) * self.sample.target[row as usize], weight, rows: 1 }
+    }
+
     /// The best split, if any is better than none.
     fn best_split(&mut self, begin: usize, end: usize, total: Sum) -> Option<Split> {
-        if self.sorted.is_empty() {
+        if self.sorted.is_empty() && end - begin >= FEW {
             self.sums.fill(Sum::default());
-            for row in &self.rows[begin..end] {
-                let one = Sum { target: self.target[*row as usize], rows: 1 };
-                for slot in self.ranked.slots_of(*row) {
+            for at in begin..end {
+                let row = self.rows[at];
+                let one = self.one(row);
+                for slot in self.ranked.slots_of(row) {
                     self.sums[*slot as usize].add(one);
                 }
             }
@@ -342,42 +277,67 @@ impl Growth<'_> {
             self.stream.shuffle(&mut self.order);
         }
         let mut best: Option<Split> = None;
-        let mut to_beat = match self.criterion {
-            Criterion::SquaredError => total.explained(),
-            Criterion::Gain { .. } => f64::from(LEAST_GAIN),
+        let (mut to_beat, least) = match self.criterion {
+            Criterion::SquaredError => (total.explained(), 0.0),
+            Criterion::Gain { gamma, .. } => (f64::from(LEAST_GAIN), gamma),
         };
         for at in 0..self.order.len() {
             let feature = self.order[at];
             self.group(feature, begin, end);
             let found = match self.criterion {
                 Criterion::SquaredError => self.least_error(total, &mut to_beat),
-                Criterion::Gain { lambda } => self.largest_gain(total, lambda, &mut to_beat),
+                Criterion::Gain { lambda, min_child_weight, .. } => {
+                    self.largest_gain(total, (lambda, min_child_weight), &mut to_beat)
+                }
             };
             if let Some((below, slot)) = found {
                 let explained = if self.criterion == Criterion::SquaredError { total.explained() } else { 0.0 };
                 best = Some(Split { feature, slot, below, improvement: to_beat - explained });
             }
         }
-        best
+        best.filter(|split| split.improvement >= least)
     }
 
     /// Sums the rows of a node up by the slots of a feature.
     fn group(&mut self, feature: usize, begin: usize, end: usize) {
         self.groups.clear();
-        if self.sorted.is_empty() {
+        if !self.sorted.is_empty() {
+            let Self { ranked, sample: Sample { target, weights, .. }, groups, .. } = self;
+            let (rows, width) = (&self.sorted[feature * self.rows.len()..][begin..end], ranked.features.len());
+            let slots = &ranked.slots[feature..];
+            let mut last = slots[rows[0] as usize * width];
+            let (mut sum, mut weight, mut count) = (0.0, 0, 0);
+            for row in rows {
+                let row = *row as usize;
+                let slot = slots[row * width];
+                if slot != last {
+                    groups.push((last, Sum { target: sum, weight, rows: count }));
+                    (last, sum, weight, count) = (slot, 0.0, 0, 0);
+                }
+                let times = weights.map_or(1, |weights| weights[row]);
+                sum += f64::from(times) * target[row];
+                weight += times;
+                count += 1;
+            }
+            groups.push((last, Sum { target: sum, weight, rows: count }));
+        } else if end - begin < FEW {
+            for at in begin..end {
+                let row = self.rows[at];
+                let slot = self.ranked.slots_of(row)[feature];
+                let one = self.one(row);
+                let mut place = self.groups.len();
+                while place > 0 && self.groups[place - 1].0 > slot {
+                    place -= 1;
+                }
+                match place.checked_sub(1).map(|last| &mut self.groups[last]) {
+                    Some((last, sum)) if *last == slot => sum.add(one),
+                    _ => self.groups.insert(place, (slot, one)),
+                }
+            }
+        } else {
             let RankedFeature { values, first, .. } = &self.ranked.features[feature];
             let sums = self.sums[*first..][..values.len()].iter().zip(*first as u32..);
             self.groups.extend(sums.filter(|(sum, _)| sum.rows > 0).map(|(sum, slot)| (slot, *sum)));
-            return;
-        }
-        let features = self.ranked.features.len();
-        for row in &self.sorted[feature * self.ranked.rows..][begin..end] {
-            let slot = self.ranked.slots[*row as usize * features + feature];
-            let one = Sum { target: self.target[*row as usize], rows: 1 };
-            match self.groups.last_mut() {
-                Some((last, sum)) if *last == slot => sum.add(one),
-                _ => self.groups.push((slot, one)),
-            }
         }
     }
 
@@ -399,14 +359,15 @@ impl Growth<'_> {
     }
 
     /// The split of the grouped feature with the largest gain, if that is more than `to_beat`: the slots on its sides.
-    fn largest_gain(&self, total: Sum, lambda: f64, to_beat: &mut f64) -> Option<(u32, u32)> {
+    fn largest_gain(&self, total: Sum, (lambda, least): (f64, f64), to_beat: &mut f64) -> Option<(u32, u32)> {
         let root = total.gain(lambda);
         let mut found = None;
         let mut high = Sum::default();
         for pair in self.groups.windows(2).rev() {
             high.add(pair[1].1);
-            let gain = f64::from(total.without(high).gain(lambda) + high.gain(lambda) - root);
-            if gain > *to_beat {
+            let low = total.without(high);
+            let gain = f64::from(low.gain(lambda) + high.gain(lambda) - root);
+            if gain > *to_beat && f64::from(low.weight) >= least && f64::from(high.weight) >= least {
                 *to_beat = gain;
                 found = Some((pair[0].0, pair[1].0));
             }
@@ -425,7 +386,7 @@ impl Growth<'_> {
                 self.goes_low[*row as usize] = slot_of(*row) < split.slot;
             }
             for feature in 0..self.ranked.features.len() {
-                let rows = &mut self.sorted[feature * self.ranked.rows..][begin..end];
+                let rows = &mut self.sorted[feature * self.rows.len()..][begin..end];
                 stable_partition(rows, &mut self.set_aside, |row| self.goes_low[row as usize]);
             }
         }
@@ -433,48 +394,45 @@ impl Growth<'_> {
     }
 }
 
-/// Puts the rows of which this holds first, all in their order, and says how many they are.
-fn stable_partition(rows: &mut [u32], set_aside: &mut Vec<u32>, holds: impl Fn(u32) -> bool) -> usize {
-    set_aside.clear();
-    let mut first = 0;
+/// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
+/// sides: which of the two it belongs to can't be foreseen, and a wrong guess costs the processor more.
+fn stable_partition(rows: &mut [u32], set_aside: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
+    let (mut first, mut aside) = (0, 0);
     for place in 0..rows.len() {
         let row = rows[place];
-        if holds(row) {
-            rows[first] = row;
-            first += 1;
-        } else {
-            set_aside.push(row);
-        }
+        let low = holds(row);
+        rows[first] = row;
+        set_aside[aside] = row;
+        first += usize::from(low);
+        aside += usize::from(!low);
     }
-    rows[first..].copy_from_slice(set_aside);
+    rows[first..].copy_from_slice(&set_aside[..aside]);
     first
-}
-
-/// A number from `low` on and below `high`, in the middle where rounding allows.
-fn between(low: f64, high: f64) -> f64 {
-    let middle = f64::midpoint(low, high);
-    if middle < high { middle } else { low }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learn::{
+        Table,
+        ranked::{Edges, Precision, sorted},
+    };
 
     fn grow(rows: &[[f64; 2]], target: &[f64], depth: u16, min_samples_split: usize) -> (RegressionTree, Vec<f64>) {
         let mut table = Table::new(&["x", "y"]);
         rows.iter().for_each(|row| table.push(row));
         let mut fitted = vec![f64::NAN; rows.len()];
         let limits = Limits { depth, min_samples_split, min_samples_leaf: 1 };
-        let ranked = Ranked::new(&table, Precision::Double);
+        let ranked = Ranked::new(&table, Precision::Double, Edges::OfNode);
+        let sample = Sample::from(target);
         let mut mean = |rows: &[u32], sum: f64| sum / rows.len() as f64;
         let rules = (Criterion::SquaredError, limits);
-        let tree = RegressionTree::fit(&ranked, target, rules, &mut mean, &mut Stream::new(1), &mut fitted);
-        let other = Ranked {
-            sorted: Some(sorted(&ranked.slots, ranked.features.len(), rows.len(), ranked.slot_count)),
-            ..ranked
-        };
+        let tree = RegressionTree::fit(&ranked, sample, rules, &mut mean, &mut Stream::new(1), &mut fitted);
+        let sorted = sorted(&ranked.slots, ranked.features.len(), rows.len(), ranked.slot_count);
+        let mut other = Ranked::new(&table, Precision::Double, Edges::OfNode);
+        other.sorted = Some(sorted);
         let mut again = vec![f64::NAN; rows.len()];
-        assert_eq!(RegressionTree::fit(&other, target, rules, &mut mean, &mut Stream::new(1), &mut again), tree);
+        assert_eq!(RegressionTree::fit(&other, sample, rules, &mut mean, &mut Stream::new(1), &mut again), tree);
         assert_eq!(rows.iter().map(|row| tree.predict(row)).collect::<Vec<_>>(), fitted);
         (tree, fitted)
     }

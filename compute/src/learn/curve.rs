@@ -1,0 +1,166 @@
+//! A line through points of one coordinate, for times of messages over their size: straight between the points, beyond
+//! them a latency and a bandwidth.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{math, order::Order};
+
+/// Rows on each side over which the running median goes.
+const REACH: usize = 10;
+
+/// What lies outside of these shares of the running median is left out.
+pub const KEPT: std::ops::RangeInclusive<f64> = 0.67..=1.5;
+
+/// How a row lies to its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stray {
+    /// Within [`KEPT`].
+    No,
+    /// Far above them.
+    Above,
+    /// Far below them.
+    Below,
+}
+
+/// How each of the times of ascending sizes lies to the median of those from ten before it to ten after it, cut at the
+/// ends.
+#[must_use]
+pub fn strays(times: &[f64]) -> Vec<Stray> {
+    let mut window = Vec::with_capacity(2 * REACH + 1);
+    let stray = |(row, time): (usize, &f64)| {
+        window.clear();
+        window.extend_from_slice(&times[row.saturating_sub(REACH)..(row + REACH + 1).min(times.len())]);
+        let share = time / math::median(&mut window).unwrap_or(*time);
+        if share > *KEPT.end() {
+            Stray::Above
+        } else if share < *KEPT.start() {
+            Stray::Below
+        } else {
+            Stray::No
+        }
+    };
+    times.iter().enumerate().map(stray).collect()
+}
+
+/// A constant and a slope, neither below zero: of messages the latency and the time per unit of size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The time of nothing.
+    pub constant: f64,
+    /// Time per unit of size.
+    pub slope: f64,
+}
+
+impl Line {
+    /// Least squares; through zero where the constant would be below it.
+    #[must_use]
+    pub fn fit(points: &[(f64, f64)]) -> Self {
+        let count = points.len() as f64;
+        let x_mean = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+        let y_mean = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+        let spread: f64 = points.iter().map(|(x, _)| (x - x_mean) * (x - x_mean)).sum();
+        let common: f64 = points.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
+        let slope = common / spread;
+        let constant = y_mean - slope * x_mean;
+        if slope.is_finite() && slope >= 0.0 && constant >= 0.0 {
+            Self { constant, slope }
+        } else if x_mean > 0.0 {
+            Self { constant: 0.0, slope: y_mean / x_mean }
+        } else {
+            Self::default()
+        }
+    }
+
+    /// The time of a size.
+    #[must_use]
+    pub fn at(&self, size: f64) -> f64 {
+        self.constant + self.slope * size
+    }
+}
+
+/// A curve through points.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Size and time, ascending, each size once.
+    points: Vec<(f64, f64)>,
+    below: Line,
+    above: Line,
+}
+
+impl Curve {
+    /// Through sizes with their times, in any order; of a size that is there several times through the mean. Strays are
+    /// left out where asked for. `None` without a row.
+    #[must_use]
+    pub fn through(mut rows: Vec<(f64, f64)>, without_strays: bool) -> Option<Self> {
+        rows.order_by(|a, b| a.0.total_cmp(&b.0));
+        if without_strays {
+            let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+            let mut at = 0;
+            rows.retain(|_| {
+                at += 1;
+                stray[at - 1] == Stray::No
+            });
+        }
+        let mut points: Vec<(f64, f64)> = Vec::with_capacity(rows.len());
+        for same in rows.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+            points.push((same[0].0, same.iter().map(|(_, time)| time).sum::<f64>() / same.len() as f64));
+        }
+        if points.is_empty() {
+            return None;
+        }
+        let tenth = (points.len() / 10).max(2).min(points.len());
+        let (below, above) = (Line::fit(&points[..tenth]), Line::fit(&points[points.len() - tenth..]));
+        Some(Self { points, below, above })
+    }
+
+    /// The time of a size.
+    #[must_use]
+    pub fn at(&self, size: f64) -> f64 {
+        let above = self.points.partition_point(|(x, _)| *x < size);
+        match (above.checked_sub(1).map(|low| self.points[low]), self.points.get(above)) {
+            (_, Some((x, time))) if *x == size => *time,
+            (Some((x, time)), Some((next, next_time))) => time + (next_time - time) * (size - x) / (next - x),
+            (None, _) => self.below.at(size),
+            (_, None) => self.above.at(size),
+        }
+    }
+
+    /// The points that it goes through, by size.
+    #[must_use]
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn straight_between_points_and_beyond_them() {
+        let rows = (1..=100).map(|i| (f64::from(i) * 10.0, 5.0 + 2.0 * f64::from(i) * 10.0)).collect();
+        let curve = Curve::through(rows, true).unwrap_or_default();
+        for size in [1.0, 10.0, 33.0, 500.0, 1000.0, 9000.0] {
+            assert!((curve.at(size) - (5.0 + 2.0 * size)).abs() < 1e-6, "{size} {}", curve.at(size));
+        }
+        assert_eq!(Curve::through(Vec::new(), true), None);
+        // One point is a bandwidth.
+        assert_eq!(
+            Curve::through(vec![(4.0, 8.0)], true).map(|curve| (curve.at(1.0), curve.at(8.0))),
+            Some((2.0, 16.0))
+        );
+    }
+
+    #[test]
+    fn strays_are_left_out_and_repeats_averaged() {
+        let mut rows: Vec<(f64, f64)> = (1..=50).map(|i| (f64::from(i), 100.0)).collect();
+        rows[20].1 = 900.0;
+        rows[30].1 = 10.0;
+        rows.push((5.0, 110.0));
+        let told = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        assert_eq!((told[20], told[30], told[0]), (Stray::Above, Stray::Below, Stray::No));
+        let curve = Curve::through(rows.clone(), true).unwrap_or_default();
+        assert_eq!((curve.at(21.0), curve.at(31.0), curve.at(5.0), curve.points().len()), (100.0, 100.0, 105.0, 48));
+        assert_eq!(Curve::through(rows, false).map(|curve| curve.at(21.0)), Some(900.0));
+    }
+}

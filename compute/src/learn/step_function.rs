@@ -1,0 +1,300 @@
+//! Sums of trees as what they are: functions that are constant between a few thresholds of each feature.
+//!
+//! Where the cells between the thresholds are few, each has its value: then no tree is needed to answer, and what
+//! hundreds of trees with millions of nodes say takes some ten thousand numbers. Sweeps are like that. Where they are
+//! many, the trees stay, twelve bytes a node.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ranked::Precision,
+    regression_tree::{Node, RegressionTree},
+};
+use crate::math;
+
+/// The most cells with a value each.
+const MOST_CELLS: usize = 1 << 20;
+
+/// A function of several features that has steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepFunction {
+    /// Features are rounded to 32 bits before they are compared.
+    single: bool,
+    features: u32,
+    form: Form,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Form {
+    Cells {
+        /// For each feature where it steps, ascending: a value counts the thresholds that are not above it.
+        edges: Vec<Vec<f64>>,
+        /// A value per cell, the last feature fastest.
+        values: Vec<f32>,
+    },
+    Trees {
+        start: f64,
+        /// By which the sum of the trees is divided.
+        count: f64,
+        nodes: Vec<CompactNode>,
+        roots: Vec<u32>,
+    },
+}
+
+/// The low side of a split is the next node.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct CompactNode {
+    /// [`LEAF`] for a leaf.
+    feature: u32,
+    /// The threshold of a split, the value of a leaf.
+    number: f32,
+    high: u32,
+}
+
+const LEAF: u32 = u32::MAX;
+
+impl StepFunction {
+    /// What `start` and the trees' leaves, each times `scale`, sum to.
+    pub(super) fn of_trees(
+        trees: &[RegressionTree],
+        scale: f64,
+        start: f64,
+        features: usize,
+        precision: Precision,
+    ) -> Self {
+        let mut edges = vec![Vec::new(); features];
+        for node in trees.iter().flat_map(|tree| &tree.nodes) {
+            if let Node::Split { feature, threshold, .. } = node {
+                edges[*feature].push(*threshold);
+            }
+        }
+        for thresholds in &mut edges {
+            math::ascending(thresholds);
+            thresholds.dedup_by(|a, b| a == b);
+        }
+        let mut growth = Growth::new(edges, start, precision);
+        trees.iter().for_each(|tree| growth.add(tree, scale));
+        growth.finish(1.0)
+    }
+
+    /// What it says of a row; `None` for another number of features.
+    #[must_use]
+    pub fn at(&self, row: &[f64]) -> Option<f64> {
+        if row.len() != self.features as usize {
+            return None;
+        }
+        let round = |value: f64| if self.single { f64::from(value as f32) } else { value };
+        match &self.form {
+            Form::Cells { edges, values } => {
+                let mut cell = 0;
+                for (edges, value) in edges.iter().zip(row) {
+                    let value = round(*value);
+                    cell = cell * (edges.len() + 1) + edges.partition_point(|edge| *edge <= value);
+                }
+                values.get(cell).map(|value| f64::from(*value))
+            }
+            Form::Trees { start, count, nodes, roots } => {
+                let leaf = |root: u32| {
+                    let mut at = root as usize;
+                    loop {
+                        let CompactNode { feature, number, high } = *nodes.get(at)?;
+                        if feature == LEAF {
+                            return Some(f64::from(number));
+                        }
+                        // Children come after their parents: this ends.
+                        at = if round(*row.get(feature as usize)?) < f64::from(number) {
+                            at + 1
+                        } else {
+                            (high as usize).max(at + 1)
+                        };
+                    }
+                };
+                let mut sum = *start;
+                for root in roots {
+                    sum += leaf(*root)?;
+                }
+                Some(sum / count)
+            }
+        }
+    }
+
+    /// How many cells it has; `None` where it is made of trees.
+    #[must_use]
+    pub fn cells(&self) -> Option<usize> {
+        match &self.form {
+            Form::Cells { values, .. } => Some(values.len()),
+            Form::Trees { .. } => None,
+        }
+    }
+
+    /// What it takes in memory, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        match &self.form {
+            Form::Cells { edges, values } => 8 * edges.iter().map(Vec::len).sum::<usize>() + 4 * values.len(),
+            Form::Trees { nodes, roots, .. } => size_of::<CompactNode>() * nodes.len() + 4 * roots.len(),
+        }
+    }
+}
+
+/// A sum of trees to which one after the other is added.
+pub(super) struct Growth {
+    precision: Precision,
+    edges: Vec<Vec<f64>>,
+    start: f64,
+    /// Empty where cells are too many.
+    sums: Vec<f64>,
+    nodes: Vec<CompactNode>,
+    roots: Vec<u32>,
+}
+
+impl Growth {
+    /// The constant `start`; trees that are added split at `edges` only.
+    pub(super) fn new(edges: Vec<Vec<f64>>, start: f64, precision: Precision) -> Self {
+        let cells = edges.iter().try_fold(1_usize, |cells, edges| cells.checked_mul(edges.len() + 1));
+        let sums = cells.filter(|cells| *cells <= MOST_CELLS).map(|cells| vec![start; cells]).unwrap_or_default();
+        Self { precision, edges, start, sums, nodes: Vec::new(), roots: Vec::new() }
+    }
+
+    /// Adds a tree, its leaves times `scale`.
+    pub(super) fn add(&mut self, tree: &RegressionTree, scale: f64) {
+        if self.sums.is_empty() {
+            self.roots.push(self.nodes.len() as u32);
+            self.keep(tree, 0, scale);
+        } else {
+            let mut within: Vec<(usize, usize)> = self.edges.iter().map(|edges| (0, edges.len() + 1)).collect();
+            self.spread(tree, 0, scale, &mut within);
+        }
+    }
+
+    /// Adds the leaves of a node to the cells within it: of each feature from the first slot to before the second.
+    fn spread(&mut self, tree: &RegressionTree, node: usize, scale: f64, within: &mut [(usize, usize)]) {
+        match tree.nodes[node] {
+            Node::Leaf { value, .. } => {
+                let round = self.precision;
+                fill(&mut self.sums, &self.edges, within, 0, &mut |sum| {
+                    *sum = match round {
+                        Precision::Double => *sum + scale * value,
+                        Precision::Single => f64::from(*sum as f32 + (scale * value) as f32),
+                    };
+                });
+            }
+            Node::Split { feature, threshold, low, high, .. } => {
+                let (first, end) = within[feature];
+                let slot = self.edges[feature].partition_point(|edge| *edge <= threshold).clamp(first, end);
+                within[feature] = (first, slot);
+                self.spread(tree, low, scale, within);
+                within[feature] = (slot, end);
+                self.spread(tree, high, scale, within);
+                within[feature] = (first, end);
+            }
+        }
+    }
+
+    /// Keeps a node and what is below it.
+    fn keep(&mut self, tree: &RegressionTree, node: usize, scale: f64) {
+        let at = self.nodes.len();
+        match tree.nodes[node] {
+            Node::Leaf { value, .. } => {
+                self.nodes.push(CompactNode { feature: LEAF, number: (scale * value) as f32, high: 0 });
+            }
+            Node::Split { feature, threshold, low, high, .. } => {
+                // Rounded up: what is below the threshold stays below.
+                let rounded = threshold as f32;
+                let number = if f64::from(rounded) < threshold { rounded.next_up() } else { rounded };
+                self.nodes.push(CompactNode { feature: feature as u32, number, high: 0 });
+                self.keep(tree, low, scale);
+                self.nodes[at].high = self.nodes.len() as u32;
+                self.keep(tree, high, scale);
+            }
+        }
+    }
+
+    /// The sum, divided by `count`.
+    pub(super) fn finish(self, count: f64) -> StepFunction {
+        let features = self.edges.len() as u32;
+        let form = if self.sums.is_empty() {
+            Form::Trees { start: self.start, count, nodes: self.nodes, roots: self.roots }
+        } else {
+            let values = self.sums.iter().map(|sum| (sum / count) as f32).collect();
+            Form::Cells { edges: self.edges, values }
+        };
+        StepFunction { single: self.precision == Precision::Single, features, form }
+    }
+}
+
+/// Calls for the cells within a box, from the feature `depth` on.
+fn fill(
+    cells: &mut [f64],
+    edges: &[Vec<f64>],
+    within: &[(usize, usize)],
+    depth: usize,
+    with: &mut impl FnMut(&mut f64),
+) {
+    let Some((first, end)) = within.get(depth).copied() else {
+        cells.iter_mut().for_each(with);
+        return;
+    };
+    let size = cells.len() / (edges[depth].len() + 1);
+    // Whatever is whole below is one run of cells.
+    if within[depth + 1..].iter().zip(&edges[depth + 1..]).all(|(within, edges)| *within == (0, edges.len() + 1)) {
+        cells[first * size..end * size].iter_mut().for_each(with);
+        return;
+    }
+    for part in cells[first * size..end * size].chunks_exact_mut(size) {
+        fill(part, edges, within, depth + 1, with);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        learn::{
+            LearnError, Table,
+            boosting::{Boosting, Objective, Parameters},
+        },
+        math::Stream,
+        progress::Silent,
+    };
+
+    #[test]
+    fn says_what_the_trees_say() -> Result<(), LearnError> {
+        let mut stream = Stream::new(4);
+        for (objective, single) in [(Objective::Squared, false), (Objective::Xgboost { lambda: 1.0 }, true)] {
+            // Few values make cells, many stay trees.
+            for (values, has_cells) in [(9, true), (400, false)] {
+                let mut table = Table::new(&["x", "y", "z"]);
+                let mut target = Vec::new();
+                for _ in 0..400 {
+                    let row = [stream.below(values) as f64, stream.below(values) as f64, stream.below(values) as f64];
+                    table.push(&row);
+                    target.push(row[0] * row[1] - row[2] + stream.normal());
+                }
+                let parameters = Parameters {
+                    objective,
+                    stages: 40,
+                    depth: 6,
+                    learning_rate: 0.1,
+                    min_samples_split: 2,
+                    min_samples_leaf: 1,
+                    early_stopping: 0,
+                    seed: 1,
+                };
+                let boosting = Boosting::fit(&table, &target, parameters, &mut Silent)?;
+                let steps = boosting.to_steps();
+                assert_eq!(steps.cells().is_some(), has_cells, "{} bytes", steps.size_bytes());
+                let mut asked = table.take(&(0..200).collect::<Vec<_>>());
+                for _ in 0..200 {
+                    asked.push(&[20.0 * stream.unit() - 5.0, 1000.0 * stream.normal(), 400.0 * stream.unit()]);
+                }
+                for (row, said) in boosting.predict(&asked)?.iter().enumerate() {
+                    let stepped = steps.at(asked.row(row)).unwrap_or(f64::NAN);
+                    let exact = single && has_cells;
+                    assert!((stepped - said).abs() <= if exact { 0.0 } else { 1e-5 * (1.0 + said.abs()) }, "{row}");
+                }
+                assert_eq!(steps.at(&[1.0]), None);
+            }
+        }
+        Ok(())
+    }
+}

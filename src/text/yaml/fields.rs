@@ -1,0 +1,182 @@
+//! The values of a mapping by their keys, with messages that name the place, the key and what was expected.
+
+use super::{Node, YamlError};
+use crate::text;
+
+/// A value that is not what its key asks for, or a key that is missing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The text itself can't be read.
+    #[error(transparent)]
+    Text(#[from] YamlError),
+    /// A key that is needed.
+    #[error("line {line}, column {column}: {key} is missing; {expected} was expected")]
+    Missing {
+        /// Line of the mapping.
+        line: u32,
+        /// Column of the mapping.
+        column: u32,
+        /// The key.
+        key: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// A value of another kind.
+    #[error("line {line}, column {column}, {key}: {expected} was expected, not {found}")]
+    Unexpected {
+        /// Line of the value.
+        line: u32,
+        /// Column of the value.
+        column: u32,
+        /// The key.
+        key: String,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// Something else that is wrong with a value.
+    #[error("line {line}, column {column}, {key}: {message}")]
+    Other {
+        /// Line of the value.
+        line: u32,
+        /// Column of the value.
+        column: u32,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Node {
+    /// This value is not what was expected of a key.
+    #[must_use]
+    pub fn unexpected(&self, key: &str, expected: &str) -> KeyError {
+        let (expected, found) = (expected.to_owned(), self.described());
+        KeyError::Unexpected { line: self.line, column: self.column, key: text::excerpt(key), expected, found }
+    }
+
+    /// Something is wrong with this value of a key.
+    #[must_use]
+    pub fn wrong(&self, key: &str, message: impl Into<String>) -> KeyError {
+        let message = message.into();
+        KeyError::Other { line: self.line, column: self.column, key: text::excerpt(key), message }
+    }
+
+    /// A finite number, in quotes or not.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn number(&self, key: &str) -> Result<f64, KeyError> {
+        self.text().and_then(text::number).ok_or_else(|| self.unexpected(key, "a number"))
+    }
+
+    /// A whole number from `least` on, also as `4.0`.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn whole(&self, key: &str, least: u64) -> Result<u64, KeyError> {
+        let whole = self.text().and_then(text::whole).and_then(|whole| u64::try_from(whole).ok());
+        whole
+            .filter(|whole| *whole >= least)
+            .ok_or_else(|| self.unexpected(key, &format!("a whole number of at least {least}")))
+    }
+
+    /// As [`Node::whole`], of 32 bits.
+    ///
+    /// # Errors
+    /// It is none, or too large.
+    pub fn count(&self, key: &str, least: u32) -> Result<u32, KeyError> {
+        let whole = self.whole(key, least.into())?;
+        u32::try_from(whole).map_err(|_too_large| self.unexpected(key, &format!("a number up to {}", u32::MAX)))
+    }
+
+    /// `true`, `false`, `yes`, `no`, 1 or 0.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn flag(&self, key: &str) -> Result<bool, KeyError> {
+        match self.text().unwrap_or_default().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(true),
+            "false" | "no" | "off" | "0" => Ok(false),
+            _ => Err(self.unexpected(key, "true or false")),
+        }
+    }
+
+    /// A text that is not empty.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn word(&self, key: &str) -> Result<&str, KeyError> {
+        self.text().filter(|text| !text.is_empty()).ok_or_else(|| self.unexpected(key, "a name"))
+    }
+
+    /// A list.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn list(&self, key: &str) -> Result<&[Self], KeyError> {
+        self.items().ok_or_else(|| self.unexpected(key, "a list"))
+    }
+
+    /// A list of names.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn words(&self, key: &str) -> Result<Vec<String>, KeyError> {
+        self.list(key)?.iter().map(|item| item.word(key).map(str::to_owned)).collect()
+    }
+}
+
+/// The entries of a mapping, each taken once.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    node: &'a Node,
+    entries: &'a [(Node, Node)],
+    taken: Vec<bool>,
+}
+
+impl<'a> Fields<'a> {
+    /// Of a mapping; `what` says of what in messages.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn of(node: &'a Node, what: &str) -> Result<Self, KeyError> {
+        let entries = node.entries().ok_or_else(|| node.unexpected(what, "a mapping"))?;
+        Ok(Self { node, entries, taken: vec![false; entries.len()] })
+    }
+
+    /// The value of a key that may be left out; `null` is left out.
+    pub fn optional(&mut self, key: &str) -> Option<&'a Node> {
+        let at = self.entries.iter().position(|(known, _)| known.text() == Some(key))?;
+        self.taken[at] = true;
+        self.entries.get(at).map(|(_, value)| value).filter(|value| !value.is_null())
+    }
+
+    /// The value of a key under the first of these names.
+    pub fn any(&mut self, keys: &[&'static str]) -> Option<(&'static str, &'a Node)> {
+        keys.iter().find_map(|key| self.optional(key).map(|node| (*key, node)))
+    }
+
+    /// The value of a key that is needed.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn needed(&mut self, key: &str, expected: &str) -> Result<&'a Node, KeyError> {
+        self.optional(key).ok_or_else(|| self.missing(key, expected))
+    }
+
+    /// A key is missing.
+    #[must_use]
+    pub fn missing(&self, key: &str, expected: &str) -> KeyError {
+        let (line, column) = (self.node.line, self.node.column);
+        KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
+    }
+
+    /// The keys that nobody asked for, with their values.
+    pub fn rest(&self) -> impl Iterator<Item = (&'a str, &'a Node, &'a Node)> {
+        let left = self.entries.iter().zip(self.taken.clone()).filter(|(_, taken)| !taken);
+        left.map(|((key, value), _)| (key.text().unwrap_or_default(), key, value))
+    }
+}

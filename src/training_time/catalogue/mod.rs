@@ -1,0 +1,322 @@
+//! What is known besides samples: GPUs, clusters, operators, collectives and architectures.
+//!
+//! All of it is data: a file of YAML or JSON with `catalogue: 1`, with [`Expression`]s where a value depends on the run.
+//! What is built in is such a file as well, `built_in.yaml`.
+
+mod architecture;
+mod read;
+mod write;
+
+pub use architecture::{Architecture, LayerItem, Parameters};
+
+use super::{
+    expression::{Expression, ExpressionError},
+    samples::Communicator,
+    scope::Scope,
+};
+use crate::text::yaml::{KeyError, Node};
+
+/// What is known besides samples. Names are unique within a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalogue {
+    /// GPUs.
+    pub gpus: Vec<Gpu>,
+    /// Clusters.
+    pub clusters: Vec<ClusterEntry>,
+    /// Operators.
+    pub operators: Vec<Operator>,
+    /// Collectives.
+    pub collectives: Vec<Collective>,
+    /// Architectures; the first one is the reference's.
+    pub architectures: Vec<Architecture>,
+}
+
+/// A GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gpu {
+    /// Its name: `A100-SXM4-80GB`.
+    pub name: String,
+    /// Other names of it, as files have them: `NVIDIAA100-SXM4-80GB`.
+    pub aliases: Vec<String>,
+    /// Dense peak in TFLOP/s by precision: `fp16`.
+    pub peak_tflops: Vec<(String, f64)>,
+    /// Its memory in GiB.
+    pub memory_gib: Option<f64>,
+    /// Bandwidth of its memory in GB/s (1e9 B/s).
+    pub memory_gbps: Option<f64>,
+}
+
+impl Gpu {
+    /// The dense peak of a precision in FLOP/s.
+    #[must_use]
+    pub fn peak_flops(&self, precision: &str) -> Option<f64> {
+        let peak = self.peak_tflops.iter().find(|(known, _)| known.eq_ignore_ascii_case(precision));
+        peak.map(|(_, tflops)| tflops * 1e12)
+    }
+
+    /// The least time in µs of so much computing and moving, where the peaks are known; 0 where they are not.
+    #[must_use]
+    pub fn floor_us(&self, precision: &str, flop: f64, bytes: f64) -> f64 {
+        let computing = self.peak_flops(precision).map_or(0.0, |peak| flop / peak * 1e6);
+        let moving = self.memory_gbps.map_or(0.0, |gbps| bytes / gbps / 1e3);
+        computing.max(moving)
+    }
+}
+
+/// A cluster, whose figures stand in where no collective was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterEntry {
+    /// Its name.
+    pub name: String,
+    /// Its GPU.
+    pub gpu: String,
+    /// GPUs of a node.
+    pub gpus_per_node: u32,
+    /// How many nodes it has.
+    pub nodes: Option<u32>,
+    /// Bandwidth of a GPU to others of its node, in GB/s.
+    pub intra_gbps: Option<f64>,
+    /// Bandwidth of a GPU to other nodes, in GB/s.
+    pub inter_gbps_per_gpu: Option<f64>,
+    /// Latency of a message in µs.
+    pub latency_us: Option<f64>,
+}
+
+/// What predicts an operator that nobody sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StandIn {
+    /// All sampled matrix products together, by their shape.
+    Gemm,
+    /// Another operator, scaled by the bytes that both touch.
+    Operator(String),
+}
+
+/// An operator: what it is sampled by, and what its time depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operator {
+    /// Its name.
+    pub name: String,
+    /// The columns by which it is sampled.
+    pub inputs: Vec<String>,
+    /// What regressors see, in this order.
+    pub features: Vec<Expression>,
+    /// Count, m, k, n of a matrix product; of one product, count is 1.
+    pub gemm: Option<[Expression; 4]>,
+    /// Floating-point operations forward.
+    pub flop: Option<Expression>,
+    /// Bytes touched forward at least, in fp16.
+    pub bytes: Option<Expression>,
+    /// Backward time over forward time, where only forward was sampled.
+    pub backward_factor: Option<f64>,
+    /// What predicts it where it was not sampled.
+    pub stands_in_for: Option<StandIn>,
+}
+
+impl Operator {
+    /// The features, in order.
+    ///
+    /// # Errors
+    /// A name has no value, or a divisor is zero.
+    pub fn features(&self, scope: &Scope) -> Result<Vec<f64>, ExpressionError> {
+        self.features.iter().map(|feature| feature.evaluate(scope)).collect()
+    }
+
+    /// Count, m, k, n of a matrix product; `None` for another operator.
+    ///
+    /// # Errors
+    /// A name has no value, or a divisor is zero.
+    pub fn gemm(&self, scope: &Scope) -> Result<Option<[f64; 4]>, ExpressionError> {
+        let Some(gemm) = &self.gemm else { return Ok(None) };
+        let mut shape = [0.0; 4];
+        for (side, expression) in shape.iter_mut().zip(gemm) {
+            *side = expression.evaluate(scope)?;
+        }
+        Ok(Some(shape))
+    }
+
+    /// Floating-point operations forward, 2·count·m·k·n of a matrix product; backward is twice that. `None` where
+    /// nothing is known of it.
+    ///
+    /// # Errors
+    /// A name has no value, or a divisor is zero.
+    pub fn flop(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
+        if let Some(flop) = &self.flop {
+            return flop.evaluate(scope).map(Some);
+        }
+        Ok(self.gemm(scope)?.map(|[count, m, k, n]| 2.0 * count * m * k * n))
+    }
+
+    /// Bytes that it touches forward at least, in fp16: 2·count·(m·k + k·n + m·n) of a matrix product. `None` where
+    /// nothing is known of it.
+    ///
+    /// # Errors
+    /// A name has no value, or a divisor is zero.
+    pub fn bytes(&self, scope: &Scope) -> Result<Option<f64>, ExpressionError> {
+        if let Some(bytes) = &self.bytes {
+            return bytes.evaluate(scope).map(Some);
+        }
+        Ok(self.gemm(scope)?.map(|[count, m, k, n]| 2.0 * count * (m * k + k * n + m * n)))
+    }
+}
+
+/// What a collective is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// All-reduce of activations over the tensor group.
+    Tensor,
+    /// All-reduce of gradients over the data-parallel group.
+    Gradient,
+    /// All-gather of parameters over the data-parallel group.
+    Gather,
+    /// Messages between pipeline stages.
+    Pipeline,
+    /// All-to-all of tokens over the expert group.
+    Expert,
+}
+
+/// A collective.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collective {
+    /// Its name, as files have it: `allreduce_large`.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Bus bandwidth is 2·shape·this over the time, n being the ranks.
+    pub busbw_factor: Expression,
+    /// Its message in elements.
+    pub shape: Expression,
+    /// Over how many nodes.
+    pub nodes: Expression,
+    /// Over how many GPUs of each.
+    pub per_node: Expression,
+}
+
+impl Collective {
+    /// Its communicator in a run.
+    ///
+    /// # Errors
+    /// A name has no value, or a divisor is zero.
+    pub fn communicator(&self, scope: &Scope) -> Result<Communicator, ExpressionError> {
+        let whole = |expression: &Expression| expression.evaluate(scope).map(|value| value.max(1.0) as u32);
+        Ok(Communicator { nodes: whole(&self.nodes)?, per_node: whole(&self.per_node)? })
+    }
+
+    /// Bus bandwidth in GB/s of a message of fp16 elements. `None` for one rank.
+    #[must_use]
+    pub fn busbw_gbps(&self, elements: u64, communicator: Communicator, time_us: f64) -> Option<f64> {
+        let scope = Scope::from([("n", f64::from(communicator.ranks()))]);
+        let factor = self.busbw_factor.evaluate(&scope).ok()?;
+        Some(2.0 * elements as f64 * factor / time_us / 1e3).filter(|gbps| gbps.is_finite() && *gbps > 0.0)
+    }
+}
+
+/// The names that expressions may speak of, besides an operator's inputs and an architecture's variables.
+/// `parameters` are those of a stage on one rank.
+pub const NAMES: [&str; 19] = [
+    "mp",
+    "pp",
+    "dp",
+    "ep",
+    "b",
+    "l",
+    "dim",
+    "h",
+    "kv_heads",
+    "ffn",
+    "vocabulary",
+    "E",
+    "experts",
+    "top_k",
+    "nodes",
+    "g",
+    "n",
+    "encoders",
+    "parameters",
+];
+
+impl Catalogue {
+    /// What is built in.
+    #[must_use]
+    pub fn built_in() -> Self {
+        // That it can be read is a test.
+        Self::parse(include_str!("built_in.yaml")).unwrap_or_default()
+    }
+
+    /// Reads a file in YAML or JSON.
+    ///
+    /// # Errors
+    /// It is no catalogue, with the place.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        Self::read(&crate::text::yaml::parse(text)?)
+    }
+
+    /// Reads a file that was parsed.
+    ///
+    /// # Errors
+    /// It is no catalogue, with the place.
+    pub fn read(root: &Node) -> Result<Self, KeyError> {
+        read::catalogue(root)
+    }
+
+    /// Takes in another one, whose entries replace those of the same name. Says which were replaced.
+    pub fn extend(&mut self, other: Self) -> Vec<String> {
+        fn merge<T>(kind: &str, into: &mut Vec<T>, from: Vec<T>, name: fn(&T) -> &str, replaced: &mut Vec<String>) {
+            for entry in from {
+                match into.iter_mut().find(|known| name(known) == name(&entry)) {
+                    Some(known) => {
+                        replaced.push(format!("{kind} {}", name(&entry)));
+                        *known = entry;
+                    }
+                    None => into.push(entry),
+                }
+            }
+        }
+        let mut replaced = Vec::new();
+        merge("GPU", &mut self.gpus, other.gpus, |entry| &entry.name, &mut replaced);
+        merge("cluster", &mut self.clusters, other.clusters, |entry| &entry.name, &mut replaced);
+        merge("operator", &mut self.operators, other.operators, |entry| &entry.name, &mut replaced);
+        merge("collective", &mut self.collectives, other.collectives, |entry| &entry.name, &mut replaced);
+        merge("architecture", &mut self.architectures, other.architectures, |entry| &entry.name, &mut replaced);
+        replaced
+    }
+
+    /// A GPU by its name or one of its aliases, in any case.
+    #[must_use]
+    pub fn gpu(&self, name: &str) -> Option<&Gpu> {
+        let is = |known: &String| known.eq_ignore_ascii_case(name);
+        self.gpus.iter().find(|gpu| is(&gpu.name) || gpu.aliases.iter().any(is))
+    }
+
+    /// A cluster by its name, in any case.
+    #[must_use]
+    pub fn cluster(&self, name: &str) -> Option<&ClusterEntry> {
+        self.clusters.iter().find(|cluster| cluster.name.eq_ignore_ascii_case(name))
+    }
+
+    /// An operator.
+    #[must_use]
+    pub fn operator(&self, name: &str) -> Option<&Operator> {
+        self.operators.iter().find(|operator| operator.name == name)
+    }
+
+    /// A collective.
+    #[must_use]
+    pub fn collective(&self, name: &str) -> Option<&Collective> {
+        self.collectives.iter().find(|collective| collective.name == name)
+    }
+
+    /// An architecture, in any case.
+    #[must_use]
+    pub fn architecture(&self, name: &str) -> Option<&Architecture> {
+        self.architectures.iter().find(|architecture| architecture.name.eq_ignore_ascii_case(name))
+    }
+
+    /// As a file that [`Catalogue::parse`] reads.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        write::catalogue(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

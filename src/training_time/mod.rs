@@ -1,0 +1,32 @@
+//! The training-time workbench: from samples of operators and collectives to the time of a training step, and to the
+//! best layout.
+//!
+//! The way of the data: what was dropped becomes [`samples`] of clusters and a [`run`] to predict; regressors answer
+//! with the times of single operators and collectives, each with its [`prediction::Mark`]; a step is composed of them.
+
+pub mod anatomy;
+pub mod bundle;
+pub mod calibrate;
+pub mod catalogue;
+pub mod communicators;
+pub mod coverage;
+pub mod dropped;
+pub mod expression;
+pub mod health;
+pub mod interval;
+pub mod measured;
+pub mod listing;
+pub mod memory;
+pub mod needs;
+pub mod prediction;
+pub mod read;
+pub mod regressors;
+pub mod run;
+pub mod samples;
+pub mod sampling_files;
+pub mod scope;
+pub mod simulate;
+pub mod search;
+pub mod step;
+pub mod steps;
+pub mod study;

@@ -1,0 +1,94 @@
+//! What is predicted of one operator or one collective, and how far it can be trusted.
+
+use serde::{Deserialize, Serialize};
+
+use super::{samples::Communicator, scope::Scope};
+
+/// Which time of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Direction {
+    /// Forward; also the one time of a stage's optimizer.
+    Forward,
+    /// Backward.
+    Backward,
+}
+
+/// Where a prediction comes from. Later is worse, and a sum is as bad as its worst part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Mark {
+    /// The exact inputs were sampled.
+    #[default]
+    Measured,
+    /// All inputs and features lie inside what was sampled, and each small count is a sampled value.
+    Interpolated,
+    /// Outside of it.
+    Extrapolated,
+    /// Faster than the hardware can be, or from samples that are doubtful.
+    Suspect,
+}
+
+impl Mark {
+    /// All, the best first.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Extrapolated, Self::Suspect];
+}
+
+/// How far an input lies outside of what was sampled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// The input or feature.
+    pub input: String,
+    /// Its value.
+    pub value: f64,
+    /// The least that was sampled.
+    pub low: f64,
+    /// The most that was sampled.
+    pub high: f64,
+}
+
+/// A predicted time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// In µs.
+    pub time_us: f64,
+    /// Where it comes from.
+    pub mark: Mark,
+    /// The worst input, where it is extrapolated.
+    pub beyond: Option<Beyond>,
+    /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
+    pub regressor: u32,
+}
+
+/// Something that nothing is known of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// An operator without samples.
+    #[error("there are no samples of operator {0}")]
+    Operator(String),
+    /// A collective without samples over these GPUs, nor over others that could stand in.
+    #[error("there are no samples of {collective} over {communicator}")]
+    Collective {
+        /// Which.
+        collective: String,
+        /// Over which GPUs.
+        communicator: Communicator,
+    },
+}
+
+/// Times of single operators and collectives on one cluster, from whatever they were learnt.
+pub trait Regressors {
+    /// The time of an operator with the inputs that the scope names.
+    ///
+    /// # Errors
+    /// Nothing is known of it.
+    fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing>;
+
+    /// The time of a collective (`allreduce`, `allreduce_large`, `allgather_large`, `p2p`, `alltoall`) of `elements`.
+    ///
+    /// # Errors
+    /// Nothing is known of it.
+    fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing>;
+
+    /// Errors of a regressor where it had not seen the answer, ln(predicted ÷ measured), for predictions of this mark;
+    /// empty where they were not computed.
+    fn residuals(&self, regressor: u32, mark: Mark) -> &[f64];
+}

@@ -1,0 +1,178 @@
+//! Collectives over GPUs that were sampled, and over others.
+
+use super::library::{Library, Mode, Target};
+use crate::{
+    math,
+    order::Order,
+    training_time::{
+        prediction::{Beyond, Mark, Prediction},
+        samples::Communicator,
+    },
+};
+
+/// The operation of a collective: `large` is a second range of sizes, not another operation.
+pub(super) fn family_of(collective: &str) -> &str {
+    collective.strip_suffix("_large").unwrap_or(collective)
+}
+
+/// Which curves speak for some GPUs.
+enum Around {
+    /// Theirs.
+    Exact(u32),
+    /// Those of fewer and of more GPUs; the same one where there are none on one side.
+    Between { low: (Communicator, u32), high: (Communicator, u32), ranks: (u32, u32) },
+    /// None is needed.
+    Alone,
+    /// None is there.
+    Nothing,
+}
+
+impl Library {
+    /// As the reference: the regressor of exactly these GPUs, or the one over all that were sampled.
+    fn parity_regressor(&self, name: &str, communicator: Communicator) -> Option<u32> {
+        let of = |communicator| self.find(&Target::Collective { name: name.to_owned(), communicator });
+        of(Some(communicator)).or_else(|| of(None))
+    }
+
+    pub(super) fn parity_collective(
+        &self,
+        name: &str,
+        elements: u64,
+        communicator: Communicator,
+    ) -> Option<Prediction> {
+        self.message(self.parity_regressor(name, communicator)?, elements, communicator)
+    }
+
+    /// The curve of these GPUs; where there is none, bus bandwidth between the curves around them, over ranks, beyond
+    /// them that of the nearest. Where no GPUs at all were sampled, the cluster's entry in the catalogue.
+    pub(super) fn curve(&self, name: &str, elements: u64, communicator: Communicator) -> Option<Prediction> {
+        self.curve_without(None, name, elements, communicator)
+    }
+
+    /// The same as if one of the curves were not there.
+    pub(super) fn curve_without(
+        &self,
+        without: Option<u32>,
+        name: &str,
+        elements: u64,
+        communicator: Communicator,
+    ) -> Option<Prediction> {
+        let (low, high, ranks_sampled) = match self.around(without, name, communicator) {
+            Around::Exact(regressor) => return self.message(regressor, elements, communicator),
+            Around::Alone => {
+                // Nobody to talk to.
+                let regressor = self.find(&Target::Wire)?;
+                return Some(Prediction { time_us: 0.0, mark: Mark::Measured, beyond: None, regressor });
+            }
+            Around::Nothing => return self.wire(name, elements, communicator),
+            Around::Between { low, high, ranks } => (low, high, ranks),
+        };
+        let ranks = f64::from(communicator.ranks());
+        let factor = |of: Communicator| self.busbw_factor(name, of);
+        let bandwidth = |(of, regressor): (Communicator, u32)| {
+            let said = self.message(regressor, elements, of)?;
+            Some((elements as f64 * factor(of)? / said.time_us, said))
+        };
+        let (mut speed, mut said) = bandwidth(low)?;
+        if low.0 != high.0 {
+            let (fast, other) = bandwidth(high)?;
+            let (from, to) = (f64::from(low.0.ranks()), f64::from(high.0.ranks()));
+            let share = if to > from { ((ranks - from) / (to - from)).clamp(0.0, 1.0) } else { 0.0 };
+            speed += (fast - speed) * share;
+            said.mark = said.mark.max(other.mark);
+        }
+        let (least, most) = ranks_sampled;
+        let beyond = Beyond { input: "GPUs".to_owned(), value: ranks, low: least.into(), high: most.into() };
+        let time_us = elements as f64 * factor(communicator)? / speed;
+        let mark = said.mark.max(Mark::Extrapolated);
+        Some(Prediction { time_us, mark, beyond: said.beyond.or(Some(beyond)), regressor: said.regressor })
+            .filter(|said| said.time_us.is_finite())
+    }
+
+    /// Which curves speak for GPUs: first among those within one node or over several, as asked for; of them those of
+    /// as many GPUs per node, or of the nearest number.
+    fn around(&self, without: Option<u32>, name: &str, communicator: Communicator) -> Around {
+        let mut curves: Vec<(Communicator, u32)> = Vec::new();
+        for (number, target) in self.targets().enumerate() {
+            match target {
+                Target::Collective { name: family, communicator: Some(of) }
+                    if family == family_of(name) && without != Some(number as u32) =>
+                {
+                    curves.push((*of, number as u32));
+                }
+                _ => {}
+            }
+        }
+        if let Some((_, exact)) = curves.iter().find(|(of, _)| *of == communicator) {
+            return Around::Exact(*exact);
+        }
+        if communicator.ranks() <= 1 {
+            return Around::Alone;
+        }
+        let same_class = |(of, _): &(Communicator, u32)| (of.nodes <= 1) == (communicator.nodes <= 1);
+        if curves.iter().any(same_class) {
+            curves.retain(same_class);
+        } else if self.gbps(communicator).is_some() {
+            // What the catalogue knows of the network says more than curves of another one.
+            return Around::Nothing;
+        }
+        let per_node = |of: Communicator| f64::from(of.per_node.max(1));
+        let away = |of: Communicator| math::ln(per_node(of) / per_node(communicator)).abs();
+        let Some(nearest) = curves.iter().map(|(of, _)| away(*of)).min_by(f64::total_cmp) else {
+            return Around::Nothing;
+        };
+        curves.retain(|(of, _)| away(*of) <= nearest);
+        curves.order_by_key(|(of, _)| of.ranks());
+        let next = curves.partition_point(|(of, _)| of.ranks() <= communicator.ranks());
+        let last = curves.len() - 1;
+        Around::Between {
+            low: curves[next.max(1) - 1],
+            high: curves[next.min(last)],
+            ranks: (curves[0].0.ranks(), curves[last].0.ranks()),
+        }
+    }
+
+    /// The regressors that a collective asks.
+    pub(super) fn asked_for_collective(&self, name: &str, communicator: Communicator) -> Vec<u32> {
+        if self.mode() == Mode::Parity {
+            return self.parity_regressor(name, communicator).into_iter().collect();
+        }
+        match self.around(None, name, communicator) {
+            Around::Exact(regressor) => vec![regressor],
+            Around::Between { low, high, .. } => vec![low.1, high.1],
+            Around::Alone | Around::Nothing => self.find(&Target::Wire).into_iter().collect(),
+        }
+    }
+
+    /// Bus bandwidth is twice the elements times this over the time.
+    fn busbw_factor(&self, name: &str, communicator: Communicator) -> Option<f64> {
+        // In a millionth of a second, a million elements of two bytes are 2 TB/s.
+        match self.catalogue.collective(name).or_else(|| self.catalogue.collective(family_of(name))) {
+            Some(collective) => Some(collective.busbw_gbps(1_000_000, communicator, 1.0)? / 2e3),
+            None => Some(1.0),
+        }
+    }
+
+    /// The bandwidth that the catalogue gives the cluster.
+    fn gbps(&self, communicator: Communicator) -> Option<f64> {
+        let entry = self.catalogue.cluster(&self.cluster.name)?;
+        if communicator.nodes <= 1 {
+            return entry.intra_gbps;
+        }
+        // A ring enters and leaves each node by the links of all its GPUs.
+        let links = entry.inter_gbps_per_gpu? * f64::from(communicator.per_node);
+        Some(entry.intra_gbps.map_or(links, |inside| inside.min(links)))
+    }
+
+    /// From the latency and the bandwidth that the catalogue gives the cluster.
+    fn wire(&self, name: &str, elements: u64, communicator: Communicator) -> Option<Prediction> {
+        let entry = self.catalogue.cluster(&self.cluster.name)?;
+        let gbps = self.gbps(communicator)?;
+        let bytes = 2.0 * elements as f64;
+        let time_us =
+            entry.latency_us.unwrap_or_default() + bytes * self.busbw_factor(name, communicator)? / gbps / 1e3;
+        let regressor = self.find(&Target::Wire)?;
+        Some(Prediction { time_us, mark: Mark::Extrapolated, beyond: None, regressor })
+            .filter(|said| said.time_us.is_finite())
+    }
+}

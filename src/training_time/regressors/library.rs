@@ -1,0 +1,480 @@
+//! All regressors of a cluster.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    collectives::family_of,
+    model::{self, Fitted, Grid, Model, Recipe, grid},
+    sampled::{Judged, Query, Sampled, View},
+    validate::Validation,
+};
+use crate::{
+    learn::{LearnError, boosting::Boosting},
+    progress::{Progress, Silent},
+    training_time::{
+        catalogue::{Catalogue, Gpu, StandIn},
+        prediction::{Direction, Mark, Missing, Prediction, Regressors},
+        samples::{Cluster, Communicator, Family, Place, Setting, SettingOf},
+        scope::Scope,
+    },
+};
+
+/// What regressors are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// Power laws with trees, curves.
+    #[default]
+    Default,
+    /// Forests and boosted trees with the reference's settings, constant outside of the samples.
+    Parity,
+}
+
+impl Mode {
+    /// How it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Parity => "parity",
+        }
+    }
+}
+
+/// How regressors are made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// What they are.
+    pub mode: Mode,
+    /// Samples of this precision are preferred; empty for any.
+    pub precision: String,
+    /// Rows that are not learnt from.
+    pub left_out: Vec<Place>,
+    /// Rows whose health is in doubt: what rests on them is suspect.
+    pub doubtful: Vec<Place>,
+    /// Saved regressors, which parity uses instead of training.
+    pub saved: Vec<SavedRegressor>,
+}
+
+/// A regressor that was trained elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedRegressor {
+    /// Operator or collective.
+    pub function: String,
+    /// What it predicts.
+    pub of: SettingOf,
+    /// Its trees.
+    pub boosting: Boosting,
+}
+
+/// What a regressor predicts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Target {
+    /// A direction of an operator.
+    Operator {
+        /// Its name.
+        name: String,
+        /// Which time.
+        direction: Direction,
+    },
+    /// A matrix product of any shape, from those of all operators.
+    Gemm(Direction),
+    /// A collective: its name in parity mode, without `_large` in the default mode, whose curves join both ranges.
+    Collective {
+        /// Which.
+        name: String,
+        /// Over which GPUs; `None` for parity's fallback over all.
+        communicator: Option<Communicator>,
+    },
+    /// Messages that nobody measured, from the latency and the bandwidths of the cluster's entry in the catalogue.
+    Wire,
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let way = |direction: &Direction| match direction {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+        };
+        match self {
+            Self::Operator { name, direction } => write!(f, "{name} {}", way(direction)),
+            Self::Gemm(direction) => write!(f, "matrix products {}", way(direction)),
+            Self::Collective { name, communicator: Some(communicator) } => write!(f, "{name} {communicator}"),
+            Self::Collective { name, communicator: None } => write!(f, "{name} over any GPUs"),
+            Self::Wire => write!(f, "messages that were not measured"),
+        }
+    }
+}
+
+/// From which rows a target is learnt.
+#[derive(Debug)]
+enum Source {
+    Operator(usize),
+    Gemms,
+    Messages { name: String, communicator: Option<Communicator> },
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Entry {
+    target: Target,
+    source: usize,
+    direction: Direction,
+    model: OnceLock<Model>,
+    validation: OnceLock<Validation>,
+}
+
+/// The regressors of a cluster.
+#[derive(Debug)]
+pub struct Library {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) catalogue: Arc<Catalogue>,
+    pub(super) options: Options,
+    sources: Vec<(Source, OnceLock<Sampled>)>,
+    entries: Vec<Entry>,
+    peaks: Option<Gpu>,
+}
+
+impl Library {
+    /// Of a cluster. Nothing is trained yet.
+    #[must_use]
+    pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
+        for places in [&mut options.left_out, &mut options.doubtful] {
+            crate::order::Order::order_by_key(places.as_mut_slice(), |place| (place.file, place.line));
+        }
+        let peaks = catalogue.gpu(&cluster.gpu).cloned();
+        let mut library = Self { cluster, catalogue, options, sources: Vec::new(), entries: Vec::new(), peaks };
+        let cluster = Arc::clone(&library.cluster);
+        for (index, samples) in cluster.operators.iter().enumerate() {
+            let of = |direction| Target::Operator { name: samples.operator.clone(), direction };
+            let preferred = samples.precision == library.options.precision;
+            let known = |entry: &Entry| entry.target == of(Direction::Forward);
+            match library.entries.iter().position(known).map(|at| library.entries[at].source) {
+                // Another precision of the same operator.
+                Some(source) if preferred => library.sources[source].0 = Source::Operator(index),
+                Some(_) => {}
+                None => {
+                    let mut targets = vec![of(Direction::Forward)];
+                    if !samples.backward_us.is_empty() {
+                        targets.push(of(Direction::Backward));
+                    }
+                    library.add(Source::Operator(index), targets);
+                }
+            }
+        }
+        library.add(Source::Gemms, vec![Target::Gemm(Direction::Forward), Target::Gemm(Direction::Backward)]);
+        let is_parity = library.options.mode == Mode::Parity;
+        for samples in &cluster.collectives {
+            let name = if is_parity { samples.collective.as_str() } else { family_of(&samples.collective) };
+            let mut communicators: Vec<Option<Communicator>> =
+                samples.rows.iter().map(|row| Some(row.communicator)).collect();
+            communicators.dedup();
+            if is_parity && communicators.len() > 1 {
+                communicators.push(None);
+            }
+            for communicator in communicators {
+                let target = Target::Collective { name: name.to_owned(), communicator };
+                if library.entries.iter().all(|entry| entry.target != target) {
+                    library.add(Source::Messages { name: name.to_owned(), communicator }, vec![target]);
+                }
+            }
+        }
+        library.add(Source::Nothing, vec![Target::Wire]);
+        library
+    }
+
+    fn add(&mut self, source: Source, targets: Vec<Target>) {
+        for target in targets {
+            let direction = match target {
+                Target::Operator { direction, .. } | Target::Gemm(direction) => direction,
+                Target::Collective { .. } | Target::Wire => Direction::Forward,
+            };
+            let source = self.sources.len();
+            self.entries.push(Entry { target, source, direction, model: OnceLock::new(), validation: OnceLock::new() });
+        }
+        self.sources.push((source, OnceLock::new()));
+    }
+
+    /// What the regressors predict, by their numbers.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.entries.iter().map(|entry| &entry.target)
+    }
+
+    /// What they are.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.options.mode
+    }
+
+    /// The number of a target's regressor.
+    #[must_use]
+    pub fn find(&self, target: &Target) -> Option<u32> {
+        self.entries.iter().position(|entry| entry.target == *target).map(|number| number as u32)
+    }
+
+    pub(super) fn target(&self, regressor: u32) -> Option<&Target> {
+        self.entries.get(regressor as usize).map(|entry| &entry.target)
+    }
+
+    pub(super) fn direction(&self, regressor: u32) -> Direction {
+        self.entries.get(regressor as usize).map_or(Direction::Forward, |entry| entry.direction)
+    }
+
+    /// The rows of a regressor.
+    pub(super) fn sampled(&self, regressor: u32) -> Option<&Sampled> {
+        let (source, sampled) = &self.sources[self.entries.get(regressor as usize)?.source];
+        Some(sampled.get_or_init(|| {
+            let judged = Judged { left_out: &self.options.left_out, doubtful: &self.options.doubtful };
+            match source {
+                Source::Operator(index) => {
+                    let samples = &self.cluster.operators[*index];
+                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), &judged)
+                }
+                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, &judged),
+                Source::Messages { name, communicator } => {
+                    let is_parity = self.options.mode == Mode::Parity;
+                    let is_of = |collective: &str| collective == name || !is_parity && family_of(collective) == name;
+                    let collectives = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
+                    let rows = collectives.flat_map(|samples| &samples.rows);
+                    let within = rows.filter(|row| communicator.is_none_or(|within| within == row.communicator));
+                    Sampled::messages(within, communicator.is_none(), &judged)
+                }
+                Source::Nothing => Sampled::messages(std::iter::empty(), false, &judged),
+            }
+        }))
+    }
+
+    /// The setting of a target in parity mode, where there is one.
+    pub(super) fn setting(&self, target: &Target) -> Option<&Setting> {
+        let (function, of) = setting_of(target)?;
+        let mut settings = self.cluster.settings.iter().filter(|row| row.function == function && row.of == of);
+        let first = settings.clone().next();
+        settings.find(|row| row.precision == self.options.precision).or(first)
+    }
+
+    /// What a regressor is fitted by; parity without a setting searches the small grid.
+    pub(super) fn recipe(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Recipe, LearnError> {
+        let target = &self.entries[regressor as usize].target;
+        match (self.options.mode, target) {
+            (Mode::Default, Target::Collective { .. }) => Ok(Recipe::Curve),
+            (Mode::Default, _) | (_, Target::Gemm(_) | Target::Wire) => Ok(Recipe::Law),
+            (Mode::Parity, _) => match self.setting(target) {
+                Some(setting) => Ok(Recipe::Family(setting.family)),
+                None => self.search(regressor, Grid::Small, progress).map(|(family, _)| Recipe::Family(family)),
+            },
+        }
+    }
+
+    /// The point of a grid that predicts a regressor's rows best out of fold, with its error as a share.
+    ///
+    /// # Errors
+    /// There are too few rows.
+    pub fn search(&self, regressor: u32, size: Grid, progress: &mut dyn Progress) -> Result<(Family, f64), LearnError> {
+        let rows = self.sampled(regressor).map_or(0, Sampled::len);
+        match (self.sampled(regressor), self.target(regressor)) {
+            (Some(sampled), Some(target)) if rows >= model::LEAST_ROWS => {
+                let points = grid(size, matches!(target, Target::Collective { .. }));
+                let all: Vec<usize> = (0..rows).collect();
+                let table = sampled.table(&all, |query| &query.features);
+                model::search(&points, &table, sampled.times(self.direction(regressor)), progress)
+            }
+            _ => Err(LearnError::TooFewRows { rows, needed: model::LEAST_ROWS }),
+        }
+    }
+
+    /// Trains a regressor from all its rows.
+    pub(super) fn fit(&self, regressor: u32, progress: &mut dyn Progress) -> Model {
+        let Some(target) = self.target(regressor) else { return Model::Nothing };
+        if self.options.mode == Mode::Parity
+            && let Some((function, of)) = setting_of(target)
+            && let Some(saved) = self.options.saved.iter().find(|saved| saved.function == function && saved.of == of)
+        {
+            return Model::Steps(saved.boosting.to_steps());
+        }
+        let Some(sampled) = self.sampled(regressor) else { return Model::Nothing };
+        let rows: Vec<usize> = (0..sampled.len()).collect();
+        if rows.is_empty() {
+            return Model::Nothing;
+        }
+        let fitted = self
+            .recipe(regressor, progress)
+            .and_then(|recipe| recipe.fit(sampled, self.direction(regressor), &rows, progress));
+        match fitted {
+            Ok(Fitted::Model(model)) => model,
+            _ => Model::Nothing,
+        }
+    }
+
+    /// A regressor's model, trained now if it was not.
+    pub(super) fn model(&self, regressor: u32) -> &Model {
+        self.entries[regressor as usize].model.get_or_init(|| self.fit(regressor, &mut Silent))
+    }
+
+    /// Takes in a model that was trained elsewhere.
+    pub(super) fn set_model(&self, regressor: u32, model: Model) {
+        if let Some(entry) = self.entries.get(regressor as usize) {
+            // One that is there already is the same.
+            let _ = entry.model.set(model);
+        }
+    }
+
+    /// Whether a regressor is trained.
+    #[must_use]
+    pub fn is_trained(&self, regressor: u32) -> bool {
+        self.entries.get(regressor as usize).is_some_and(|entry| entry.model.get().is_some())
+    }
+
+    /// What trained models take in memory, in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let size = |entry: &Entry| entry.model.get().map_or(0, Model::size_bytes);
+        self.entries.iter().map(size).sum()
+    }
+
+    pub(super) fn validation(&self, regressor: u32) -> Option<&Validation> {
+        self.entries.get(regressor as usize)?.validation.get()
+    }
+
+    pub(super) fn set_validation(&self, regressor: u32, validation: Validation) {
+        if let Some(entry) = self.entries.get(regressor as usize) {
+            let _ = entry.validation.set(validation);
+        }
+    }
+
+    /// What a regressor says, with its mark. The default mode says no less than the hardware can do, `floor_us`, of
+    /// what was not measured; what parity says below it is suspect, as is what rests on doubtful rows.
+    fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
+        let sampled = self.sampled(regressor)?;
+        let is_parity = self.options.mode == Mode::Parity;
+        let measured = sampled.measured(query, self.direction(regressor));
+        let (mut mark, beyond) = sampled.mark(query);
+        let time_us = match measured {
+            Some((time, _)) if is_parity => self.model(regressor).at(query).unwrap_or(time),
+            Some((time, _)) => time,
+            None if is_parity => self.model(regressor).at(query)?,
+            None => self.model(regressor).at(query)?.max(floor_us),
+        };
+        let is_doubtful = measured.map_or(sampled.doubt() > DOUBTFUL, |(_, doubtful)| doubtful);
+        if is_doubtful || time_us < floor_us {
+            mark = Mark::Suspect;
+        }
+        Some(Prediction { time_us, mark, beyond, regressor })
+    }
+
+    /// The least time of an operator: computing backward is twice that forward, what is touched at least the same.
+    fn floor_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
+        let (Some(gpu), Some(operator)) = (&self.peaks, self.catalogue.operator(name)) else { return 0.0 };
+        let flop = operator.flop(scope).ok().flatten().unwrap_or_default();
+        let bytes = operator.bytes(scope).ok().flatten().unwrap_or_default();
+        let times = if direction == Direction::Backward { 2.0 } else { 1.0 };
+        let precision = if self.options.precision.is_empty() { "fp16" } else { &self.options.precision };
+        // Element-wise operators of what was just written find it in the cache.
+        gpu.floor_us(precision, flop * times, if operator.gemm.is_some() { bytes } else { 0.0 })
+    }
+
+    /// The time of an operator that nobody sampled, from what stands in for it.
+    fn stand_in(&self, name: &str, direction: Direction, scope: &Scope) -> Option<Prediction> {
+        let operator = self.catalogue.operator(name)?;
+        let mut prediction = match operator.stands_in_for.as_ref()? {
+            StandIn::Gemm => {
+                let [count, m, k, n] = operator.gemm(scope).ok()??;
+                let regressor = self.find(&Target::Gemm(direction))?;
+                let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
+                let query = self.sampled(regressor)?.query(&View::Gemm, &shape)?;
+                self.say(regressor, &query, self.floor_us(name, direction, scope))?
+            }
+            StandIn::Operator(other) => {
+                let bytes = |name: &str| self.catalogue.operator(name)?.bytes(scope).ok()?;
+                let share = bytes(name)? / bytes(other)?;
+                let mut prediction = self.sampled_operator(other, direction, scope)?;
+                prediction.time_us *= share;
+                prediction
+            }
+        };
+        prediction.mark = prediction.mark.max(Mark::Extrapolated);
+        Some(prediction).filter(|prediction| prediction.time_us.is_finite())
+    }
+
+    fn sampled_operator(&self, name: &str, direction: Direction, scope: &Scope) -> Option<Prediction> {
+        let of = |direction| self.find(&Target::Operator { name: name.to_owned(), direction });
+        let view = View::of(&self.catalogue, name);
+        let ask = |regressor: u32, direction| {
+            let query = self.sampled(regressor)?.query(&view, scope)?;
+            let mut said = self.say(regressor, &query, self.floor_us(name, direction, scope))?;
+            // What is impossible in one direction says that the same rows mislead in the other.
+            if self.options.mode == Mode::Parity && said.mark == Mark::Extrapolated {
+                let other = match direction {
+                    Direction::Forward => Direction::Backward,
+                    Direction::Backward => Direction::Forward,
+                };
+                let other_us = of(other).and_then(|regressor| self.model(regressor).at(&query));
+                if other_us.is_some_and(|other_us| other_us < self.floor_us(name, other, scope)) {
+                    said.mark = Mark::Suspect;
+                }
+            }
+            Some(said)
+        };
+        match (of(direction), of(Direction::Forward)) {
+            (Some(regressor), _) => ask(regressor, direction),
+            (None, Some(forward)) => {
+                let factor = self.catalogue.operator(name)?.backward_factor?;
+                let mut prediction = ask(forward, Direction::Forward)?;
+                prediction.time_us *= factor;
+                prediction.mark = prediction.mark.max(Mark::Extrapolated);
+                Some(prediction)
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The regressors that an operator asks.
+    pub(super) fn asked_for_operator(&self, name: &str, direction: Direction) -> Vec<u32> {
+        let of = |name: &str| self.find(&Target::Operator { name: name.to_owned(), direction });
+        let forward = || self.find(&Target::Operator { name: name.to_owned(), direction: Direction::Forward });
+        let stand_in = || match self.catalogue.operator(name)?.stands_in_for.as_ref()? {
+            StandIn::Gemm => self.find(&Target::Gemm(direction)),
+            StandIn::Operator(other) => of(other),
+        };
+        of(name).or_else(forward).or_else(stand_in).into_iter().collect()
+    }
+
+    /// What a regressor of messages says.
+    pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
+        let query = self.sampled(regressor)?.message_query(elements, communicator)?;
+        self.say(regressor, &query, 0.0)
+    }
+}
+
+/// A regressor with more than this share of doubtful rows is suspect altogether.
+const DOUBTFUL: f64 = 0.1;
+
+/// What a setting calls a target.
+pub(super) fn setting_of(target: &Target) -> Option<(&str, SettingOf)> {
+    match target {
+        Target::Operator { name, direction: Direction::Forward } => Some((name, SettingOf::Forward)),
+        Target::Operator { name, direction: Direction::Backward } => Some((name, SettingOf::Backward)),
+        Target::Collective { name, communicator } => Some((name, SettingOf::Communicator(*communicator))),
+        Target::Gemm(_) | Target::Wire => None,
+    }
+}
+
+impl Regressors for Library {
+    fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing> {
+        self.sampled_operator(name, direction, scope)
+            .or_else(|| self.stand_in(name, direction, scope))
+            .ok_or_else(|| Missing::Operator(name.to_owned()))
+    }
+
+    fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing> {
+        let said = match self.options.mode {
+            Mode::Parity => self.parity_collective(name, elements, communicator),
+            Mode::Default => self.curve(name, elements, communicator),
+        };
+        said.ok_or_else(|| Missing::Collective { collective: name.to_owned(), communicator })
+    }
+
+    fn residuals(&self, regressor: u32, mark: Mark) -> &[f64] {
+        self.validation(regressor).map_or(&[], |validation| validation.residuals(mark))
+    }
+}

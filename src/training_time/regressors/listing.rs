@@ -1,0 +1,203 @@
+//! Tables and charts of regressors for people.
+
+use super::library::{Library, Mode, Target};
+use crate::{
+    learn::curve::{Stray, strays},
+    order::Order,
+    plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
+    text::{Column, Entry, Listing},
+    training_time::{
+        prediction::{Direction, Regressors},
+        samples::Family,
+        scope::Scope,
+    },
+    units::{Size, grouped, significant},
+};
+
+const COLUMNS: [Column; 8] = [
+    Column::words("Regressor", "what is predicted"),
+    Column::words("Family", "what is fitted to the rows"),
+    Column::numbers("Rows", "measurements that it learns from"),
+    Column::numbers("Distinct", "distinct features among them"),
+    Column::numbers("Error", "mean error of rows whose features it had not seen, in per cent"),
+    Column::numbers("Trivial", "the same of a power law alone, or of a straight line for collectives"),
+    Column::numbers("Outside", "median error where the highest values of an input were held out, in per cent"),
+    Column::words("State", "trained or not: only what a run needs is"),
+];
+
+/// Points of a chart at most: more can't be told apart.
+const MOST_POINTS: usize = 400;
+
+impl Family {
+    /// What it is, for people.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            Self::Forest { trees, max_depth: None, .. } => format!("forest of {trees}"),
+            Self::Forest { trees, max_depth: Some(depth), .. } => format!("forest of {trees}, depth {depth}"),
+            Self::Boosted { rounds, max_depth, learning_rate, .. } => {
+                format!("{rounds} boosted trees, depth {max_depth}, η {learning_rate}")
+            }
+        }
+    }
+}
+
+impl Library {
+    fn family_title(&self, target: &Target) -> String {
+        match (self.mode(), target) {
+            (_, Target::Wire) => "latency and bandwidth of the catalogue".to_owned(),
+            (Mode::Default, Target::Collective { .. }) => "curve".to_owned(),
+            (Mode::Parity, Target::Operator { .. } | Target::Collective { .. }) => match self.setting(target) {
+                Some(setting) => setting.family.title(),
+                None => "found by a search over a small grid".to_owned(),
+            },
+            _ => "power law and trees".to_owned(),
+        }
+    }
+
+    /// A row for each regressor with rows to learn from, in the order of their numbers; where errors were computed,
+    /// with them.
+    #[must_use]
+    pub fn listing(&self) -> Listing {
+        let decimals = |value: Option<f64>| Entry::number(value, |value| format!("{value:.1}"));
+        let row = |(number, target): (usize, &Target)| {
+            let regressor = number as u32;
+            let sampled = self.sampled(regressor).filter(|sampled| sampled.len() > 0)?;
+            let score = self.score(regressor).unwrap_or_default();
+            let whole = |count: usize| Entry::number(Some(count as f64), |_| grouped(count as u64));
+            Some(vec![
+                Entry::text(target.to_string()),
+                Entry::text(self.family_title(target)),
+                whole(sampled.len()),
+                whole(sampled.distinct_features),
+                decimals(score.grouped_percent),
+                decimals(score.trivial_percent),
+                decimals(score.beyond_percent),
+                Entry::text(if self.is_trained(regressor) { "trained" } else { "" }),
+            ])
+        };
+        Listing { columns: COLUMNS.to_vec(), rows: self.targets().enumerate().filter_map(row).collect() }
+    }
+
+    /// A regressor of a collective over the size of messages, with its samples: those that the curve goes through and
+    /// those that stray. Bus bandwidth where the catalogue knows how, else time. `None` for other regressors.
+    #[must_use]
+    pub fn curve_chart(&self, regressor: u32) -> Option<Chart> {
+        let target = self.target(regressor)?;
+        let Target::Collective { name, communicator: Some(communicator) } = target else { return None };
+        let sampled = self.sampled(regressor).filter(|sampled| sampled.len() > 0)?;
+        let catalogued = self.catalogue.collective(name);
+        let is_bandwidth = catalogued.is_some() && communicator.ranks() > 1;
+        let shown = |elements: f64, time_us: f64| {
+            catalogued
+                .and_then(|known| known.busbw_gbps(elements as u64, *communicator, time_us))
+                .filter(|_| is_bandwidth)
+                .unwrap_or(time_us)
+        };
+        let unit =
+            |value: f64| if is_bandwidth { format!("{value:.2} GB/s") } else { format!("{} µs", significant(value)) };
+        let mut rows: Vec<(f64, f64)> = (0..sampled.len())
+            .filter_map(|row| Some((*sampled.row(row).features.first()?, sampled.times(Direction::Forward)[row])))
+            .collect();
+        rows.order_by(|a, b| a.0.total_cmp(&b.0));
+        let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        let points = |wanted: bool| -> Vec<Point> {
+            let kept: Vec<&(f64, f64)> = rows
+                .iter()
+                .zip(&stray)
+                .filter(|(_, stray)| (**stray != Stray::No) == wanted)
+                .map(|(row, _)| row)
+                .collect();
+            let step = kept.len().div_ceil(MOST_POINTS).max(1);
+            let point = |(elements, time): &&(f64, f64)| {
+                let note = format!("{}: {} µs", Size(2 * *elements as u64), significant(*time));
+                Point { x: 2.0 * elements, y: shown(*elements, *time), note, ..Point::default() }
+            };
+            kept.iter().step_by(step).map(point).collect()
+        };
+        let step = rows.len().div_ceil(MOST_POINTS).max(1);
+        let said = |(elements, _): &(f64, f64)| {
+            let said = self.message(regressor, *elements as u64, *communicator)?;
+            Some(Point { x: 2.0 * elements, y: shown(*elements, said.time_us), ..Point::default() })
+        };
+        let line: Vec<Point> = rows.iter().step_by(step).filter_map(said).collect();
+        let far = stray.iter().filter(|stray| **stray != Stray::No).count();
+        let mut all: Vec<f64> = rows.iter().map(|(elements, time)| shown(*elements, *time)).collect();
+        let middle = crate::math::median(&mut all)?;
+        let quantity = if is_bandwidth { Quantity::BusbwGbps } else { Quantity::TimeUs };
+        let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
+        let mut drawn = vec![series("Measured", Colour::Palette(0), Drawn::Dots, points(false))];
+        if far > 0 {
+            drawn.push(series("Far from its neighbours", Colour::Palette(5), Drawn::Dots, points(true)));
+        }
+        drawn.push(series("Predicted", Colour::Answer, Drawn::Line, line));
+        Some(Chart {
+            id: format!("training-time-{name}-{}-{}", communicator.nodes, communicator.per_node),
+            title: format!("{name} over {communicator} GPUs"),
+            summary: format!(
+                "{} measurements, half of them above {}; {far} lie far from their neighbours.",
+                grouped(rows.len() as u64),
+                unit(middle)
+            ),
+            x: Axis { label: "Message".to_owned(), quantity: Quantity::Bytes, spacing: Spacing::Logarithmic },
+            y: Axis {
+                label: if is_bandwidth { "Bus bandwidth" } else { "Time" }.to_owned(),
+                quantity,
+                spacing: if is_bandwidth { Spacing::Linear } else { Spacing::Logarithmic },
+            },
+            series: drawn,
+        })
+    }
+
+    /// A regressor of an operator over one of its inputs, the others as the scope has them, with the samples that have
+    /// them too. `None` where it can't be asked.
+    #[must_use]
+    pub fn input_chart(&self, regressor: u32, input: &str, scope: &Scope) -> Option<Chart> {
+        let Target::Operator { name, direction } = self.target(regressor)? else { return None };
+        let sampled = self.sampled(regressor)?;
+        let (column, values) = sampled
+            .inputs()
+            .enumerate()
+            .find(|(_, (known, _))| *known == input)
+            .map(|(at, (_, values))| (at, values))?;
+        let mut asked: Vec<f64> = values.to_vec();
+        asked.extend(scope.get(input));
+        crate::math::ascending(&mut asked);
+        asked.dedup();
+        let point = |value: &f64| {
+            let said = self.operator(name, *direction, &scope.clone().with(input, *value)).ok()?;
+            let note = format!("{input} {value}: {} µs", significant(said.time_us));
+            Some(Point { x: *value, y: said.time_us, note, ..Point::default() })
+        };
+        let line: Vec<Point> = asked.iter().filter_map(point).collect();
+        let names: Vec<&str> = sampled.inputs().map(|(name, _)| name).collect();
+        let is_here = |row: usize| {
+            let inputs = &sampled.row(row).inputs;
+            names
+                .iter()
+                .zip(inputs)
+                .enumerate()
+                .all(|(at, (name, value))| at == column || scope.get(name) == Some(*value))
+        };
+        let measured = (0..sampled.len()).filter(|row| is_here(*row)).map(|row| Point {
+            x: sampled.row(row).inputs[column],
+            y: sampled.times(*direction)[row],
+            ..Point::default()
+        });
+        let measured: Vec<Point> = measured.collect();
+        let summary =
+            format!("{} of {} values of {input} were measured with these inputs.", measured.len(), asked.len());
+        let target = self.target(regressor)?;
+        Some(Chart {
+            id: format!("training-time-{name}-{input}"),
+            title: format!("{target} over {input}"),
+            summary,
+            x: Axis { label: input.to_owned(), quantity: Quantity::Count, spacing: Spacing::Logarithmic },
+            y: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic },
+            series: vec![
+                Series { name: "Measured".to_owned(), colour: Colour::Palette(0), mark: Drawn::Dots, points: measured },
+                Series { name: "Predicted".to_owned(), colour: Colour::Answer, mark: Drawn::LineAndDots, points: line },
+            ],
+        })
+    }
+}

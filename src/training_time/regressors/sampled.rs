@@ -1,0 +1,344 @@
+//! The rows of one operator as regressors see them, and where in them inputs lie.
+
+use crate::{
+    learn::Table,
+    math::{self, Stream},
+    order::Order,
+    training_time::{
+        catalogue::{Catalogue, Operator},
+        prediction::{Beyond, Direction, Mark},
+        samples::{CollectiveRow, Communicator, OperatorSamples, Place},
+        scope::Scope,
+    },
+};
+
+/// Vocabulary of the samples, which have no column for it: that of the reference.
+const VOCABULARY: f64 = 50257.0;
+
+/// Inputs that take a few values and mean another code path each: between two of them nothing is known.
+const COUNTS: [&str; 8] = ["mp", "h", "kv_heads", "ep", "experts", "top_k", "nodes", "per_node"];
+
+/// Inputs as regressors see them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Query {
+    /// As they were sampled: `mp`, `b`, `l`, `dim`.
+    pub(super) inputs: Vec<f64>,
+    /// What parity's trees see.
+    pub(super) features: Vec<f64>,
+    /// What the power law sees, as logarithms.
+    pub(super) base: Vec<f64>,
+    /// What its trees see, as logarithms; a feature that always equals another one once.
+    pub(super) logarithms: Vec<f64>,
+}
+
+/// How inputs become what regressors see.
+pub(super) enum View<'a> {
+    /// Of an operator in the catalogue.
+    Operator(&'a Operator),
+    /// Of an operator that is not: its inputs are its features.
+    Inputs,
+    /// Of any matrix product by m, k and n, in place of an operator's inputs.
+    Gemm,
+}
+
+impl View<'_> {
+    pub(super) fn of<'a>(catalogue: &'a Catalogue, name: &str) -> View<'a> {
+        catalogue.operator(name).map_or(View::Inputs, View::Operator)
+    }
+
+    /// `None` where a name is missing, or a feature is zero or below.
+    fn query(&self, inputs: Vec<f64>, scope: &Scope) -> Option<Query> {
+        let (features, base) = match self {
+            Self::Operator(operator) => {
+                let features = operator.features(scope).ok()?;
+                let base = match (operator.flop(scope).ok()?, operator.bytes(scope).ok()?) {
+                    (None, None) => features.clone(),
+                    (flop, bytes) => flop.into_iter().chain(bytes).collect(),
+                };
+                (features, base)
+            }
+            Self::Inputs => (inputs.clone(), inputs.clone()),
+            Self::Gemm => {
+                let [m, k, n] = inputs[..] else { return None };
+                (inputs.clone(), vec![m * k * n, m * k + k * n + m * n])
+            }
+        };
+        let logarithms = |values: &[f64]| -> Option<Vec<f64>> {
+            values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| math::ln(*value)).collect())
+        };
+        Some(Query { base: logarithms(&base)?, logarithms: logarithms(&features)?, inputs, features })
+    }
+}
+
+/// The rows from which an operator is learnt.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    /// Names of the inputs.
+    names: Vec<String>,
+    queries: Vec<Query>,
+    /// In µs, per row.
+    forward_us: Vec<f64>,
+    /// Empty where there is one time only.
+    backward_us: Vec<f64>,
+    /// Which feature columns the power law's trees see.
+    distinct: Vec<usize>,
+    /// The distinct values of each input, ascending.
+    values: Vec<Vec<f64>>,
+    /// The least and the most of each feature.
+    ranges: Vec<(f64, f64)>,
+    /// Rows by their inputs, in lexicographic order.
+    by_inputs: Vec<u32>,
+    /// Per row: its health is in doubt.
+    doubtful: Vec<bool>,
+    /// The fold of each row: all rows of the same features are in one.
+    pub(super) folds: Vec<usize>,
+    /// How many distinct features there are.
+    pub(super) distinct_features: usize,
+}
+
+fn message(elements: u64, communicator: Communicator) -> [f64; 3] {
+    [elements as f64, f64::from(communicator.nodes), f64::from(communicator.per_node)]
+}
+
+/// Folds of a cross-validation.
+pub(super) const FOLDS: usize = 3;
+
+/// The fold of a row or of a tuple of features, by its number.
+pub(super) fn fold(number: usize) -> usize {
+    (Stream::new(number as u64).next_u64() % FOLDS as u64) as usize
+}
+
+fn lexicographic(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    let mut orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+    orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+}
+
+/// What is true of rows beside their times.
+pub(super) struct Judged<'a> {
+    /// Rows that are not learnt from, sorted.
+    pub(super) left_out: &'a [Place],
+    /// Rows whose health is in doubt, sorted.
+    pub(super) doubtful: &'a [Place],
+}
+
+impl Judged<'_> {
+    pub(super) fn holds(places: &[Place], place: Place) -> bool {
+        places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
+    }
+}
+
+impl Sampled {
+    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, judged: &Judged<'_>) -> Self {
+        let mut sampled = Self::empty(samples.inputs.clone());
+        for row in 0..samples.len() {
+            let place = samples.places.get(row).copied().unwrap_or_default();
+            let inputs = samples.row(row).to_vec();
+            if Judged::holds(judged.left_out, place) {
+                continue;
+            }
+            let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
+            samples.inputs.iter().zip(&inputs).for_each(|(name, value)| scope.set(name, *value));
+            let Some(query) = view.query(inputs, &scope) else { continue };
+            sampled.queries.push(query);
+            sampled.forward_us.push(samples.forward_us[row]);
+            sampled.backward_us.extend(samples.backward_us.get(row));
+            sampled.doubtful.push(Judged::holds(judged.doubtful, place));
+        }
+        sampled.ordered()
+    }
+
+    /// All sampled matrix products of one product each, together.
+    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, judged: &Judged<'_>) -> Self {
+        let mut pooled = Self::empty(["m", "k", "n"].map(str::to_owned).to_vec());
+        for samples in samples {
+            let Some(operator) = catalogue.operator(&samples.operator) else { continue };
+            if operator.gemm.is_none() || samples.backward_us.is_empty() {
+                continue;
+            }
+            for row in 0..samples.len() {
+                let place = samples.places.get(row).copied().unwrap_or_default();
+                if Judged::holds(judged.left_out, place) {
+                    continue;
+                }
+                let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
+                samples.inputs.iter().zip(samples.row(row)).for_each(|(name, value)| scope.set(name, *value));
+                let Ok(Some([count, m, k, n])) = operator.gemm(&scope) else { continue };
+                let Some(query) = View::Gemm.query(vec![m, k, n], &scope).filter(|_| count <= 1.0) else { continue };
+                pooled.queries.push(query);
+                pooled.forward_us.push(samples.forward_us[row]);
+                pooled.backward_us.extend(samples.backward_us.get(row));
+                pooled.doubtful.push(Judged::holds(judged.doubtful, place));
+            }
+        }
+        pooled.ordered()
+    }
+
+    /// Messages of collectives, over their elements, and over the communicator where it is not the same of all.
+    pub(super) fn messages<'a>(
+        rows: impl Iterator<Item = &'a CollectiveRow>,
+        with_communicator: bool,
+        judged: &Judged<'_>,
+    ) -> Self {
+        let names: &[&str] = if with_communicator { &["elements", "nodes", "per_node"] } else { &["elements"] };
+        let mut sampled = Self::empty(names.iter().map(|name| (*name).to_owned()).collect());
+        for row in rows.filter(|row| !Judged::holds(judged.left_out, row.place)) {
+            let all = message(row.elements, row.communicator);
+            let Some(query) = View::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else { continue };
+            sampled.queries.push(query);
+            sampled.forward_us.push(row.time_us);
+            sampled.doubtful.push(Judged::holds(judged.doubtful, row.place));
+        }
+        sampled.ordered()
+    }
+
+    /// What regressors of messages see.
+    pub(super) fn message_query(&self, elements: u64, communicator: Communicator) -> Option<Query> {
+        View::Inputs.query(message(elements, communicator)[..self.names.len()].to_vec(), &Scope::default())
+    }
+
+    fn empty(names: Vec<String>) -> Self {
+        Self {
+            names,
+            queries: Vec::new(),
+            forward_us: Vec::new(),
+            backward_us: Vec::new(),
+            distinct: Vec::new(),
+            values: Vec::new(),
+            ranges: Vec::new(),
+            by_inputs: Vec::new(),
+            doubtful: Vec::new(),
+            folds: Vec::new(),
+            distinct_features: 0,
+        }
+    }
+
+    fn ordered(mut self) -> Self {
+        let rows = self.queries.len();
+        let queries = &self.queries;
+        let width = queries.first().map_or(0, |query| query.features.len());
+        let same = |a: usize, b: usize| queries.iter().all(|query| query.features[a] == query.features[b]);
+        self.distinct = (0..width).filter(|column| !(0..*column).any(|earlier| same(earlier, *column))).collect();
+        self.values = (0..self.names.len())
+            .map(|input| {
+                let mut values: Vec<f64> = queries.iter().map(|query| query.inputs[input]).collect();
+                math::ascending(&mut values);
+                values.dedup();
+                values
+            })
+            .collect();
+        self.ranges = (0..width)
+            .map(|column| {
+                let of_column = queries.iter().map(|query| query.features[column]);
+                of_column.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+            })
+            .collect();
+        let mut by_features: Vec<u32> = (0..rows as u32).collect();
+        self.by_inputs.clone_from(&by_features);
+        self.by_inputs.order_by(|a, b| lexicographic(&queries[*a as usize].inputs, &queries[*b as usize].inputs));
+        by_features.order_by(|a, b| lexicographic(&queries[*a as usize].features, &queries[*b as usize].features));
+        self.folds = vec![0; rows];
+        for same in by_features.chunk_by(|a, b| queries[*a as usize].features == queries[*b as usize].features) {
+            for row in same {
+                self.folds[*row as usize] = fold(self.distinct_features);
+            }
+            self.distinct_features += 1;
+        }
+        let distinct = self.distinct.clone();
+        for query in &mut self.queries {
+            query.logarithms = distinct.iter().map(|column| query.logarithms[*column]).collect();
+        }
+        self
+    }
+
+    /// How many rows.
+    pub(super) fn len(&self) -> usize {
+        self.queries.len()
+    }
+
+    /// The times of a direction in µs.
+    pub(super) fn times(&self, direction: Direction) -> &[f64] {
+        match direction {
+            Direction::Forward => &self.forward_us,
+            Direction::Backward => &self.backward_us,
+        }
+    }
+
+    pub(super) fn row(&self, row: usize) -> &Query {
+        &self.queries[row]
+    }
+
+    /// The distinct values of each input with its name.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        self.names.iter().zip(&self.values).map(|(name, values)| (name.as_str(), values.as_slice()))
+    }
+
+    /// A table of the given rows by one of the views of a query.
+    pub(super) fn table(&self, rows: &[usize], view: impl Fn(&Query) -> &[f64]) -> Table {
+        let width = self.queries.first().map_or(0, |query| view(query).len());
+        let names: Vec<String> = (0..width).map(|column| column.to_string()).collect();
+        let mut table = Table::named(&names);
+        rows.iter().for_each(|row| table.push(view(&self.queries[*row])));
+        table
+    }
+
+    /// What regressors see where the names have these values; `None` where one is missing.
+    pub(super) fn query(&self, view: &View<'_>, scope: &Scope) -> Option<Query> {
+        let inputs: Vec<f64> = self.names.iter().map(|name| scope.get(name)).collect::<Option<_>>()?;
+        let mut query = view.query(inputs, scope)?;
+        if query.features.len() != self.ranges.len() {
+            return None;
+        }
+        query.logarithms = self.distinct.iter().map(|column| query.logarithms[*column]).collect();
+        Some(query)
+    }
+
+    /// The median of the rows that were sampled with these inputs, and whether one of them is in doubt.
+    pub(super) fn measured(&self, query: &Query, direction: Direction) -> Option<(f64, bool)> {
+        let row = |at: u32| &self.queries[at as usize];
+        let first = self.by_inputs.partition_point(|at| lexicographic(&row(*at).inputs, &query.inputs).is_lt());
+        let same = self.by_inputs[first..].iter().take_while(|at| row(**at).inputs == query.inputs);
+        // Names beside the inputs, as the vocabulary, may differ.
+        let same: Vec<u32> = same.copied().filter(|at| row(*at).features == query.features).collect();
+        let mut times: Vec<f64> =
+            same.iter().filter_map(|at| self.times(direction).get(*at as usize)).copied().collect();
+        let doubtful = same.iter().any(|at| self.doubtful[*at as usize]);
+        math::median(&mut times).map(|time| (time, doubtful))
+    }
+
+    /// The share of rows that are in doubt.
+    pub(super) fn doubt(&self) -> f64 {
+        self.doubtful.iter().filter(|doubtful| **doubtful).count() as f64 / self.doubtful.len().max(1) as f64
+    }
+
+    /// Where a query lies among the rows.
+    pub(super) fn mark(&self, query: &Query) -> (Mark, Option<Beyond>) {
+        if self.measured(query, Direction::Forward).is_some() {
+            return (Mark::Measured, None);
+        }
+        let mut worst = None;
+        for ((name, values), value) in self.inputs().zip(&query.inputs) {
+            let (Some(low), Some(high)) = (values.first(), values.last()) else { continue };
+            let is_unseen = COUNTS.contains(&name) && !values.contains(value);
+            consider(&mut worst, is_unseen, Beyond { input: name.to_owned(), value: *value, low: *low, high: *high });
+        }
+        if worst.is_none() {
+            for (number, (value, (low, high))) in query.features.iter().zip(&self.ranges).enumerate() {
+                let input = format!("feature {}", number + 1);
+                consider(&mut worst, false, Beyond { input, value: *value, low: *low, high: *high });
+            }
+        }
+        match worst {
+            Some((_, beyond)) => (Mark::Extrapolated, Some(beyond)),
+            None => (Mark::Interpolated, None),
+        }
+    }
+}
+
+/// Keeps what lies the farthest outside, by ratio.
+fn consider(worst: &mut Option<(f64, Beyond)>, is_unseen: bool, beyond: Beyond) {
+    let Beyond { value, low, high, .. } = beyond;
+    let ratio = if value > high { value / high } else { low / value };
+    if (ratio > 1.0 || is_unseen) && worst.as_ref().is_none_or(|(held, _)| ratio > *held) {
+        *worst = Some((ratio, beyond));
+    }
+}

@@ -1,0 +1,152 @@
+//! Other times than those that were learnt: a faster network, a tuned collective, an operator that was rewritten.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    learn::curve::Curve,
+    training_time::{
+        prediction::{Direction, Mark, Missing, Prediction, Regressors},
+        samples::Communicator,
+        scope::Scope,
+    },
+};
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The operator or the collective, as it is asked for: `allreduce`, `p2p`, `flash_atten`.
+    pub function: String,
+    /// Over these GPUs only; of no meaning to operators.
+    pub communicator: Option<Communicator>,
+    /// This direction of an operator only.
+    pub direction: Option<Direction>,
+    /// What it becomes.
+    pub to: To,
+}
+
+/// What a time becomes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum To {
+    /// So many times what it was.
+    Times(f64),
+    /// What a table of a collective says: message sizes in elements with times in µs, straight between them.
+    Table(Vec<(f64, f64)>),
+}
+
+/// Regressors of which some say something else.
+pub struct WhatIf<'a, R: Regressors + ?Sized> {
+    regressors: &'a R,
+    changes: Vec<(&'a Change, Option<Curve>)>,
+}
+
+impl<'a, R: Regressors + ?Sized> WhatIf<'a, R> {
+    /// With these changes; where several fit, all that scale, on the last table.
+    #[must_use]
+    pub fn new(regressors: &'a R, changes: &'a [Change]) -> Self {
+        let curve = |change: &Change| match &change.to {
+            To::Times(_) => None,
+            To::Table(points) => {
+                let is_usable = |(size, time): &&(f64, f64)| size.is_finite() && time.is_finite() && *time > 0.0;
+                Curve::through(points.iter().filter(is_usable).copied().collect(), false)
+            }
+        };
+        Self { regressors, changes: changes.iter().map(|change| (change, curve(change))).collect() }
+    }
+
+    fn factor(&self, fits: impl Fn(&Change) -> bool) -> f64 {
+        let factors = self.changes.iter().filter(|(change, _)| fits(change)).map(|(change, _)| match change.to {
+            To::Times(factor) if factor.is_finite() && factor >= 0.0 => factor,
+            _ => 1.0,
+        });
+        factors.product()
+    }
+}
+
+impl<R: Regressors + ?Sized> Regressors for WhatIf<'_, R> {
+    fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing> {
+        let mut said = self.regressors.operator(name, direction, scope)?;
+        said.time_us *= self
+            .factor(|change| change.function == name && change.direction.is_none_or(|changed| changed == direction));
+        Ok(said)
+    }
+
+    fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing> {
+        let fits = |change: &Change| {
+            change.function == name && change.communicator.is_none_or(|changed| changed == communicator)
+        };
+        let table = self.changes.iter().rev().find_map(|(change, curve)| curve.as_ref().filter(|_| fits(change)));
+        let said = self.regressors.collective(name, elements, communicator);
+        let mut said = match (table, said) {
+            (Some(curve), said) => {
+                let known = curve.points();
+                let is_inside = known
+                    .first()
+                    .zip(known.last())
+                    .is_some_and(|(first, last)| (first.0..=last.0).contains(&(elements as f64)));
+                let mark = if is_inside { Mark::Interpolated } else { Mark::Extrapolated };
+                let regressor = said.map_or(u32::MAX, |said| said.regressor);
+                Prediction { time_us: curve.at(elements as f64), mark, beyond: None, regressor }
+            }
+            (None, said) => said?,
+        };
+        said.time_us *= self.factor(fits);
+        Ok(said)
+    }
+
+    fn residuals(&self, regressor: u32, mark: Mark) -> &[f64] {
+        self.regressors.residuals(regressor, mark)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Constant;
+
+    impl Regressors for Constant {
+        fn operator(&self, _: &str, _: Direction, _: &Scope) -> Result<Prediction, Missing> {
+            Ok(Prediction { time_us: 10.0, mark: Mark::Measured, beyond: None, regressor: 1 })
+        }
+
+        fn collective(&self, name: &str, _: u64, communicator: Communicator) -> Result<Prediction, Missing> {
+            match name {
+                "alltoall" => Err(Missing::Collective { collective: name.to_owned(), communicator }),
+                _ => Ok(Prediction { time_us: 100.0, mark: Mark::Measured, beyond: None, regressor: 2 }),
+            }
+        }
+
+        fn residuals(&self, _: u32, _: Mark) -> &[f64] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn changes_scale_and_replace() -> Result<(), Missing> {
+        let within = Communicator { nodes: 1, per_node: 4 };
+        let over = Communicator { nodes: 2, per_node: 1 };
+        let change = |function: &str, communicator, direction, to| Change {
+            function: function.to_owned(),
+            communicator,
+            direction,
+            to,
+        };
+        let changes = [
+            change("p2p", Some(over), None, To::Times(0.1)),
+            change("gelu", None, Some(Direction::Backward), To::Times(2.0)),
+            change("allreduce", None, None, To::Table(vec![(10.0, 1.0), (20.0, 2.0)])),
+            change("allreduce", None, None, To::Times(3.0)),
+            change("alltoall", None, None, To::Table(vec![(10.0, 5.0)])),
+        ];
+        let changed = WhatIf::new(&Constant, &changes);
+        let time = |name, elements, communicator| -> Result<f64, Missing> {
+            Ok(changed.collective(name, elements, communicator)?.time_us)
+        };
+        assert_eq!((time("p2p", 1, over)?, time("p2p", 1, within)?), (10.0, 100.0));
+        assert_eq!((time("allreduce", 15, over)?, time("alltoall", 10, over)?), (4.5, 5.0));
+        assert_eq!(changed.collective("allreduce", 99, over)?.mark, Mark::Extrapolated);
+        let operator = |direction| changed.operator("gelu", direction, &Scope::default()).map(|said| said.time_us);
+        assert_eq!((operator(Direction::Forward)?, operator(Direction::Backward)?), (10.0, 20.0));
+        Ok(())
+    }
+}

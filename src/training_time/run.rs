@@ -1,0 +1,174 @@
+//! The run to predict: a model, a layout, and how a step is carried out.
+
+use serde::{Deserialize, Serialize};
+
+use super::scope::Scope;
+
+/// One training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What it is called: the file's name without its ending.
+    pub name: String,
+    /// GPU that the configuration names.
+    pub gpu: Option<String>,
+    /// Cluster that the configuration names.
+    pub cluster: Option<String>,
+    /// What is trained.
+    pub model: Model,
+    /// Over which GPUs.
+    pub layout: Layout,
+    /// Sequences in a micro-batch: `b`.
+    pub micro_batch: u32,
+    /// Micro-batches per step and replica: `m`.
+    pub micro_batches: u32,
+    /// How a step is carried out.
+    pub execution: Execution,
+}
+
+/// What is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its architecture in the catalogue, where the configuration names one.
+    pub architecture: Option<String>,
+    /// `E`.
+    pub layers: u32,
+    /// `dim`.
+    pub hidden: u32,
+    /// `h`.
+    pub heads: u32,
+    /// Key-value heads.
+    pub kv_heads: u32,
+    /// `l`.
+    pub sequence: u32,
+    /// Width of the MLP.
+    pub ffn: u32,
+    /// Tokens of the vocabulary.
+    pub vocabulary: u32,
+    /// Operators of one layer in order; repeats count.
+    pub layer: Vec<String>,
+    /// The norm after the last layer.
+    pub norm: String,
+    /// Tensor all-reduces per layer, forward.
+    pub forward_syncs: u32,
+    /// Tensor all-reduces per layer, backward.
+    pub backward_syncs: u32,
+    /// Experts of a layer; 1 where there is no mixture.
+    pub experts: u32,
+    /// Experts that a token visits.
+    pub top_k: u32,
+    /// The fullest expert's tokens over the mean, at least 1.
+    pub load_balance: f64,
+}
+
+/// Over which GPUs a model is spread. Ranks are laid out tensor fastest, then data, then pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Layout {
+    /// Pipeline stages: `pp`.
+    pub pipeline: u32,
+    /// Tensor degree: `mp`, `tp`.
+    pub tensor: u32,
+    /// Data-parallel degree: `dp`.
+    pub data: u32,
+    /// Expert degree: `ep`; divides the data degree.
+    pub expert: u32,
+    /// GPUs of a node: `g`.
+    pub gpus_per_node: u32,
+}
+
+impl Layout {
+    /// All GPUs.
+    #[must_use]
+    pub fn gpus(&self) -> u64 {
+        u64::from(self.pipeline) * u64::from(self.tensor) * u64::from(self.data)
+    }
+}
+
+/// How a step is carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// What is computed again in the backward pass.
+    pub recompute: Recompute,
+    /// 0: every rank updates everything; 1: the optimizer is sharded over the data-parallel ranks.
+    pub zero: u8,
+    /// Chunks of layers per stage; 1 is plain 1F1B, more is interleaved.
+    pub virtual_stages: u32,
+    /// Layers of each stage, which sum to the model's; `None` for even, the remainder to the first.
+    pub layers_per_stage: Option<Vec<u32>>,
+    /// Messages between stages hide behind computing.
+    pub p2p_overlapped: bool,
+    /// Hidden share of the data-parallel exchange, 0 to 1.
+    pub data_overlap: f64,
+    /// Bucket of gradient and parameter exchange in elements (`comm_bucket`).
+    pub bucket_elements: u64,
+    /// Memory of a device in GiB; `None` for that of the GPU's entry in the catalogue.
+    pub memory_gib: Option<f64>,
+    /// Bytes per gradient.
+    pub gradient_bytes: u32,
+    /// Norms and dropouts are spread over the tensor ranks too.
+    pub sequence_parallel: bool,
+    /// `fp16`.
+    pub precision: String,
+}
+
+/// What is computed again in the backward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Recompute {
+    /// Whole layers.
+    #[default]
+    Full,
+    /// The core of attention.
+    Selective,
+    /// Nothing.
+    None,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Self {
+            recompute: Recompute::Full,
+            zero: 1,
+            virtual_stages: 1,
+            layers_per_stage: None,
+            p2p_overlapped: false,
+            data_overlap: 0.0,
+            bucket_elements: 1_260_000_000,
+            memory_gib: None,
+            gradient_bytes: 4,
+            sequence_parallel: false,
+            precision: "fp16".to_owned(),
+        }
+    }
+}
+
+impl Run {
+    /// Sequences in a step of all replicas.
+    #[must_use]
+    pub fn global_batch(&self) -> u64 {
+        u64::from(self.micro_batch) * u64::from(self.micro_batches) * u64::from(self.layout.data)
+    }
+
+    /// The names that inputs and expressions of its operators speak of. `n` and `nodes` are set where a communicator
+    /// is known.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        let (model, layout) = (&self.model, &self.layout);
+        let of = |value: u32| f64::from(value);
+        Scope::from([
+            ("mp", of(layout.tensor)),
+            ("pp", of(layout.pipeline)),
+            ("dp", of(layout.data)),
+            ("ep", of(layout.expert)),
+            ("g", of(layout.gpus_per_node)),
+            ("b", of(self.micro_batch)),
+            ("l", of(model.sequence)),
+            ("dim", of(model.hidden)),
+            ("h", of(model.heads)),
+            ("kv_heads", of(model.kv_heads)),
+            ("ffn", of(model.ffn)),
+            ("vocabulary", of(model.vocabulary)),
+            ("E", of(model.layers)),
+            ("experts", of(model.experts)),
+            ("top_k", of(model.top_k)),
+        ])
+    }
+}

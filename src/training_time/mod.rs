@@ -24,7 +24,7 @@ pub mod run;
 pub mod samples;
 pub mod sampling_files;
 pub mod scope;
-pub mod simulate;
 pub mod search;
+pub mod simulate;
 pub mod step;
 pub mod steps;

@@ -18,7 +18,11 @@ use collectune::{
         interval::{Draws, interval},
         measured,
         prediction::{Direction, Mark, Regressors},
-        regressors::{Library, Options, jobs::Task},
+        regressors::{
+            Library, Options,
+            jobs::Task,
+            what_if::{Change, To, WhatIf},
+        },
         run::Recompute,
         samples::{Cluster, Communicator},
         search::{self, Knowledge, Question},
@@ -342,7 +346,7 @@ fn steps(name: &str) -> Option<(Vec<Measured>, Library)> {
     Some((runs, library))
 }
 
-fn told(name: &str, terms: Terms, steps: &[Measured], library: &Library) -> Calibration {
+fn told(name: &str, terms: Terms, steps: &[Measured], library: &dyn Regressors) -> Calibration {
     let calibration = calibrate(steps, Mode::Default, terms, &bundle().unwrap().catalogue, library).unwrap();
     let of = &calibration;
     println!(
@@ -388,6 +392,16 @@ fn steps_over_several_nodes_are_calibrated() {
     assert_eq!(runs.len(), 73);
     let six = told("multi", Terms::Six, &runs, &library);
     let four = told("multi", Terms::Four, &runs, &library);
+    // As if a group had the bandwidth of one GPU between nodes, not that of all its GPUs in a node.
+    let mut changes = Vec::new();
+    for per_node in [2, 4, 8] {
+        for (nodes, function) in (2..65).flat_map(|n| ["allreduce_large", "allgather_large"].map(|f| (n, f))) {
+            let communicator = Some(Communicator { nodes, per_node });
+            let to = To::Times(f64::from(per_node));
+            changes.push(Change { function: function.to_owned(), communicator, direction: None, to });
+        }
+    }
+    told("multi, one link per group", Terms::Four, &runs, &WhatIf::new(&library, &changes));
     assert!(four.uncalibrated.mape <= 12.0, "{}", four.uncalibrated.mape);
     let best = if six.cross_validated.mape < four.cross_validated.mape { six } else { four };
     assert!(best.cross_validated.mape <= 9.0, "{}", best.cross_validated.mape);

@@ -45,13 +45,23 @@
 pub mod collective;
 pub mod conf;
 pub mod crc32;
-pub mod policy;
 pub mod sorted;
 pub mod text;
 pub mod units;
 
+/// What the tuner plugin takes of the policy workbench: the policy file and its nouns.
+#[cfg(not(feature = "workbenches"))]
+pub mod policy {
+    pub mod arm;
+    pub mod bands;
+    pub mod file;
+    pub mod key;
+    pub mod record;
+}
+
 pub use collectune_compute::{bandit, math, order, progress};
 
+// Whatever the plugin has no use for is a room of the workbenches: it needs libraries that the plugin does without.
 #[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
 pub mod app;
 #[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
@@ -65,6 +75,8 @@ pub mod overlap;
 #[cfg(feature = "workbenches")]
 pub mod plot;
 #[cfg(feature = "workbenches")]
+pub mod policy;
+#[cfg(feature = "workbenches")]
 pub mod report;
 #[cfg(feature = "workbenches")]
 pub mod topology;
@@ -76,6 +88,7 @@ pub mod tuning;
 pub mod workbench;
 #[cfg(feature = "workbenches")]
 pub mod worker;
+#[cfg(feature = "workbenches")]
 pub mod zip;
 
 #[cfg(feature = "workbenches")]

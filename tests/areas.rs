@@ -142,7 +142,7 @@ fn ownership() -> Chart {
 /// The forward of a micro-batch on the first stage.
 fn forward(chart: &Chart, batch: usize) -> Pick {
     let is_it = |point: &Point| point.y == 0.0 && point.note.starts_with(&format!("F{batch},"));
-    Pick { series: 1, point: chart.series[1].points.iter().position(is_it).unwrap() }
+    Pick { series: 1, point: chart.series[1].points.iter().position(is_it).expect("a forward of each") }
 }
 
 #[test]

@@ -499,7 +499,7 @@ fn the_worker_does_the_same() {
     let source = Source { size_bytes: text.len() as u64, content: Box::new(std::io::Cursor::new(text)) };
     let load = Request::Load { files, target: Target::Time, set: Default::default() };
     let Response::Loaded(loaded) = executor.execute(load, vec![source], &mut Silent).unwrap() else { panic!() };
-    assert_eq!(loaded.documents.kernels, [7]);
+    assert!(loaded.documents.of(Workbench::Overlap).eq([7]));
     let shown = |answer: Answer| match answer {
         Answer::Shown(shown) => *shown,
         other => panic!("{other:?}"),

@@ -16,13 +16,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use collectune::{crc32::Crc32, policy::file::Policy};
+use collectune::{
+    crc32::Crc32,
+    policy::{file::Policy, record::Next},
+};
 
-use crate::{context::file, log::Log, record::Next};
+use crate::{context::file, log::Log};
 
 /// How long to wait between two looks at a folder, at first and at most.
 const LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// So long a rank that has nothing to propose lets the others go first.
+const COURTESY: Duration = Duration::from_secs(2);
 /// After such a time of waiting, a message.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -35,6 +40,17 @@ pub struct Agreement {
     /// This rank's name: host, process, and a number.
     member: String,
     timeout: Duration,
+}
+
+/// What a new member found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// All ranks.
+    All,
+    /// A record: the others have found each other, or waited long enough.
+    Late,
+    /// So many ranks after having waited long enough.
+    Few(usize),
 }
 
 impl Agreement {
@@ -51,9 +67,11 @@ impl Agreement {
         &self.folder
     }
 
-    /// Becomes a member and waits until `ranks` of them are there, or until somebody waited too long; answers how many
-    /// were seen.
-    pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<usize> {
+    /// Becomes a member and waits until all ranks are, or until there is a record.
+    ///
+    /// An error means that this rank is no member, so that the others can't become active either; once it is one, it
+    /// follows the record, whatever it is.
+    pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<Joined> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let members = self.folder.join("members");
         fs::create_dir_all(&members)?;
@@ -61,21 +79,40 @@ impl Agreement {
         // In containers, hosts and processes can have the same names and numbers.
         loop {
             self.member = format!("{host}.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-            match fs::File::create_new(members.join(&self.member)) {
+            let own = members.join(&self.member);
+            match fs::File::create_new(&own) {
                 Ok(_) => break,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // On a network it may be there all the same.
+                    let _ = fs::remove_file(&own);
+                    return Err(error);
+                }
             }
         }
         let start = Instant::now();
         let mut look = LOOK;
         loop {
-            let seen = fs::read_dir(&members)?.count();
-            if seen >= ranks || start.elapsed() >= patience || self.record(0).exists() {
-                return Ok(seen);
+            if self.record(0).exists() {
+                return Ok(Joined::Late);
+            }
+            let seen = fs::read_dir(&members).map_or(0, Iterator::count);
+            if seen >= ranks {
+                return Ok(Joined::All);
+            }
+            if start.elapsed() >= patience {
+                return Ok(Joined::Few(seen));
             }
             thread::sleep(look);
             look = (look * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// Lets the other ranks propose first, for a while: whoever has nothing to propose would make all passive.
+    pub fn stand_back(&self) {
+        let start = Instant::now();
+        while start.elapsed() < COURTESY && !self.record(0).exists() {
+            thread::sleep(LONGEST_LOOK);
         }
     }
 

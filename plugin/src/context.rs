@@ -6,15 +6,17 @@ use collectune::{
     collective::Scale,
     conf::strict::{Content, Rule, lines},
     crc32::Crc32,
-    policy::file::{LONGEST, Policy},
+    policy::{
+        file::{LONGEST, Policy},
+        record::{Active, First, Follow, Next, beginning},
+    },
 };
 
 use crate::{
-    agreement::Agreement,
+    agreement::{Agreement, Joined},
     ffi::{Logger, remember},
     log::Log,
     ranges::{MOST_RULES, Ranges},
-    record::{Active, First, Follow, Next, beginning},
     settings::{Mode, Settings},
     table::Table,
 };
@@ -182,28 +184,37 @@ impl Context {
 
     /// What the ranks agree on is followed, whatever this rank wanted.
     fn agree(&mut self, mut agreement: Agreement, settings: &Settings, own: First) -> Result<(), Failure> {
-        let is_whole = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
-            Ok(seen) if seen >= self.scale.ranks as usize => true,
-            Ok(seen) => {
+        let proposal = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
+            Ok(Joined::All) => {
+                if own == First::Passive {
+                    agreement.stand_back();
+                }
+                own
+            }
+            Ok(Joined::Late) => First::Passive,
+            Ok(Joined::Few(seen)) => {
                 self.log.warn(format_args!(
                     "{seen} of {} ranks are in {} after {} ms: is it shared by all nodes? Proposing to be passive",
                     self.scale.ranks,
                     agreement.folder().display(),
                     settings.rendezvous.as_millis()
                 ));
-                false
+                First::Passive
             }
-            // Not among the members, so that the others don't become active either.
             Err(error) => {
                 self.log.warn(format_args!("{}: {error}: passive", agreement.folder().display()));
                 return Ok(());
             }
         };
-        let own = if is_whole { own } else { First::Passive };
-        let first = agreement.settle(0, &mut self.log, First::read, |_| own.text());
+        let first = agreement.settle(0, &mut self.log, First::read, |_| proposal.text());
         let (first, checksum) = first.ok_or(Failure::System)?;
-        self.log
-            .info(format_args!("agreed on {first} with checksum {checksum:08X} in {}", agreement.folder().display()));
+        let folder = agreement.folder().display();
+        match &first {
+            First::Passive => self.log.warn(format_args!("agreed to be passive in {folder}: the library chooses")),
+            First::Active(_) => {
+                self.log.info(format_args!("agreed on {first} with checksum {checksum:08X} in {folder}"));
+            }
+        }
         if let First::Active(active) = &first
             && active.scale != self.scale
         {

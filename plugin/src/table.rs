@@ -41,6 +41,10 @@ struct Block {
     seed: u64,
     key_hash: u64,
     counts: Vec<u32>,
+    /// How often `auto` is chosen in a block.
+    auto: u32,
+    /// How often each algorithm and protocol is, whatever the channels.
+    pairs: Vec<((u8, u8), u32)>,
     /// The number of the present block.
     number: u64,
     position: usize,
@@ -67,6 +71,7 @@ impl Table {
                 channels: u8::try_from(*channels).ok().filter(|channels| *channels > 0),
             },
         };
+        let arms: Vec<Answer> = policy.arms.iter().map(answer).collect();
         let mut keys = Vec::with_capacity(COLLECTIVES.len() * policy.bands.len());
         for (_, collective) in COLLECTIVES {
             for band in 0..policy.bands.len() as u32 {
@@ -75,12 +80,13 @@ impl Table {
                 let choice = match policy.entry(&key).map(|entry| &entry.choice) {
                     None => Deal::Fixed(0),
                     Some(Choice::Fixed(arm)) => Deal::Fixed(u8::try_from(*arm).unwrap_or(0)),
-                    Some(Choice::Counts(counts)) => Deal::Dealt(Block::new(counts, policy.seed, key.hash(), calls)),
+                    Some(Choice::Counts(counts)) => {
+                        Deal::Dealt(Block::new(counts, &arms, policy.seed, key.hash(), calls))
+                    }
                 };
                 keys.push(Key { calls, choice, logged: 0 });
             }
         }
-        let arms = policy.arms.iter().map(answer).collect();
         Self { generation: policy.generation, bands: policy.bands.clone(), arms, keys, is_logged }
     }
 
@@ -101,7 +107,7 @@ impl Table {
         let (answer, arm) = if runs { (answer, scheduled) } else { (Answer::UNTOUCHED, 0) };
         let propensity = match &key.choice {
             Deal::Fixed(_) => 1.0,
-            Deal::Dealt(block) => block.propensity(arm, &self.arms, offer),
+            Deal::Dealt(block) => block.propensity(arm, offer),
         };
         let last = LastDecision { call: number, arm: u32::from(arm), propensity, generation: self.generation };
         let bit = 1_u64 << (arm & 63);
@@ -113,7 +119,7 @@ impl Table {
 
 impl Block {
     /// The block in which a call of the key lies, at its place.
-    fn new(counts: &[u32], seed: u64, key_hash: u64, call: u64) -> Self {
+    fn new(counts: &[u32], arms: &[Answer], seed: u64, key_hash: u64, call: u64) -> Self {
         // A policy's counts have a sum of at least 1.
         let length = block_length(counts).max(1);
         let mut unshuffled = vec![0; length].into_boxed_slice();
@@ -123,8 +129,29 @@ impl Block {
         deal(counts, seed, key_hash, number, &mut present);
         let next = unshuffled.clone();
         let shuffle = Shuffle::new(seed, key_hash, number.wrapping_add(1), length);
-        let mut this =
-            Self { seed, key_hash, counts: counts.to_vec(), number, position, unshuffled, present, next, shuffle };
+        let (mut auto, mut pairs) = (0, Vec::<((u8, u8), u32)>::new());
+        for (answer, count) in arms.iter().zip(counts).filter(|(_, count)| **count > 0) {
+            match answer.pair {
+                None => auto += count,
+                Some(pair) => match pairs.iter_mut().find(|(known, _)| *known == pair) {
+                    Some((_, sum)) => *sum += count,
+                    None => pairs.push((pair, *count)),
+                },
+            }
+        }
+        let mut this = Self {
+            seed,
+            key_hash,
+            counts: counts.to_vec(),
+            auto,
+            pairs,
+            number,
+            position,
+            unshuffled,
+            present,
+            next,
+            shuffle,
+        };
         for _ in 0..position {
             this.shuffle.step(&mut this.next);
         }
@@ -147,16 +174,16 @@ impl Block {
     }
 
     /// The probability that an arm runs: of `auto`, also that of all arms which can't run now.
-    fn propensity(&self, arm: u8, arms: &[Answer], offer: &impl Offer) -> f64 {
-        let length = self.present.len() as f64;
-        let count = |arm: usize| f64::from(self.counts.get(arm).copied().unwrap_or(0));
-        if arm != 0 {
-            return count(usize::from(arm)) / length;
-        }
-        let becomes_auto =
-            |answer: &Answer| answer.pair.is_none_or(|(algorithm, protocol)| !offer.has(algorithm, protocol));
-        let all = arms.iter().enumerate().filter(|(_, answer)| becomes_auto(answer));
-        all.map(|(arm, _)| count(arm)).sum::<f64>() / length
+    fn propensity(&self, arm: u8, offer: &impl Offer) -> f64 {
+        let count = match arm {
+            0 => {
+                let ruled_out =
+                    self.pairs.iter().filter(|((algorithm, protocol), _)| !offer.has(*algorithm, *protocol));
+                self.auto + ruled_out.map(|(_, count)| count).sum::<u32>()
+            }
+            arm => self.counts.get(usize::from(arm)).copied().unwrap_or(0),
+        };
+        f64::from(count) / self.present.len() as f64
     }
 }
 

@@ -15,6 +15,7 @@ mod layouts;
 mod learnt;
 mod overlap;
 mod plan;
+mod policy;
 mod predict;
 mod report;
 mod step;
@@ -24,6 +25,7 @@ mod table;
 mod terminal;
 mod train;
 mod trained;
+mod verify;
 
 use std::{io, process::ExitCode};
 
@@ -54,7 +56,10 @@ enum Command {
     Overlap(overlap::Overlap),
     Step(step::Step),
     Layouts(layouts::Layouts),
+    #[command(subcommand)]
+    Policy(policy::Policy),
     Synthesize(synthesize::Synthesize),
+    Verify(verify::Verify),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -78,7 +83,9 @@ pub fn run() -> ExitCode {
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Step(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Layouts(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Policy(command) => command.run(),
         Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
@@ -133,6 +140,9 @@ enum CliError {
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),
+    /// The same, with what was typed.
+    #[error("{0}")]
+    Told(String),
     /// The file can't be saved.
     #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },

@@ -70,7 +70,7 @@ pub(super) struct Overlap {
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
-        let parts = opened.kernels.into_iter().map(|(_, part)| part).collect();
+        let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
         let mut study = Study::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
         let studied = study.study(settings).map_err(told)?;

@@ -131,7 +131,7 @@ impl Report {
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
         let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
-        if opened.rows.is_empty() && !opened.kernels.is_empty() {
+        if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);
         }
         if opened.rows.is_empty() {

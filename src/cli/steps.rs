@@ -81,7 +81,7 @@ impl Bundle {
     pub(super) fn open(&self) -> Result<(Study, Settings), CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
         let opened = files::read_any(&paths, None, &Measured::default())?;
-        let study = Study::new(Dropped::new(opened.training.into_iter().flat_map(|(_, files)| files).collect()));
+        let study = Study::new(Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect()));
         let bundle = study.bundle();
         terminal::say_notes(&bundle.notes);
         for question in &bundle.questions {

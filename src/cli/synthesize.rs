@@ -8,22 +8,24 @@ use std::{
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 
-use super::{CliError, files, terminal};
+use super::{CliError, files, table, terminal};
 use crate::{
     collective::Collective,
-    progress::Progress,
-    schedule::{
-        plan::Schedule,
-        synthesize::{Method, Search, State},
-    },
+    progress::{Progress, Silent},
+    schedule::synthesize::Method,
     topology::{
         conditions::{Wanted, WantedError, read_custom},
+        dump::{self, Dump, Rates},
+        export::Form,
         generate::{Kind, Recipe, RecipeError},
         model::{Topology, Unit},
         read::{self, Options, ReadError},
-        time::Clock,
+        request::{Answer, Question, Source, Standing},
+        robust,
+        study::{Study, StudyError},
     },
-    units::{Size, significant},
+    units::Size,
+    worker::executor::ExecuteError,
 };
 
 /// Find a schedule of a collective for a graph of links, and how far it can be from the best
@@ -48,6 +50,22 @@ pub(super) struct Synthesize {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     time_limit: Duration,
 
+    /// Save the schedule: .csv (a result file with times in ns), .json, .trace.json (Perfetto) or .xml (an algorithm of MSCCL)
+    #[arg(short, long, value_name = "FILE", value_parser = output)]
+    output: Option<(PathBuf, Form)>,
+
+    /// Save the topology as CSV
+    #[arg(long, value_name = "FILE")]
+    save_topology: Option<PathBuf>,
+
+    /// Say how the schedule does when bandwidths vary and links are slow or dead
+    #[arg(long)]
+    robustness: bool,
+
+    /// Joins so many of the machines of a dump (NCCL_TOPO_DUMP_FILE) by a switch
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    nodes: u32,
+
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -60,9 +78,9 @@ pub(super) struct Synthesize {
 /// What is asked for, in this command and in others.
 #[derive(Args)]
 pub(super) struct WantedArguments {
-    /// The collective: all_gather, reduce_scatter, all_reduce, broadcast, reduce, scatter, gather, alltoall
-    #[arg(long, value_name = "NAME", default_value = "all_gather", value_parser = collective)]
-    collective: Collective,
+    /// The collective: all_gather (as is where not given), reduce_scatter, all_reduce, broadcast, reduce, scatter, gather, alltoall
+    #[arg(long, value_name = "NAME", value_parser = collective)]
+    collective: Option<Collective>,
 
     /// Bytes of a chunk
     #[arg(long, value_name = "SIZE", default_value = "1MiB")]
@@ -112,6 +130,9 @@ pub(super) enum TopologyCliError {
     /// The file is no topology.
     #[error("{0} can't be used: {1}")]
     Read(String, ReadError),
+    /// The file is no dump.
+    #[error("{0} can't be used: {1}")]
+    Dump(String, String),
     /// It is no text.
     #[error("{0} is no text")]
     NoText(String),
@@ -133,6 +154,11 @@ pub(super) fn text(path: &Path) -> Result<String, CliError> {
 
 /// A topology from a file, or of a form.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology, CliError> {
+    joined(path, wanted, 1)
+}
+
+/// The same; of a machine's dump, so many machines joined.
+fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = path.display().to_string();
     if !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v")) {
@@ -141,6 +167,18 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
     }
     let text = text(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    if dump::is_dump(&text) {
+        let unread = |why: String| TopologyCliError::Dump(name.clone(), why);
+        let Dump::Machine(machine) = dump::read(&text).map_err(unread)? else {
+            let why = "these are rings and trees over a machine; give the dump of the machine, NCCL_TOPO_DUMP_FILE"
+                .to_owned();
+            return Err(TopologyCliError::Dump(name, why).into());
+        };
+        let (topology, notes) = machine.topology(&stem, &Rates { nodes, ..Rates::default() });
+        terminal::say_notes(&notes);
+        terminal::say_notes(&topology.notes());
+        return Ok(topology);
+    }
     let read = read::read(&text, &stem, Options { unit, merge: wanted.merge });
     let reading = read.map_err(|error| TopologyCliError::Read(name, error))?;
     terminal::say_notes(&reading.notes);
@@ -150,7 +188,7 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
 impl WantedArguments {
     pub(super) fn wanted(&self) -> Result<Wanted, CliError> {
         let mut wanted = Wanted {
-            collective: Some(self.collective),
+            collective: Some(self.collective.unwrap_or(Collective::AllGather)),
             root: self.root,
             chunk_bytes: self.chunk.0,
             chunks: self.chunks,
@@ -164,6 +202,26 @@ impl WantedArguments {
         }
         Ok(wanted)
     }
+
+    /// The same where a collective is named, or conditions are given.
+    pub(super) fn asked(&self) -> Result<Option<Wanted>, CliError> {
+        let is_asked = self.collective.is_some() || self.conditions.is_some() || self.chunks > 1;
+        is_asked.then(|| self.wanted()).transpose()
+    }
+
+    /// Bandwidths are decimal.
+    pub(super) fn is_decimal(&self) -> bool {
+        self.decimal
+    }
+}
+
+/// A file and the form that its name says.
+fn output(path: &str) -> Result<(PathBuf, Form), String> {
+    let lower = path.to_ascii_lowercase();
+    let form = [(".trace.json", Form::Perfetto), (".json", Form::Json), (".csv", Form::Csv), (".xml", Form::Msccl)];
+    let form = form.iter().find(|(extension, _)| lower.ends_with(extension));
+    form.map(|(_, form)| (path.into(), *form))
+        .ok_or_else(|| "the name of a schedule ends in .csv, .json, .trace.json or .xml".to_owned())
 }
 
 /// Decisions between two looks at the clock.
@@ -171,62 +229,111 @@ const SLICE: u64 = 100_000;
 
 impl Synthesize {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let topology = topology(&self.graph, &self.wanted)?;
+        let topology = joined(&self.graph, &self.wanted, self.nodes)?;
         let wanted = self.wanted.wanted()?;
         let method = Method::ALL.into_iter().find(|method| method.name() == self.synthesizer).unwrap_or_default();
-        let (problem, clock) = wanted.problem(&topology).map_err(TopologyCliError::from)?;
+        let mut study = Study::default();
+        study.open(Source::Edited(topology)).map_err(told)?;
         let begin = Instant::now();
         let mut bar = terminal::Bar::new();
-        let mut search = Search::new(problem, method, self.seed);
-        while search.work(SLICE) == State::Working && begin.elapsed() < self.time_limit {
+        let mut standing = study.begin(wanted, method, self.seed, SLICE, &mut bar).map_err(told)?;
+        while standing.is_working && begin.elapsed() < self.time_limit {
             let (spent, limit) = (begin.elapsed().as_millis() as u64, self.time_limit.as_millis() as u64);
-            let so_far = search.time().map(|time| format!(", so far {} us", significant(clock.ns(time) / 1000.0)));
-            bar.report(&format!("Looking for a schedule{}", so_far.unwrap_or_default()), spent, limit);
+            bar.report(&format!("Looking for a schedule: {}", standing.sentence), spent, limit);
+            standing = study.improve(SLICE, &mut Silent).map_err(told)?;
         }
         drop(bar);
         let synthesis_ms = begin.elapsed().as_secs_f64() * 1000.0;
-        let (schedule, by) = search.best().ok_or(TopologyCliError::NothingFound)?;
-        let found = Found::new(&search, &schedule, &by, &clock, synthesis_ms);
-        terminal::write(&if self.json { found.json() } else { found.for_people(&topology, &wanted) })
+        if let Some(path) = &self.save_topology {
+            save(&study, Form::Topology, path, "topology")?;
+        }
+        if let Some((path, form)) = &self.output {
+            save(&study, *form, path, "schedule")?;
+        }
+        let found = Found::new(&study, &standing, synthesis_ms)?;
+        let mut text = if self.json { found.json() } else { found.for_people(&study)? };
+        if self.robustness && !self.json {
+            text += &robustness(&mut study)?;
+        }
+        terminal::write(&text)
     }
 }
 
+pub(super) fn told(error: StudyError) -> CliError {
+    match error {
+        StudyError::NothingFound => TopologyCliError::NothingFound.into(),
+        error => CliError::Execute(ExecuteError::Topology(error)),
+    }
+}
+
+fn save(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<(), CliError> {
+    let file = study.export(form).map_err(told)?;
+    let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
+    std::fs::write(path, file.text).map_err(error)
+}
+
+fn robustness(study: &mut Study) -> Result<String, CliError> {
+    let mut text = "\n".to_owned();
+    if let Answer::Varied { sentence, .. } =
+        study.answer(Question::Vary(robust::Question::default()), &mut Silent).map_err(told)?
+    {
+        text += &format!("{sentence}\n\n");
+    }
+    Ok(text + &table::of_listing(&study.damaged(&[]).map_err(told)?))
+}
+
+/// What programs are told.
 #[derive(Serialize)]
 struct Found {
+    /// When the last transfer ends.
     time_ns: f64,
+    /// What no schedule can beat: L2 or L3.
     bound_ns: f64,
+    /// The verifier found nothing wrong.
     verified: bool,
+    /// No schedule is shorter.
     proven_optimal: bool,
+    /// No schedule that adds all up before it copies is shorter.
+    proven_optimal_in_parts: bool,
+    /// What is proven beyond the bound.
+    proven_bound_ns: f64,
+    /// L1: what finer chunks could reach.
+    fluid_bound_ns: f64,
     synthesis_ms: f64,
     synthesizers: Vec<&'static str>,
     transfers: usize,
+    faults: Vec<String>,
 }
 
 impl Found {
-    fn new(search: &Search, schedule: &Schedule, by: &[Method], clock: &Clock, synthesis_ms: f64) -> Self {
-        Self {
+    fn new(study: &Study, standing: &Standing, synthesis_ms: f64) -> Result<Self, CliError> {
+        let (_, clock, search, _) = study.search().map_err(told)?;
+        let (schedule, by) = search.best().ok_or(TopologyCliError::NothingFound)?;
+        let faults = search.problem.faults(&schedule);
+        let fluid: f64 = search.bounds().iter().map(|of| clock.fluid_ns(of.fluid.chunks, of.fluid.rate)).sum();
+        Ok(Self {
             time_ns: clock.ns(schedule.end(&search.problem.graph)),
-            bound_ns: clock.ns(search.bound()),
-            verified: search.problem.faults(schedule).is_empty(),
-            proven_optimal: search.is_optimal(),
+            bound_ns: standing.bound_ns,
+            verified: faults.is_empty(),
+            proven_optimal: standing.is_optimal,
+            proven_optimal_in_parts: standing.is_optimal_in_parts,
+            proven_bound_ns: standing.proven_ns,
+            fluid_bound_ns: fluid * search.problem.times() as f64,
             synthesis_ms,
             synthesizers: by.iter().map(|method| method.name()).collect(),
             transfers: schedule.transfers.len(),
-        }
+            faults: faults.iter().map(ToString::to_string).collect(),
+        })
     }
 
     fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    fn for_people(&self, topology: &Topology, wanted: &Wanted) -> String {
-        format!(
-            "{}: {}\n{} ns, bound {} ns, ratio {:.4}\n",
-            topology.name,
-            wanted.words(),
-            self.time_ns,
-            self.bound_ns,
-            self.time_ns / self.bound_ns
-        )
+    fn for_people(&self, study: &Study) -> Result<String, CliError> {
+        let shown = study.show().map_err(told)?;
+        let mut text = shown.sentences.join("\n") + "\n\n" + &table::of_listing(&shown.bounds);
+        text += &format!("\nFound by {} in {:.1} ms.\n", self.synthesizers.join(" and "), self.synthesis_ms);
+        Ok(text)
     }
 }

@@ -13,6 +13,8 @@ pub enum Reader {
     DnTuner,
     /// RCCL's own (from ROCm 7.13), src/plugin/tuner/csv_tuner.cc, used when no plugin loads.
     Rccl,
+    /// Collectune's own plugin for both libraries, which reads with [`super::strict`].
+    Collectune,
 }
 
 /// How many channels the library is told to use at most: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
@@ -63,7 +65,7 @@ pub struct Habits {
 
 impl Reader {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl];
+    pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
     /// How it reads.
     #[must_use]
@@ -95,6 +97,16 @@ impl Reader {
                 preset: Channels::Library,
                 skips_unknown: true,
                 has_wildcards: false,
+                trims_lines: true,
+                checks_channels: true,
+                keeps_default: true,
+            },
+            Self::Collectune => Habits {
+                key: "collectune",
+                name: "Collectune's plugin",
+                preset: Channels::Library,
+                skips_unknown: true,
+                has_wildcards: true,
                 trims_lines: true,
                 checks_channels: true,
                 keeps_default: true,

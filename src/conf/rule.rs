@@ -4,6 +4,7 @@ use super::{
     number::{atoi, strtoull},
     reader::{Channels, Reader},
     scan::{Piece, fields, pieces},
+    strict,
     words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
 };
 use crate::collective::{Algorithm, Collective, Protocol, Scale};
@@ -38,6 +39,28 @@ pub struct Rule {
     pub pipe_ops: i32,
     /// As it stands.
     pub reg_buff: i32,
+}
+
+impl From<strict::Rule> for Rule {
+    fn from(rule: strict::Rule) -> Self {
+        // No communicator has more than 2³¹ nodes or ranks.
+        let or_any = |number: Option<u32>| number.map_or(-1, |number| i32::try_from(number).unwrap_or(i32::MAX));
+        let strict::Rule { line, collective, min_bytes, max_bytes, pair, .. } = rule;
+        Self {
+            line,
+            part: 0,
+            collective,
+            min_bytes,
+            max_bytes,
+            algorithm: pair.map(|(algorithm, _)| algorithm),
+            protocol: pair.map(|(_, protocol)| protocol),
+            channels: rule.channels.map_or(-1, i32::from),
+            nodes: or_any(rule.nodes),
+            ranks: or_any(rule.ranks),
+            pipe_ops: or_any(rule.pipe_ops),
+            reg_buff: -1,
+        }
+    }
 }
 
 impl Rule {
@@ -158,6 +181,9 @@ pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
 /// ```
 #[must_use]
 pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
+    if reader == Reader::Collectune {
+        return strict::read(bytes).into_iter().map(Rule::from).collect();
+    }
     let rule = |piece: Piece<'_>| match content(&piece, reader) {
         Content::Rule(rule) => Some(rule),
         _ => None,

@@ -8,6 +8,8 @@ mod kernels;
 mod logs;
 mod open;
 mod recognise;
+mod rewards;
+mod topologies;
 mod training;
 
 use serde::{Deserialize, Serialize};

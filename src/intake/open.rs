@@ -14,10 +14,11 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
-    training,
+    rewards, topologies, training,
 };
 use crate::{
     overlap::files::Part,
+    policy,
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
@@ -53,6 +54,10 @@ pub enum Content {
     Kernels(Box<Part>),
     /// What the training-time workbench takes in; of an archive, each of its files.
     Training(Vec<DroppedFile>),
+    /// A log of rewards.
+    Rewards(Box<policy::read::Log>),
+    /// Links, a schedule, a dump of a machine, or conditions of a collective.
+    Topology(Box<crate::topology::study::Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -199,6 +204,9 @@ pub(super) fn read_inflated(
     if let Some(printed) = kernels::printed(head.head()) {
         return kernels::profile(Decoder::new(source), &printed).map(Into::into);
     }
+    if topologies::is_topology(head.head()) {
+        return topologies::open(Decoder::new(source), file.name).map(Into::into);
+    }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
@@ -214,6 +222,10 @@ pub(super) fn read_inflated(
             return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
+        Recognised::Rewards { is_own } => {
+            return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
+        }
+        Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
         Recognised::NearTraining(why) => return Ok(training::near(why, file)),
@@ -324,7 +336,13 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     if let Some(opened) = training::model(&json, file) {
         return opened;
     }
+    if let Some(opened) = topologies::json(&json) {
+        return opened.map(Into::into);
+    }
     if let Some(opened) = kernels::json(&json, file.name) {
+        return opened.map(Into::into);
+    }
+    if let Some(opened) = rewards::json(&json, file.name) {
         return opened.map(Into::into);
     }
     let log = log::read_json(&json).map_err(|error| error.to_string())?;

@@ -4,6 +4,7 @@ use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     overlap::read as kernels,
+    policy::read as rewards,
     report,
     text::{Dialect, Records, excerpt, is_missing, whole},
     training_time::read::{
@@ -48,6 +49,13 @@ pub(super) enum Recognised {
     NearTraining(String),
     /// Perhaps a configuration in YAML; otherwise this is why it was refused.
     Configuration(String),
+    /// A log of rewards.
+    Rewards {
+        /// It begins as this program writes it.
+        is_own: bool,
+    },
+    /// One number a line.
+    Times,
     /// A table to look at.
     Table(KnownTable),
     /// No table. A log may begin with anything: if it is none, this is why it was refused.
@@ -106,6 +114,11 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     }
     if is_json(head) {
         return Ok(Recognised::Json);
+    }
+    // Measured steps begin with the column `# GPUs`, which is no comment.
+    let first = Records::new(head, dialect).next().map(|record| record.cells().map(str::to_owned).collect::<Vec<_>>());
+    if first.is_some_and(|first| headers::family(&first) == Some(Family::Steps)) {
+        return Ok(Recognised::Training(Family::Steps));
     }
     let mut records = Records::new(head, dialect);
     records.skip_comments();
@@ -202,7 +215,14 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some(columns) = Columns::tuner_measurements(headers) {
         return Ok(Some(Recognised::Sweep(Box::new(columns))));
     }
+    if rewards::is_header(headers) || rewards::is_plain(headers) {
+        let is_own = head.trim_ascii_start().starts_with(rewards::MARK.as_bytes());
+        return Ok(Some(Recognised::Rewards { is_own }));
+    }
     let text = String::from_utf8_lossy(head);
+    if headers.len() == 1 && rewards::is_times(&text) {
+        return Ok(Some(Recognised::Times));
+    }
     if LOG_MARKS.iter().any(|mark| text.contains(mark)) {
         return Ok(Some(Recognised::Log));
     }

@@ -1,12 +1,59 @@
 //! What a policy is asked for.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use super::bands::Bands;
 use crate::{
     bandit::schedule::Fnv,
-    collective::{Collective, Scale},
+    collective::{Collective, Scale, Workload},
     conf::words::{COLLECTIVES, word},
+    units::Size,
 };
+
+/// What is analysed by itself: calls of one exact size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// As the library hands it to a tuner, in bytes.
+    pub size_bytes: u64,
+    /// The job computes meanwhile, or doesn't; `None`: nobody said.
+    pub overlap: Option<bool>,
+}
+
+impl Key {
+    /// Without what the job does meanwhile.
+    #[must_use]
+    pub const fn workload(&self) -> Workload {
+        Workload { collective: self.collective, scale: self.scale, size_bytes: self.size_bytes }
+    }
+
+    /// What a policy is asked for at this size.
+    #[must_use]
+    pub fn in_band(&self, bands: &Bands) -> BandKey {
+        BandKey {
+            collective: self.collective,
+            band: bands.of(self.size_bytes),
+            scale: self.scale,
+            overlap: self.overlap == Some(true),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} on {}", self.collective, Size(self.size_bytes), self.scale)?;
+        match self.overlap {
+            None => Ok(()),
+            Some(false) => write!(f, ", without overlap"),
+            Some(true) => write!(f, ", with overlap"),
+        }
+    }
+}
 
 /// What a communicator asks a policy: a collective, a band of sizes, a scale, and whether the job overlaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

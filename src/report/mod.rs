@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod open;
 pub mod overlap;
 mod privacy;
+pub mod topology;
 pub mod training_time;
 pub mod tuning;
 pub mod wire;

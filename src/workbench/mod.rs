@@ -3,7 +3,12 @@
 //!
 //! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`Question::Choose`],
 //! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`Question::Take`], and shows
-//! what comes back then; until nothing is left to do.
+//! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
+//! [`Question::GoOn`].
+//!
+//! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
+//! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
+//! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
 mod training_time;
@@ -12,9 +17,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     form::{ChoiceError, Choices, Field},
+    overlap::files::{NamedPart, bring_together},
+    policy::{self, study::NamedLog},
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
+    topology,
+    training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
 pub use training_time::TrainingTime;
@@ -57,6 +66,8 @@ pub enum Question {
     },
     /// Takes what was done, in any order. Answers [`Answer::Shown`].
     Take(Vec<Vec<u8>>),
+    /// Works on for a moment, where [`Jobs::goes_on`]. Answers [`Answer::Shown`].
+    GoOn,
     /// A file. Answers [`Answer::File`].
     Save(String),
 }
@@ -64,7 +75,7 @@ pub enum Question {
 /// What it answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Of [`Question::Choose`] and [`Question::Take`].
+    /// Of [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
     Shown(Box<Shown>),
     /// Of [`Question::Do`]: opaque, for [`Question::Take`].
     Done(Vec<u8>),
@@ -95,6 +106,9 @@ pub struct Jobs {
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
+    /// The study itself can find something better by [`Question::GoOn`]: each takes a moment (a tenth of a second, or
+    /// so), so that a search is left by asking no more, and nothing that was found is lost.
+    pub goes_on: bool,
 }
 
 /// What is loaded, as a report names it.
@@ -119,6 +133,14 @@ pub trait Study {
     /// # Errors
     /// It comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
+
+    /// Searches on for a moment, where [`Jobs::goes_on`].
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn go_on(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        Ok(())
+    }
 
     /// What can be chosen, as it stands.
     ///
@@ -148,6 +170,31 @@ pub trait Study {
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
 }
 
+/// What was loaded for all workbenches but tuning, each part under its file's number.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<(u32, NamedPart)>,
+    /// Samples and configurations of training steps; of an archive, all its files.
+    pub samples: Vec<(u32, Vec<DroppedFile>)>,
+    /// Logs of rewards.
+    pub rewards: Vec<(u32, NamedLog)>,
+    /// Link graphs, dumps of machines, schedules.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
+}
+
+impl Parts {
+    /// The workbenches that something was loaded for, with the files' numbers.
+    #[must_use]
+    pub fn files(&self) -> Vec<(Workbench, u32)> {
+        let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
+        let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
+        let rewards = self.rewards.iter().map(|(file, _)| (Workbench::Policy, *file));
+        let topologies = self.topologies.iter().map(|(file, ..)| (Workbench::Topology, *file));
+        kernels.chain(samples).chain(rewards).chain(topologies).collect()
+    }
+}
+
 /// All workbenches that are asked in this way.
 #[derive(Default)]
 pub struct Studies {
@@ -155,9 +202,29 @@ pub struct Studies {
     pub overlap: Overlap,
     /// Steps of training.
     pub training_time: TrainingTime,
+    /// Logs of rewards.
+    pub policy: policy::study::Study,
+    /// Link graphs.
+    pub topology: topology::study::Study,
 }
 
 impl Studies {
+    /// Studies of what was loaded.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
+        Self {
+            overlap: Overlap::new(kernels),
+            training_time: TrainingTime::new(Dropped::new(
+                parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
+            )),
+            policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            topology: topology::study::Study::new(
+                parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
+            ),
+        }
+    }
+
     /// The study of a workbench; `None` for the tuning workbench.
     #[must_use]
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
@@ -195,6 +262,7 @@ impl Studies {
         match question {
             Question::Choose(choices) => study.choose(choices, progress)?,
             Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
+            Question::GoOn => study.go_on(progress)?,
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }

@@ -581,7 +581,7 @@ impl Study for TrainingTime {
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let rounds = self.study.rounds()?;
         let basis = if rounds.is_empty() { Vec::new() } else { self.basis.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -9,11 +9,12 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    overlap::files::{NamedPart, bring_together},
+    overlap::files::NamedPart,
+    policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
-    training_time::{bundle::DroppedFile, dropped::Dropped},
+    topology,
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -38,7 +39,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
-    workbench::{Material, Overlap, Studies, TrainingTime, WorkbenchError},
+    workbench::{Material, Parts, Studies, WorkbenchError},
 };
 
 /// One file's bytes.
@@ -64,6 +65,12 @@ pub enum ExecuteError {
     /// What one of the other workbenches says.
     #[error(transparent)]
     Workbench(#[from] WorkbenchError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] policy::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -186,6 +193,10 @@ impl Executor {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
+            Request::Policy(question) => Response::Policy(Box::new(self.studies.policy.answer(*question, progress)?)),
+            Request::Topology(question) => {
+                Response::Topology(Box::new(self.studies.topology.answer(*question, progress)?))
+            }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -224,6 +235,14 @@ impl Executor {
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let material = material(&self.files);
+        if contents.workbench == report::Workbench::Topology {
+            let material = report::topology::Material {
+                study: &self.studies.topology,
+                files: material.files,
+                problems: material.problems,
+            };
+            return Ok(report::topology::report(material, contents)?);
+        }
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }
@@ -306,11 +325,6 @@ impl Executor {
         &self.documents
     }
 
-    /// What was loaded of training steps.
-    pub fn training(&mut self) -> &mut Dropped {
-        self.studies.training_time.dropped()
-    }
-
     /// What was loaded for the other workbenches, and learnt.
     pub const fn studies(&mut self) -> &mut Studies {
         &mut self.studies
@@ -338,18 +352,8 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened {
-            rows,
-            measured_with,
-            files,
-            parameters,
-            documents,
-            kernels,
-            training,
-            sets,
-            notes: mut read,
-            saved_hashes,
-        } = opened;
+        let Opened { rows, measured_with, files, parameters, documents, parts, sets, notes: mut read, saved_hashes } =
+            opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -362,15 +366,11 @@ impl Executor {
         };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
-        document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
-        document_files.training = training.iter().map(|(file, _)| *file).collect();
-        let training = Dropped::new(training.into_iter().flat_map(|(_, files)| files).collect());
-        let kernels = bring_together(kernels.into_iter().map(|(_, part)| part).collect());
-        let studies = Studies { overlap: Overlap::new(kernels), training_time: TrainingTime::new(training) };
+        document_files.studied = parts.files();
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
-            studies,
+            studies: Studies::new(parts),
             documents,
             names,
             sweeps,
@@ -511,8 +511,7 @@ impl Documents {
         DocumentFiles {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
-            kernels: Vec::new(),
-            training: Vec::new(),
+            studied: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -560,10 +559,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
-    /// What is of kernels, each under its file's number.
-    pub kernels: Vec<(u32, NamedPart)>,
-    /// What is of training steps, each under its file's number; of an archive, all its files.
-    pub training: Vec<(u32, Vec<DroppedFile>)>,
+    /// What is of the other workbenches.
+    pub parts: Parts,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -631,9 +628,13 @@ pub fn read_set(
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
             Content::Kernels(part) => {
-                opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+                opened.parts.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
-            Content::Training(files) => opened.training.push((name.id, files)),
+            Content::Training(files) => opened.parts.samples.push((name.id, files)),
+            Content::Rewards(log) => {
+                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }))
+            }
+            Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
+    policy,
     progress::Step,
     report,
     text::Listing,
+    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -152,6 +154,10 @@ pub enum Request {
         /// What it is asked.
         question: Box<workbench::Question>,
     },
+    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
+    Policy(Box<policy::request::Question>),
+    /// About links and schedules of collectives. Answers [`Response::Topology`].
+    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -210,10 +216,8 @@ pub struct DocumentFiles {
     pub jobs: Vec<u32>,
     /// Comparisons with the default.
     pub comparisons: Vec<u32>,
-    /// Tables of kernels, traces, and models of their slowdown.
-    pub kernels: Vec<u32>,
-    /// Samples, runs and catalogues of the training-time workbench.
-    pub training: Vec<u32>,
+    /// Those of the other workbenches, with which it is.
+    pub studied: Vec<(report::Workbench, u32)>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
@@ -222,15 +226,14 @@ pub struct DocumentFiles {
 
 impl DocumentFiles {
     /// Those of a workbench other than tuning.
+    pub fn of(&self, workbench: report::Workbench) -> impl Iterator<Item = u32> {
+        self.studied.iter().filter(move |(of, _)| *of == workbench).map(|(_, file)| *file)
+    }
+
+    /// Something was loaded for a workbench other than tuning.
     #[must_use]
-    pub fn of(&self, workbench: report::Workbench) -> &[u32] {
-        match workbench {
-            report::Workbench::Overlap => &self.kernels,
-            report::Workbench::Tuning
-            | report::Workbench::Policy
-            | report::Workbench::TrainingTime
-            | report::Workbench::Topology => &[],
-        }
+    pub fn has(&self, workbench: report::Workbench) -> bool {
+        self.of(workbench).next().is_some()
     }
 }
 
@@ -283,6 +286,10 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Study`].
     Study(Box<workbench::Answer>),
+    /// Of [`Request::Policy`].
+    Policy(Box<policy::request::Answer>),
+    /// Of [`Request::Topology`].
+    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

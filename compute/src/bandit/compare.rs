@@ -128,3 +128,44 @@ pub fn lines_needed(of: &Summary, difference: f64) -> Option<u64> {
 pub fn common_block(summaries: &[Summary]) -> usize {
     summaries.iter().map(|of| block_length(of.n, of.autocorrelation)).max().unwrap_or(1)
 }
+
+/// Resampled means of all arms together, [`DRAWS`] of each: stretches of time that hold every arm are drawn again, so that what
+/// drifts in common is common to all. `lines` are arms and values in the order of time. `None` where there are fewer than eight such
+/// stretches.
+#[must_use]
+pub fn resampled_together(lines: &[(usize, f64)], arms: usize, seed: u64) -> Option<Vec<Vec<f64>>> {
+    let mut ran = vec![false; arms];
+    lines.iter().for_each(|(arm, _)| ran[*arm] = true);
+    let all = ran.iter().filter(|ran| **ran).count();
+    // Per stretch and arm: sum and count.
+    let empty = vec![(0.0, 0.0); arms];
+    let mut stretches: Vec<Vec<(f64, f64)>> = Vec::new();
+    let least = lines.len().div_ceil(MOST_BLOCKS);
+    let (mut current, mut length) = (empty.clone(), 0);
+    for (arm, value) in lines {
+        current[*arm] = (current[*arm].0 + value, current[*arm].1 + 1.0);
+        length += 1;
+        if length >= least && current.iter().filter(|(_, count)| *count > 0.0).count() == all {
+            stretches.push(std::mem::replace(&mut current, empty.clone()));
+            length = 0;
+        }
+    }
+    if stretches.len() < 8 {
+        return None;
+    }
+    let mut stream = Stream::new(seed ^ 0x7067);
+    let mut draws = vec![Vec::with_capacity(DRAWS); arms];
+    for _ in 0..DRAWS {
+        let mut sums = empty.clone();
+        for _ in 0..stretches.len() {
+            let stretch = &stretches[stream.below(stretches.len())];
+            sums.iter_mut().zip(stretch).for_each(|(sum, of)| *sum = (sum.0 + of.0, sum.1 + of.1));
+        }
+        for (draws, (sum, count)) in draws.iter_mut().zip(&sums) {
+            if *count > 0.0 {
+                draws.push(sum / count);
+            }
+        }
+    }
+    Some(draws)
+}

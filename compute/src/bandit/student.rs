@@ -32,12 +32,18 @@ pub fn quantile(share: f64, freedom: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
+/// ln Γ(x), for x above 0.
+#[must_use]
+pub fn ln_gamma(x: f64) -> f64 {
+    libm::lgamma(x)
+}
+
 /// The regularised incomplete beta function I_x(a, b).
 fn beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
-    let front = exp(libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * ln(x) + b * ln(1.0 - x));
+    let front = exp(ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * ln(x) + b * ln(1.0 - x));
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(a, b, x) / a
     } else {

@@ -118,7 +118,7 @@ impl RegressionTree {
             fitted,
             sorted: sorted.unwrap_or_default(),
             goes_low: vec![false; if ranked.sorted.is_some() { all } else { 0 }],
-            set_aside: Vec::with_capacity(rows.len()),
+            set_aside: vec![0; rows.len()],
             sums: vec![Sum::default(); if ranked.sorted.is_some() { 0 } else { ranked.slot_count }],
             groups: Vec::new(),
             order: sample.features.map_or_else(|| (0..ranked.features.len()).collect(), <[usize]>::to_vec),
@@ -302,15 +302,24 @@ impl Growth<'_> {
     fn group(&mut self, feature: usize, begin: usize, end: usize) {
         self.groups.clear();
         if !self.sorted.is_empty() {
-            for at in begin..end {
-                let row = self.sorted[feature * self.rows.len() + at];
-                let slot = self.ranked.slots_of(row)[feature];
-                let one = self.one(row);
-                match self.groups.last_mut() {
-                    Some((last, sum)) if *last == slot => sum.add(one),
-                    _ => self.groups.push((slot, one)),
+            let Self { ranked, sample: Sample { target, weights, .. }, groups, .. } = self;
+            let (rows, width) = (&self.sorted[feature * self.rows.len()..][begin..end], ranked.features.len());
+            let slots = &ranked.slots[feature..];
+            let mut last = slots[rows[0] as usize * width];
+            let (mut sum, mut weight, mut count) = (0.0, 0, 0);
+            for row in rows {
+                let row = *row as usize;
+                let slot = slots[row * width];
+                if slot != last {
+                    groups.push((last, Sum { target: sum, weight, rows: count }));
+                    (last, sum, weight, count) = (slot, 0.0, 0, 0);
                 }
+                let times = weights.map_or(1, |weights| weights[row]);
+                sum += f64::from(times) * target[row];
+                weight += times;
+                count += 1;
             }
+            groups.push((last, Sum { target: sum, weight, rows: count }));
         } else if end - begin < FEW {
             for at in begin..end {
                 let row = self.rows[at];
@@ -385,20 +394,19 @@ impl Growth<'_> {
     }
 }
 
-/// Puts the rows of which this holds first, all in their order, and says how many they are.
-fn stable_partition(rows: &mut [u32], set_aside: &mut Vec<u32>, holds: impl Fn(u32) -> bool) -> usize {
-    set_aside.clear();
-    let mut first = 0;
+/// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
+/// sides: which of the two it belongs to can't be foreseen, and a wrong guess costs the processor more.
+fn stable_partition(rows: &mut [u32], set_aside: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
+    let (mut first, mut aside) = (0, 0);
     for place in 0..rows.len() {
         let row = rows[place];
-        if holds(row) {
-            rows[first] = row;
-            first += 1;
-        } else {
-            set_aside.push(row);
-        }
+        let low = holds(row);
+        rows[first] = row;
+        set_aside[aside] = row;
+        first += usize::from(low);
+        aside += usize::from(!low);
     }
-    rows[first..].copy_from_slice(set_aside);
+    rows[first..].copy_from_slice(&set_aside[..aside]);
     first
 }
 

@@ -73,6 +73,7 @@ struct Arrivals {
 #[derive(Clone)]
 pub(super) struct Run<'a> {
     graph: &'a Graph,
+    chunks: usize,
     pick: Pick,
     pub(super) stream: Stream,
     have: Rows,
@@ -91,6 +92,8 @@ pub(super) struct Run<'a> {
     /// Has a place in the calendar.
     is_awake: Vec<bool>,
     missing: usize,
+    /// When each link's last transfer ends.
+    free: Vec<u64>,
     pub(super) transfers: Vec<Transfer>,
     candidates: Vec<(u32, u64)>,
     sent: Vec<u32>,
@@ -124,6 +127,7 @@ impl<'a> Run<'a> {
         });
         let mut run = Self {
             graph,
+            chunks,
             pick: manner.pick,
             stream: Stream::new(stream.next_u64()),
             have: Rows::new(nodes, chunks),
@@ -137,6 +141,7 @@ impl<'a> Run<'a> {
             calendar: BTreeMap::new(),
             is_awake: vec![false; graph.links().len()],
             missing: demand.pairs(),
+            free: vec![0; graph.links().len()],
             transfers: Vec::with_capacity(demand.pairs()),
             candidates: Vec::new(),
             sent: Vec::new(),
@@ -164,6 +169,56 @@ impl<'a> Run<'a> {
 
     pub(super) fn next_event(&self) -> Option<u64> {
         self.calendar.first_key_value().map(|(time, _)| *time)
+    }
+
+    /// Pairs of a chunk and a node that wants it and has it not.
+    pub(super) fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// When the last transfer ends.
+    pub(super) fn end(&self) -> u64 {
+        self.free.iter().copied().max().unwrap_or(0)
+    }
+
+    /// What decides what can follow.
+    pub(super) fn key(&self) -> u64 {
+        let words = self.have.all().iter().chain(&self.free);
+        words.fold(0x9E37_79B9_7F4A_7C15, |key: u64, word| {
+            (key ^ word).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(29)
+        })
+    }
+
+    /// No end is earlier, given what has come by `now`.
+    pub(super) fn bound(&self, now: u64) -> u64 {
+        let graph = self.graph;
+        let mut bound = self.end();
+        for node in 0..graph.nodes() {
+            let have = self.have.row(node);
+            let missing: u64 = match &self.wanted {
+                Some(wanted) => wanted.row(node).iter().zip(have).map(|(w, h)| u64::from((w & !h).count_ones())).sum(),
+                None => self.chunks as u64 - self.have.count(node) as u64,
+            };
+            if missing == 0 {
+                continue;
+            }
+            // One after the other from the link that brings it first.
+            let mut links: Vec<(u64, u64)> = graph
+                .incoming(node)
+                .iter()
+                .map(|link| (self.free[*link as usize], graph.links()[*link as usize].duration))
+                .collect();
+            let mut time = 0;
+            for _ in 0..missing {
+                let Some(next) = links.iter_mut().min_by_key(|(free, duration)| *free + *duration) else {
+                    return u64::MAX;
+                };
+                next.0 = (next.0 + next.1).max(now + 1);
+                time = time.max(next.0);
+            }
+            bound = bound.max(time);
+        }
+        bound
     }
 
     fn wake(&mut self, link: usize, time: u64) {
@@ -231,6 +286,7 @@ impl<'a> Run<'a> {
         self.transfers.push(Transfer { link: link as u32, chunk: chunk as u32, start: time - of.duration });
         self.have.insert(of.to as usize, chunk);
         self.missing -= 1;
+        self.free[link] = time;
         match self.pick {
             Pick::Rarest => self.sent.push(chunk as u32),
             Pick::RarestLive => self.holders.add(chunk),

@@ -9,14 +9,20 @@
 //! runs one under other durations. What reduces is a schedule that copies, read backwards in time over the reversed
 //! links.
 
+pub mod analysis;
+mod beam;
 pub mod bits;
 pub mod bound;
-pub mod cuts;
+mod cuts;
 pub mod demand;
+pub mod exact;
 pub mod flood;
 pub mod flow;
 pub mod graph;
 pub mod plan;
 pub mod problem;
+pub mod replay;
+mod route;
+pub mod symmetric;
 pub mod synthesize;
 pub mod verify;

@@ -1,10 +1,14 @@
 //! Looks for schedules: one trait for all who do.
 
 use super::{
+    beam::Beam,
     bound::Bounds,
+    exact::{self, Exact},
     flood::{Manner, Pick, flood},
     plan::Schedule,
     problem::{Phase, Problem, Task},
+    route::Routed,
+    symmetric::Symmetric,
 };
 use crate::math::Stream;
 
@@ -18,13 +22,30 @@ pub enum Method {
     Tacos,
     /// Earliest arrival first, the rarest chunk first.
     Earliest,
-    /// The same many times with other seeds.
+    /// The same many times with other seeds, and with links that are held back.
     Restarts,
+    /// A beam search over the same.
+    Beam,
+    /// The closed construction where a graph looks the same from every node.
+    Symmetric,
+    /// Ways through nodes that do not want a chunk.
+    Routed,
+    /// The shortest of all, with proof, for small graphs.
+    Exact,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Tacos, Self::Earliest, Self::Restarts];
+    pub const ALL: [Self; 8] = [
+        Self::Auto,
+        Self::Tacos,
+        Self::Earliest,
+        Self::Restarts,
+        Self::Beam,
+        Self::Symmetric,
+        Self::Routed,
+        Self::Exact,
+    ];
 
     /// Its word in commands.
     #[must_use]
@@ -34,6 +55,10 @@ impl Method {
             Self::Tacos => "tacos",
             Self::Earliest => "earliest",
             Self::Restarts => "restarts",
+            Self::Beam => "beam",
+            Self::Symmetric => "symmetric",
+            Self::Routed => "routed",
+            Self::Exact => "exact",
         }
     }
 }
@@ -64,7 +89,7 @@ pub trait Synthesizer {
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State;
 }
 
-fn keep(best: &mut Option<Found>, schedule: Schedule, task: &Task<'_>, by: Method) {
+pub(super) fn keep(best: &mut Option<Found>, schedule: Schedule, task: &Task<'_>, by: Method) {
     let time = schedule.end(task.graph);
     if best.as_ref().is_none_or(|best| time < best.time) {
         *best = Some(Found { schedule, time, by });
@@ -93,8 +118,11 @@ impl Synthesizer for Greedy {
             let manner = self.manners[(self.runs % self.manners.len() as u64) as usize];
             self.runs += 1;
             spent += cost;
-            if let Some(schedule) = flood(task.graph, task.demand, manner, &mut self.stream, limit) {
-                keep(best, schedule, task, self.by);
+            match flood(task.graph, task.demand, manner, &mut self.stream, limit) {
+                Some(schedule) => keep(best, schedule, task, self.by),
+                // Something has to be relayed, which no seed does.
+                None if limit == u64::MAX => return State::Finished,
+                None => {}
             }
         }
         if self.runs < self.most { State::Working } else { State::Finished }
@@ -146,12 +174,64 @@ impl Synthesizer for Stages {
     }
 }
 
-fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesizer> {
-    let one = |method| -> Box<dyn Synthesizer> { Box::new(greedy(method, seed, task)) };
-    match method {
-        Method::Auto => Box::new(Stages { stages: vec![one(Method::Earliest), one(Method::Restarts)], at: 0 }),
-        method => one(method),
+/// Two synthesizers by turns; it ends when the first ends.
+struct Turns {
+    first: Box<dyn Synthesizer>,
+    second: Box<dyn Synthesizer>,
+}
+
+impl Synthesizer for Turns {
+    fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
+        if self.first.work(task, bounds, best, effort / 2) == State::Finished {
+            return State::Finished;
+        }
+        self.second.work(task, bounds, best, effort / 2);
+        State::Working
     }
+}
+
+/// Greedy runs before the exact search of a small graph begins.
+const BEFORE_EXACT: u64 = 300;
+
+fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesizer> {
+    let is_for_everyone = task.demand.is_for_everyone();
+    let one = |method| -> Box<dyn Synthesizer> {
+        match method {
+            Method::Symmetric => Box::new(Symmetric::new(seed)),
+            Method::Beam => Box::new(Beam::new(seed, u32::MAX)),
+            Method::Routed => Box::new(Routed::new(seed, u32::MAX)),
+            Method::Exact => Box::new(Exact::new()),
+            method => Box::new(greedy(method, seed, task)),
+        }
+    };
+    let stages = match method {
+        Method::Auto => {
+            // What is not for everyone may have to be relayed, which the greedy ones do not do.
+            let searching = if is_for_everyone { Method::Restarts } else { Method::Routed };
+            let mut stages: Vec<Box<dyn Synthesizer>> = Vec::new();
+            if is_for_everyone {
+                stages.extend([one(Method::Earliest), one(Method::Symmetric)]);
+            } else {
+                stages.extend([one(Method::Earliest), Box::new(Routed::new(seed, 8))]);
+            }
+            if exact::is_small(task) {
+                if is_for_everyone {
+                    stages.push(Box::new(Greedy { most: BEFORE_EXACT, ..greedy(Method::Restarts, seed, task) }));
+                }
+                stages.push(Box::new(Turns { first: one(Method::Exact), second: one(searching) }));
+            }
+            stages.push(one(searching));
+            stages
+        }
+        Method::Tacos | Method::Earliest if !is_for_everyone => vec![one(method), Box::new(Routed::new(seed, 1))],
+        Method::Symmetric => vec![one(method)],
+        // It begins with something to be better than.
+        Method::Exact if is_for_everyone => vec![one(Method::Earliest), one(method)],
+        Method::Exact => vec![Box::new(Routed::new(seed, 8)), one(method)],
+        Method::Restarts | Method::Beam if !is_for_everyone => vec![one(method), one(Method::Routed)],
+        method => vec![one(method)],
+    };
+    Box::new(Stages { stages, at: 0 })
 }
 
 /// A search for a schedule of a whole collective.

@@ -25,6 +25,7 @@ const USAGE: &str = "\
 tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
   ask COLL:BYTES[:OPS[:REGISTERED[:ALGORITHM/PROTOCOL]]]…   ask once each, with the named combination ruled out
   drive CALLS SEED                  random questions and tables; counts what the plugin allocates
+  reload TIMES                      load, use and unload it again
   nonsense                          arguments that no library passes
   threads CALLS                     two communicators in two threads, as if each were alone
   epochs EPOCHS LENGTH AT DELAY_MS  a line for each epoch; a delay before that one
@@ -42,17 +43,21 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<(), String> {
-    let [plugin, version, id, ranks, nodes, command, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
+    let [path, version, id, ranks, nodes, command, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
     let number = |text: &str| text.parse::<u64>().map_err(|_ignored| format!("{text} is no number\n{USAGE}"));
     let version = Version::of(number(version)? as u32).ok_or("versions are 2 to 6")?;
     let comm = Comm { id: number(id)?, ranks: number(ranks)? as usize, nodes: number(nodes)? as usize };
-    let plugin = Plugin::open(plugin)?;
+    let plugin = Plugin::open(path)?;
     let numbers = |texts: &[String]| texts.iter().map(|text| number(text)).collect::<Result<Vec<u64>, _>>();
     match command.as_str() {
         "ask" => ask(&plugin, version, comm, rest)?,
         "nonsense" => nonsense(&plugin, version, comm)?,
-        "drive" | "threads" | "time" | "epochs" => match (command.as_str(), &numbers(rest)?[..]) {
+        "drive" | "threads" | "time" | "epochs" | "reload" => match (command.as_str(), &numbers(rest)?[..]) {
             ("drive", [calls, seed]) => drive(&plugin, version, comm, *calls, *seed)?,
+            ("reload", [times]) => {
+                drop(plugin);
+                reload(path, version, comm, *times)?;
+            }
             ("threads", [calls]) => threads(&plugin, version, comm, *calls)?,
             ("time", [calls]) => time(&plugin, version, comm, *calls)?,
             ("epochs", [epochs, length, at, delay_ms]) => {
@@ -213,6 +218,22 @@ fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<
         (Ok(one), Ok(other)) => println!("same {}", (one?, other?) == alone && alone.0 != alone.1),
         _ => return Err("a thread panicked".to_owned()),
     }
+    Ok(())
+}
+
+/// The library unloads its plugin with its last communicator.
+fn reload(path: &str, version: Version, comm: Comm, times: u64) -> Result<(), String> {
+    let is_loaded = || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(path));
+    let mut digests = Vec::new();
+    for _ in 0..times {
+        let plugin = Plugin::open(path)?;
+        digests.push(thread::scope(|scope| scope.spawn(|| digest(&plugin, version, comm, 1000, 1)).join()));
+        digests.push(Ok(digest(&plugin, version, comm, 1000, 1)));
+        drop(plugin);
+    }
+    let first = digests.first().and_then(|first| first.as_ref().ok()).cloned();
+    let same = digests.iter().all(|digest| digest.as_ref().ok() == first.as_ref());
+    println!("same {same} loaded {}", is_loaded());
     Ok(())
 }
 

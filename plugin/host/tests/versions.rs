@@ -196,6 +196,21 @@ fn two_communicators_in_two_threads_do_not_disturb_each_other() {
 }
 
 #[test]
+fn it_can_be_unloaded_and_loaded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy");
+    std::fs::write(&policy, exploring()).unwrap();
+    for version in 2..=6 {
+        let printed = Rank::new(version).with("COLLECTUNE_TUNER_POLICY", &policy).run(&["reload", "50"]);
+        assert_eq!(printed.out, "same true loaded false\n", "{printed:?}");
+    }
+    // A panic leaves nothing behind that points into it.
+    let rank = Rank::new(6).with("COLLECTUNE_TUNER_DRILL", "0").with("COLLECTUNE_TUNER_POLICY", &policy);
+    let printed = rank.run(&["reload", "5"]);
+    assert!(printed.is_success && printed.out.ends_with("loaded false\n"), "{printed:?}");
+}
+
+#[test]
 fn a_panic_fails_the_collective_and_leaves_the_host_alive() {
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("conf");

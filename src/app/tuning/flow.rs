@@ -167,6 +167,9 @@ impl Bench {
 
     /// Ends what is going on. What is already there stays.
     pub fn cancel(self) {
+        if self.leave_search() {
+            return;
+        }
         let was_loading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == "Reading"));
         self.begin();
         self.finish();
@@ -480,8 +483,7 @@ impl Bench {
     fn workbench_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Workbench> {
         let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
         let is_new = |file: &u32| !known.contains(file);
-        let others = Workbench::ALL.iter().find(|workbench| documents.of(**workbench).iter().any(is_new));
-        if let Some(workbench) = others {
+        if let Some((workbench, _)) = documents.studied.iter().find(|(_, file)| is_new(file)) {
             return Some(*workbench);
         }
         let is_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });

@@ -59,7 +59,7 @@ impl Bench {
         let desk = self.desk(workbench);
         if desk.choices.with_untracked(|held| *held != choices) {
             desk.choices.set(choices);
-            if self.documents.with_untracked(|all| !all.of(workbench).is_empty()) {
+            if self.documents.with_untracked(|all| all.has(workbench)) {
                 self.study(workbench);
             }
         }
@@ -81,6 +81,18 @@ impl Bench {
         });
     }
 
+    /// Leaves a search with what it has found; whether there was one.
+    pub fn leave_search(self) -> bool {
+        let desk = self.desk(self.workbench.get_untracked());
+        let searches = desk.line.get_value() != Line::Free
+            && self.is_busy_untracked()
+            && desk.shown.with_untracked(|shown| shown.as_ref().is_some_and(|shown| shown.jobs.goes_on));
+        if searches {
+            desk.line.set_value(Line::Left);
+        }
+        searches
+    }
+
     fn is_busy_untracked(self) -> bool {
         self.task.with_untracked(Option::is_some)
     }
@@ -95,7 +107,7 @@ impl Bench {
 
     /// From what was loaded to the whole answer.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
-        if self.documents.with_untracked(|all| all.of(workbench).is_empty()) {
+        if self.documents.with_untracked(|all| !all.has(workbench)) {
             return Ok(());
         }
         let desk = self.desk(workbench);
@@ -112,7 +124,13 @@ impl Bench {
                 if desk.line.get_value() == Line::Outdated {
                     continue 'choices;
                 }
+                let is_left = desk.line.get_value() == Line::Left;
                 desk.line.set_value(Line::Free);
+                if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
+                    let Some(next) = self.ask_desk(run, workbench, Question::GoOn).await? else { return Ok(()) };
+                    (shown, basis) = next;
+                    continue;
+                }
                 let (Some(round), Some(rows)) = (shown.jobs.rounds.first().cloned(), basis) else { break };
                 let costs: Vec<f64> = round.iter().map(|(_, cost)| *cost).collect();
                 let (left, here) = (weight(&shown.jobs.rounds), costs.iter().sum::<f64>());

@@ -28,7 +28,7 @@ use form::{Bar, GroupForm};
 #[component]
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_files = move || bench.documents.with(|all| !all.of(workbench).is_empty());
+    let has_files = move || bench.documents.with(|all| all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">

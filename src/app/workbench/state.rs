@@ -33,6 +33,8 @@ pub(super) enum Line {
     Busy,
     /// An answer is awaited, and other things were chosen since.
     Outdated,
+    /// An answer of a search is awaited, and nobody wants a better one.
+    Left,
 }
 
 impl Desk {
@@ -54,7 +56,7 @@ impl Desk {
 
     /// Whether something is left to be done.
     pub fn is_partial(self) -> bool {
-        self.shown.with(|shown| shown.as_ref().is_some_and(|shown| !shown.jobs.rounds.is_empty()))
+        self.shown.with(|shown| shown.as_ref().is_some_and(|s| !s.jobs.rounds.is_empty() || s.jobs.goes_on))
     }
 
     /// Forgets everything but the choices: other files are open.

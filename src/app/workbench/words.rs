@@ -46,17 +46,45 @@ pub const fn words(workbench: Workbench) -> Words {
                     not. The example is simulated, not measured.",
             ..OTHER
         },
-        Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => OTHER,
+        Workbench::TrainingTime => Words {
+            lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
+                   what it is made of, whether it fits, and which layout is best.",
+            reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
+                    configurations, run configurations (YAML, or vTrain's JSON), measured steps, all-reduce tables, \
+                    saved XGBoost regressors, and catalogues. The example is simulated, not measured.",
+            example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
+            doing: "Predicting",
+            refused: "Nothing to predict",
+            partial: "Not all regressors were trained.",
+            again: "Go on",
+            complete: "Errors are of what regressors had not seen.",
+        },
+        Workbench::Topology => Words {
+            lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
+                   how far it can be from the best possible one, and why.",
+            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, and schedules as CSV or \
+                    JSON. The example is made, not measured.",
+            example: "This is the example: a made graph. Drop your own to replace it.",
+            doing: "Synthesizing",
+            refused: "Nothing to synthesize",
+            partial: "Not all synthesizers were asked.",
+            again: "Go on",
+            complete: "Every schedule was verified.",
+        },
+        Workbench::Policy => Words {
+            lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
+                   and whether any arm is worth deploying.",
+            reads: "Reads reward logs and times of iterations. The example is simulated, not measured.",
+            example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
+            doing: "Replaying",
+            refused: "Nothing to replay",
+            partial: "Not everything was replayed.",
+            again: "Go on",
+            complete: "Every estimate says how sure it is.",
+        },
     }
 }
 
-const OTHER: Words = Words {
-    lead: "",
-    reads: "",
-    example: "This is the example: simulated, not measured. Drop your own files to replace it.",
-    doing: "Computing",
-    refused: "Nothing to compute",
-    partial: "Not everything was computed.",
-    again: "Go on",
-    complete: "Everything was computed.",
-};
+/// What the workbench with a page of its own says elsewhere.
+const OTHER: Words =
+    Words { lead: "", reads: "", example: "", doing: "", refused: "", partial: "", again: "", complete: "" };

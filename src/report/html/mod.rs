@@ -13,7 +13,7 @@ use super::{
     wire::{self, WireError},
 };
 use crate::{
-    plot::{self, Chart, Colour, Series, Style, Theme},
+    plot::{self, Chart, Colour, Mark, Series, Style, Theme},
     text::{Column, Entry, Listing},
 };
 use page::Page;
@@ -151,7 +151,7 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     let all = count(&chart.series);
     let mut told = chart.clone();
     if all > MOST_TOLD {
-        told.series.retain(|series| series.colour != Colour::Muted);
+        told.series.retain(|series| series.colour != Colour::Muted || matches!(series.mark, Mark::Cells(..)));
     }
     let left_out = all - count(&told.series);
     if count(&told.series) == 0 || count(&told.series) > MOST_TOLD {

@@ -12,7 +12,7 @@ use collectune::{
     intake::{self, Content},
     progress::Silent,
     training_time::{
-        bundle::{Bundle, bring_together},
+        bundle::{Bundle, DroppedFile, bring_together},
         calibrate::{Calibration, Coefficients, Measured, Terms, calibrate},
         catalogue::Catalogue,
         interval::{Draws, interval},
@@ -37,33 +37,33 @@ use super::{
     support::real,
 };
 
+/// The shared files of some folders, as a drop has them.
+pub fn files(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+    let root = real::path("training_time")?;
+    let mut waiting: Vec<_> = folders.iter().map(|folder| root.join(folder)).collect();
+    let mut files = Vec::new();
+    while let Some(next) = waiting.pop() {
+        if next.is_dir() {
+            let mut inside: Vec<_> = std::fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()).collect();
+            inside.sort();
+            waiting.extend(inside);
+            continue;
+        }
+        let name = next.strip_prefix(&root).unwrap().display().to_string();
+        let bytes = std::fs::read(&next).unwrap();
+        let name = name.trim_start_matches("ett/");
+        match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
+            (_, Content::Training(more)) => files.extend(more),
+            _ => println!("{name} is of no use"),
+        }
+    }
+    Some(files)
+}
+
 fn bundle() -> Option<&'static Bundle> {
     static BUNDLE: OnceLock<Option<Bundle>> = OnceLock::new();
-    let read = || {
-        let root = real::path("training_time")?;
-        let mut waiting: Vec<_> =
-            ["ett/Perlmutter", "ett/Vista", "ett/examples", "vtrain", "reference/selene_measured.csv"]
-                .map(|folder| root.join(folder))
-                .into();
-        let mut files = Vec::new();
-        while let Some(next) = waiting.pop() {
-            if next.is_dir() {
-                let mut inside: Vec<_> = std::fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()).collect();
-                inside.sort();
-                waiting.extend(inside);
-                continue;
-            }
-            let name = next.strip_prefix(&root).unwrap().display().to_string();
-            let bytes = std::fs::read(&next).unwrap();
-            let name = name.trim_start_matches("ett/");
-            match intake::open(&bytes[..], name, bytes.len() as u64, 0, None, &mut Silent) {
-                (_, Content::Training(more)) => files.extend(more),
-                _ => println!("{name} is of no use"),
-            }
-        }
-        Some(bring_together(files, &Vec::new()))
-    };
-    BUNDLE.get_or_init(read).as_ref()
+    let folders = ["ett/Perlmutter", "ett/Vista", "ett/examples", "vtrain", "reference/selene_measured.csv"];
+    BUNDLE.get_or_init(|| files(&folders).map(|files| bring_together(files, &Vec::new()))).as_ref()
 }
 
 fn named<'a>(bundle: &'a Bundle, name: &str) -> &'a Cluster {

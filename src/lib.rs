@@ -13,15 +13,18 @@
 //! | 8 | `main.rs`, `bin/cli.rs` | doors of a few lines: page and worker, command line |
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 5 | [`intake`] | recognises what a file is and hands it to the reader that knows it |
+//! | 5 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |
 //! | 4 | [`report`] | what a workbench found, in one form that travels |
-//! | 3 | [`tuning`], [`training_time`], [`overlap`] | the workbenches: tuning, the time of a training step, and how much slower kernels get beside collectives |
-//! | 2 | [`learn`], [`plot`], [`text`] | models and their validation; charts; delimited text |
+//! | 3 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
+//! | 2 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum |
+//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`], [`zip`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum; zip archives |
 //!
-//! [`learn`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a crate of their own: the page is built for size,
-//! and they for speed.
+//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a
+//! crate of their own: the page is built for size, and they for speed.
+//!
+//! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
+//! [`policy::file`].
 //!
 //! # The life of a file
 //!
@@ -39,21 +42,51 @@
 //! 9. [`tuning::export`] and [`tuning::model_file`] let it leave as CSV, Markdown, JSON, or a model; [`tuning::conf`] as
 //!    the file that a library's tuner reads.
 
-#[cfg(target_arch = "wasm32")]
-pub mod app;
-#[cfg(not(target_arch = "wasm32"))]
-pub mod cli;
 pub mod collective;
+pub mod conf;
 pub mod crc32;
-pub mod intake;
-pub mod overlap;
-pub mod plot;
-pub mod report;
 pub mod sorted;
 pub mod text;
-pub mod training_time;
-pub mod tuning;
 pub mod units;
-pub mod worker;
 
-pub use collectune_compute::{learn, math, order, progress};
+/// What the tuner plugin takes of the policy workbench: the policy file and its nouns.
+#[cfg(not(feature = "workbenches"))]
+pub mod policy {
+    pub mod arm;
+    pub mod bands;
+    pub mod file;
+    pub mod key;
+}
+
+pub use collectune_compute::{bandit, math, order, progress};
+
+#[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
+pub mod app;
+#[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
+pub mod cli;
+#[cfg(feature = "workbenches")]
+pub mod form;
+#[cfg(feature = "workbenches")]
+pub mod intake;
+#[cfg(feature = "workbenches")]
+pub mod overlap;
+#[cfg(feature = "workbenches")]
+pub mod plot;
+#[cfg(feature = "workbenches")]
+pub mod policy;
+#[cfg(feature = "workbenches")]
+pub mod report;
+#[cfg(feature = "workbenches")]
+pub mod topology;
+#[cfg(feature = "workbenches")]
+pub mod training_time;
+#[cfg(feature = "workbenches")]
+pub mod tuning;
+#[cfg(feature = "workbenches")]
+pub mod workbench;
+#[cfg(feature = "workbenches")]
+pub mod worker;
+pub mod zip;
+
+#[cfg(feature = "workbenches")]
+pub use collectune_compute::{learn, pipeline, schedule};

@@ -274,7 +274,7 @@ fn a_large_chart_is_drawn_in_time() {
     let all = marks
         .iter()
         .enumerate()
-        .map(|(n, &mark)| series(&format!("{n}"), Colour::Palette(n as u8), mark, points.clone()));
+        .map(|(n, mark)| series(&format!("{n}"), Colour::Palette(n as u8), mark.clone(), points.clone()));
     let chart = Chart { series: all.collect(), ..busbw_against_channels() };
     let start = std::time::Instant::now();
     assert_eq!(layout(&chart, &Style::default()).series.len(), 5);
@@ -305,16 +305,32 @@ fn hostile_chart() -> impl Strategy<Value = Chart> {
         Quantity::TimeUs,
         Quantity::Percent,
         Quantity::Number,
+        Quantity::Gib,
+        Quantity::Share,
+        Quantity::Names(Vec::new()),
+        Quantity::Names(vec![String::new(), "<b>".to_owned(), "name".repeat(40)]),
     ]);
-    let spacing = prop::sample::select(vec![Spacing::Linear, Spacing::Logarithmic]);
-    let axis =
-        (any::<String>(), quantity, spacing).prop_map(|(label, quantity, spacing)| Axis { label, quantity, spacing });
+    let spacing = prop::sample::select(vec![Spacing::Linear, Spacing::Logarithmic, Spacing::SymmetricLogarithmic]);
+    let axis = (any::<String>(), quantity.clone(), spacing.clone()).prop_map(|(label, quantity, spacing)| Axis {
+        label,
+        quantity,
+        spacing,
+    });
     let end = || prop::option::of(hostile_number());
     let number = hostile_number;
-    let point =
-        (number(), number(), end(), end()).prop_map(|(x, y, low, high)| Point { x, y, low, high, note: String::new() });
-    let mark =
-        prop::sample::select(vec![Mark::Line, Mark::Dashed, Mark::Dots, Mark::LineAndDots, Mark::Band, Mark::Whiskers]);
+    let point = (number(), number(), end(), end(), end()).prop_map(|(x, y, low, high, value)| Point {
+        x,
+        y,
+        low,
+        high,
+        value,
+        note: String::new(),
+    });
+    let marks = vec![Mark::Line, Mark::Dashed, Mark::Dots, Mark::LineAndDots, Mark::Band, Mark::Whiskers, Mark::Spans];
+    let mark = prop_oneof![
+        7 => prop::sample::select(marks),
+        2 => (quantity, spacing).prop_map(|(quantity, spacing)| Mark::Cells(quantity, spacing)),
+    ];
     let series = (any::<String>(), any::<u8>(), mark, prop::collection::vec(point, 0..12))
         .prop_map(|(name, colour, mark, points)| Series { name, colour: Colour::Palette(colour), mark, points });
     (any::<String>(), axis.clone(), axis, prop::collection::vec(series, 0..5)).prop_map(|(title, x, y, series)| Chart {

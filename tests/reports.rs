@@ -100,9 +100,23 @@ fn a_report_of_real_sweeps_fits_a_link() {
 /// A report with something everywhere, all words the given ones.
 fn filled(words: &str, value: f64) -> Report {
     let text = || words.to_owned();
-    let point = Point { x: value, y: value, low: Some(value), high: None, note: text() };
-    let series = Series { name: text(), colour: Colour::Palette(3), mark: Mark::Whiskers, points: vec![point] };
+    let point = |x: f64, y: f64| Point { x, y, ..Point::default() };
+    let whisker = Point { low: Some(value), value: Some(value), note: text(), ..point(value, value) };
+    let series = Series { name: text(), colour: Colour::Palette(3), mark: Mark::Whiskers, points: vec![whisker] };
     let axis = Axis { label: text(), quantity: Quantity::TimeUs, spacing: Spacing::Linear };
+    let bar = Point { value: Some(0.0), note: text(), ..point(value, 0.0) };
+    let cell = Point { value: Some(value), ..point(0.0, 0.0) };
+    let cells = Mark::Cells(Quantity::Share, Spacing::Logarithmic);
+    let areas = |mark, x: &Axis, points| Chart {
+        id: "areas".to_owned(),
+        title: text(),
+        summary: text(),
+        x: x.clone(),
+        y: Axis::of_names(words, vec!["a".to_owned(), "b".to_owned()]),
+        series: vec![Series { name: text(), colour: Colour::Answer, mark, points }],
+    };
+    let timeline = areas(Mark::Spans, &axis, vec![bar]);
+    let heat_map = areas(cells, &timeline.y, vec![cell, Point { value: None, ..point(0.0, 1.0) }]);
     let chart = Chart {
         id: "chart".to_owned(),
         title: text(),
@@ -129,8 +143,8 @@ fn filled(words: &str, value: f64) -> Report {
         sections: vec![Section {
             title: text(),
             text: vec![text()],
-            charts: vec![chart],
-            tables: vec![Exhibit { id: "table".to_owned(), title: text(), listing }],
+            charts: vec![chart, timeline, heat_map],
+            tables: vec![Exhibit::new("table", text(), listing)],
             files: vec![file],
         }],
         snapshot: None,
@@ -180,6 +194,17 @@ fn what_is_not_finite_travels() {
         );
         html::html(&read).unwrap();
     }
+}
+
+#[test]
+fn bars_of_a_long_run_keep_their_places() {
+    let mut report = filled("x", 1.0);
+    let bars = &mut report.sections[0].charts[1].series[0].points;
+    *bars = vec![Point::span(61_234_567.25, 61_234_789.5, 0), Point::span(0.126_456_7, 3.2, 1)];
+    let read = wire::read(&wire::write(&report)).unwrap();
+    let bars: Vec<_> =
+        read.sections[0].charts[1].series[0].points.iter().map(|bar| (bar.x, bar.value, bar.y)).collect();
+    assert_eq!(bars, [(61_234_567.0, Some(222.25), 0.0), (0.126_46, Some(3.0735), 1.0)]);
 }
 
 const HOSTILE: [&str; 9] = [
@@ -322,6 +347,11 @@ fn hostile_json_is_told_with_its_place() {
         ("\"colour\":3", "\"colour\":300", "series[0].colour: a number up to 255"),
         ("\"x\":[1]", "\"x\":[1,2]", "series[0].y: 2, as many as there are in x,"),
         ("\"y\":[1]", "\"y\":[null]", "series[0].y[0]: a number"),
+        ("\"values\":[1]", "\"values\":[1,2]", "series[0].values: 1, as many as there are in x,"),
+        ("\"names\",\"linear\"", "\"manes\",\"linear\"", "charts[1].y[1]: a quantity"),
+        ("[\"a\",\"b\"]", "[\"a\",1]", "charts[1].y[3][1]: text"),
+        (",[\"a\",\"b\"]", "", "charts[1].y[1]: a quantity"),
+        ("[\"\",\"share\",\"log\"]", "\"share\"", "charts[2].series[0].value: a label, a quantity and a spacing"),
         ("\"left_out\":3", "\"left_out\":-3", "files[0].left_out: a whole number"),
         ("\"parameters\":[[", "\"parameters\":[[\"a\",", "parameters[0]: a name and a value"),
         ("\"summary\":[", "\"summary\":{\"a\":[", "is not JSON"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares the published preset with XGBoost's tree_method="exact", row by row of every fold, and prints the largest
-difference; reads a model that we write with XGBoost and compares its predictions with ours.
+difference; has XGBoost read a model that we write, and compares what it says with what we say of the same file.
 
 Run in the project's root: python3 benches/against_xgboost/compare.py FILE…  (merged features)
 With --reference it writes benches/against_xgboost/reference.json instead: a small table of our own making with
@@ -98,17 +98,26 @@ def exported(path):
     value = lambda row, name: numpy.log(float(row["ground_truth"])) if name == "ln(ground_truth)" else float(row[name])
     features = numpy.array([[value(row, name) for name in booster.feature_names] for row in rows], dtype=numpy.float32)
     said = booster.predict(xgboost.DMatrix(features, feature_names=booster.feature_names))
-    measured = numpy.array([float(row["duration"]) / float(row["ground_truth"]) for row in rows])
-    error = numpy.abs(numpy.exp(said) / measured - 1).mean() * 100
+    column = lambda name: numpy.array([float(row[name]) for row in rows])
+    ratio, overlap = column("duration") / column("ground_truth"), column("overlap_ratio")
+    error = numpy.abs(numpy.exp(said) / ratio - 1).mean() * 100
     print(f"{path}: XGBoost reads our trees; their error on the rows that they were fitted to is {error:.2f} %")
+    # Every model that is dropped is taken for one of the slowdown: of no use here, but it shows what our reader says.
+    command = ["target/release/collectune", "overlap", path, model, "--json"]
+    report = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    ours = json.loads(report)["imported"][0]["raw"]["mae"]
+    return abs(ours - numpy.abs(said - (ratio - 1) / overlap).mean())
 
 
 def reference():
-    """A table with equal columns, equal values and equal targets, and what XGBoost says of it."""
+    """A table with equal columns, equal values and equal targets, and what XGBoost says of it.
+
+    With this seed the choice of a split depends on the rounding of gains, and with it predictions by 0.2.
+    """
     import numpy
     from xgboost import XGBRegressor
 
-    draw = numpy.random.default_rng(7)
+    draw = numpy.random.default_rng(216)
     rows = 120
     features = numpy.column_stack([
         draw.integers(1, 9, rows) * 1000.5,
@@ -137,6 +146,5 @@ if __name__ == "__main__":
         build = ["cargo", "build", "--quiet", "--release", "--example", "trees", "--bin", "collectune"]
         subprocess.run(build, check=True)
         differences = [compare(path) for path in sys.argv[1:]]
-        for path in sys.argv[1:]:
-            exported(path)
+        differences += [exported(path) for path in sys.argv[1:]]
         sys.exit(any(difference > FLOOR for difference in differences))

@@ -2,7 +2,11 @@
 //!
 //! They are a crate of their own so that the page can build them for speed and everything else for size.
 
+pub mod bandit;
+#[cfg(feature = "learn")]
 pub mod learn;
 pub mod math;
 pub mod order;
+pub mod pipeline;
 pub mod progress;
+pub mod schedule;

@@ -5,6 +5,17 @@
 
 pub use libm::{cos, erfc, exp, exp2, log as ln, log2, pow, sin};
 
+/// The step of [`Stream`]'s state: 2⁶⁴ divided by the golden ratio.
+pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of `z`.
+#[must_use]
+pub const fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
 /// A reproducible stream of random numbers: SplitMix64 (Steele, Lea, Flood 2014), the same on every target.
 #[derive(Clone, Debug)]
 pub struct Stream(u64);
@@ -18,11 +29,8 @@ impl Stream {
 
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(GOLDEN);
+        mix(self.0)
     }
 
     /// A number in `0..bound`, without bias beyond 2⁻⁶⁴·bound; 0 for a bound of 0.

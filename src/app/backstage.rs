@@ -2,7 +2,7 @@
 //!
 //! A message, either way, is an array: first the encoded [`ToWorker`] or [`FromWorker`], then what the browser can
 //! carry better than postcard. These are the handles of the files of a `Load`, and the training rows of `Trained` and
-//! `Folds` (of kernels: of `Studied` and their `Folds`), whose field in the message stays empty: the page passes them on
+//! `Folds` (of other workbenches: the basis of jobs), whose field in the message stays empty: the page passes them on
 //! without looking at them.
 
 use std::{
@@ -18,8 +18,8 @@ use web_sys::{DedicatedWorkerGlobalScope, FileReaderSync, MessageEvent};
 
 use super::parts::describe;
 use crate::{
-    overlap::request::{Answer, Question},
     progress::{Progress, Step},
+    workbench::{Answer, Question},
     worker::{
         executor::{Executor, Source},
         protocol::{BUILD, FromWorker, Request, Response, ToWorker},
@@ -56,9 +56,9 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
                 files.push(Source { size_bytes: blob.size(), content: Box::new(BlobReader::new(blob)) });
             }
             (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
-            (Err(part), Request::Overlap(question)) => {
-                if let Question::Folds { run, .. } = &mut **question {
-                    *run = bytes_of(&part)?;
+            (Err(part), Request::Study { question, .. }) => {
+                if let Question::Do { basis, .. } = &mut **question {
+                    *basis = bytes_of(&part)?;
                 }
             }
             _ => {}
@@ -77,8 +77,8 @@ fn answer(executor: &mut Executor, ToWorker { job, request }: ToWorker, files: V
         Ok(mut response) => {
             let training = match &mut response {
                 Response::Trained(trained) => Some(std::mem::take(&mut trained.training)),
-                Response::Overlap(answer) => match &mut **answer {
-                    Answer::Studied(studied) => Some(std::mem::take(&mut studied.run)),
+                Response::Study(answer) => match &mut **answer {
+                    Answer::Shown(shown) if !shown.jobs.basis.is_empty() => Some(std::mem::take(&mut shown.jobs.basis)),
                     _ => None,
                 },
                 _ => None,

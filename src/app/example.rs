@@ -1,5 +1,6 @@
 //! The examples: fetched with the page, so that opening one later needs no request.
 
+use futures::future::join_all;
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
@@ -8,33 +9,28 @@ use web_sys::{File, Response};
 use super::{drop::text_as_file, offline, parts, tuning::Bench};
 use crate::report::Workbench;
 
-const SWEEP: &str = "simulated_sweep.csv";
-const KERNELS: &str = "simulated_kernels.csv";
+const EXAMPLES: [(Workbench, &str); 2] =
+    [(Workbench::Tuning, "simulated_sweep.csv"), (Workbench::Overlap, "simulated_kernels.csv")];
 
 /// The example of each workbench.
 #[derive(Clone, Copy)]
 pub struct Example {
-    file: RwSignal<Option<File>, LocalStorage>,
-    kernels: RwSignal<Option<File>, LocalStorage>,
+    files: RwSignal<Vec<(Workbench, File)>, LocalStorage>,
     settled: RwSignal<bool>,
     stuck: RwSignal<bool>,
 }
 
 impl Example {
-    /// Fetches it, and waits for everything else that the page fetches. Opens it where the address asks for it.
+    /// Fetches them, and waits for everything else that the page fetches. Opens one where the address asks for it.
     pub fn fetch(bench: Bench) -> Self {
-        let example = Self {
-            file: RwSignal::new_local(None),
-            kernels: RwSignal::new_local(None),
-            settled: RwSignal::new(false),
-            stuck: RwSignal::new(false),
-        };
+        let example =
+            Self { files: RwSignal::new_local(Vec::new()), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
         spawn_local(async move {
-            for (name, file) in [(SWEEP, example.file), (KERNELS, example.kernels)] {
-                if let Some(text) = fetched(name).await {
-                    file.set(text_as_file(name, &text));
-                }
-            }
+            let fetch = async |(workbench, name): (Workbench, &'static str)| {
+                Some((workbench, text_as_file(name, &fetched(name).await?)?))
+            };
+            let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
+            example.files.set(files.into_iter().flatten().collect());
             // Where the parts are missing, `boot.js` has said so.
             if parts::load().await.is_err() {
                 example.stuck.set(true);
@@ -58,35 +54,22 @@ impl Example {
         self.stuck.get()
     }
 
-    /// Whether there is an example to open.
-    pub fn is_there(self) -> bool {
-        self.file.with(Option::is_some)
+    /// Whether a workbench has one to open.
+    pub fn is_there(self, workbench: Workbench) -> bool {
+        self.files.with(|files| files.iter().any(|(of, _)| *of == workbench))
     }
 
-    /// Whether there are kernels to open.
-    pub fn has_kernels(self) -> bool {
-        self.kernels.with(Option::is_some)
+    /// Opens that of a workbench.
+    pub fn open(self, bench: Bench, workbench: Workbench) {
+        bench.workbench.set(workbench);
+        let files = self.files.get_untracked().into_iter().filter(|(of, _)| *of == workbench);
+        bench.open(files.map(|(_, file)| file).collect(), true);
     }
 
-    /// Opens the kernels.
-    pub fn open_kernels(self, bench: Bench) {
-        bench.workbench.set(Workbench::Overlap);
-        bench.open(self.kernels.get_untracked().into_iter().collect(), true);
-    }
-
-    /// Opens the sweep.
-    pub fn open(self, bench: Bench) {
-        bench.open(self.file.get_untracked().into_iter().collect(), true);
-    }
-
-    /// Opens it where the address names it and nothing else is open.
+    /// Opens that of the workbench where the address names it and nothing else is open.
     pub fn open_if_asked(self, bench: Bench) {
         if bench.address.get_untracked().example && bench.files.with_untracked(Vec::is_empty) {
-            if bench.workbench.get_untracked() == Workbench::Overlap {
-                self.open_kernels(bench);
-            } else {
-                self.open(bench);
-            }
+            self.open(bench, bench.workbench.get_untracked());
         }
     }
 }

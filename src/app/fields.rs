@@ -86,12 +86,12 @@ where
             on_value(chosen);
         }
     };
-    choice_field(label, Box::new(options), Box::new(change))
+    choice_field(label.to_owned(), Box::new(options), Box::new(change))
 }
 
 /// The same for all kinds of values: their names and which is chosen.
-fn choice_field(
-    label: &'static str,
+pub fn choice_field(
+    label: String,
     options: Box<dyn Fn() -> Vec<(String, bool)> + Send>,
     change: Box<dyn Fn(usize)>,
 ) -> AnyView {

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 
 use super::{example::Example, live, report::Reader, tuning::Bench};
-use crate::report::Workbench;
 use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
@@ -16,6 +15,7 @@ use crate::tuning::{
     sets::Choice,
     support::Library,
 };
+use crate::{form, report::Workbench};
 
 /// What is chosen besides the address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,27 +81,30 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
     live::follow(move || {
         let (address, panel) = (bench.address.get(), bench.panel.get());
-        let is_overlap = bench.workbench.get() == Workbench::Overlap;
+        let workbench = bench.workbench.get();
+        let is_tuning = workbench == Workbench::Tuning;
+        let choices = bench.desk(workbench).choices.get();
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = address == Address::default() && panel == Panel::default() && report.is_none() && !is_overlap;
+        let is_bare = address == Address::default() && panel == Panel::default() && report.is_none() && is_tuning;
         let now = Entry {
             is_report: report.is_some(),
             fragment: match report {
                 Some(report) => report,
                 None if is_bare => String::new(),
-                None if is_overlap => {
-                    Workbench::Overlap.fragment() + if address.example || bench.shows_example() { "&x=1" } else { "" }
+                None if !is_tuning => {
+                    let example = if address.example || bench.shows_example() { "&x=1" } else { "" };
+                    workbench.fragment() + example + &choices.suffix()
                 }
                 None => address.fragment() + &panel.suffix(),
             },
             choices: Choices::of(bench),
-            has_data: bench.has_data(),
+            has_data: bench.has_data() || bench.desk(workbench).is_there(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
             None if is_bare => "Collectune".to_owned(),
-            None if is_overlap => "Overlap – Collectune".to_owned(),
+            None if !is_tuning => format!("{} – Collectune", workbench.name()),
             None => format!("{} – Collectune", Address { set: Choice::Largest, ..address }),
         });
         let before = entry.try_update_value(|entry| entry.replace(now.clone())).flatten();
@@ -134,11 +137,15 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         let workbench = Workbench::of(&here);
         match Address::parse(&here) {
             // What is shown of a sweep stays for the way back.
-            Ok(_) if workbench == Workbench::Overlap && untrack(move || bench.has_files()) => {
+            Ok(_) if workbench != Workbench::Tuning && untrack(move || bench.has_files()) => {
                 bench.workbench.set(workbench);
+                bench.choose_all(workbench, form::Choices::parse(&here));
             }
             Ok(address) => {
                 bench.workbench.set(workbench);
+                if workbench != Workbench::Tuning {
+                    bench.choose_all(workbench, form::Choices::parse(&here));
+                }
                 let pinned = bench.pinned(address);
                 let panel = Panel::of(&here);
                 bench.address.set(pinned);

@@ -1,4 +1,5 @@
-//! The page: what is the same for every workbench; [`tuning`] and [`overlap`] are the workbenches.
+//! The page: what is the same for every workbench; [`tuning`] is a workbench with a page of its own,
+//! [`workbench`] draws any other from data.
 //!
 //! [`commands`] listens to keys, [`offline`] and [`kept`] to what stays on the device; [`diagnostics`] helps to find
 //! mistakes.
@@ -25,7 +26,6 @@ mod last_words;
 mod listing;
 mod live;
 mod offline;
-mod overlap;
 mod pace;
 mod parts;
 mod pool;
@@ -37,25 +37,27 @@ mod table;
 mod text_file;
 mod theme;
 mod tuning;
+mod workbench;
 
 use crate::app::live::{Show, follow, live};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
 
 use crate::{
+    form::Choices,
     report::{Workbench, link},
     tuning::address::{Address, Panel},
 };
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
 use kept::Kept;
-use overlap::Overlap;
 use printing::Printing;
 use report::{Reader, ReportPage};
 use share::{Share, ShareDialog};
 use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
-use tuning::{Bench, MappingDialog, Tuning, Welcome};
+use tuning::{Bench, MappingDialog, Tuning};
+use workbench::{Welcome, Words, WorkbenchPage, words};
 
 /// Whether this is the page. A worker has no window.
 #[must_use]
@@ -81,7 +83,7 @@ fn App() -> impl IntoView {
     };
     let reader = Reader::new();
     provide_context(reader);
-    let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment));
+    let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
     provide_context(bench);
     reader.follow(&fragment);
     reader.follow_files(bench);
@@ -156,19 +158,22 @@ fn App() -> impl IntoView {
 #[component]
 fn ShownWorkbench() -> impl IntoView {
     let bench: Bench = expect_context();
-    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
+    let here = Memo::new(move |_| bench.workbench.get());
+    let welcome = || {
+        let Words { lead, reads, .. } = words(Workbench::Tuning);
+        view! { <Welcome workbench=Workbench::Tuning lead reads /> }
+    };
     let tuning = move || {
         view! {
-            <Show when=move || bench.has_files() fallback=|| view! { <Welcome /> }>
+            <Show when=move || bench.has_files() fallback=welcome>
                 <Tuning />
             </Show>
         }
     };
-    view! {
-        <Show when=is_overlap fallback=tuning>
-            <Overlap />
-        </Show>
-    }
+    live(move || match here.get() {
+        Workbench::Tuning => tuning().into_any(),
+        workbench => view! { <WorkbenchPage workbench /> }.into_any(),
+    })
 }
 
 /// Listens to the workers once a second, as long as the page is looked at.

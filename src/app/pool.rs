@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     order::Order,
-    overlap::request::Answer,
     progress::Step,
+    workbench::Answer,
     worker::protocol::{Request, Response},
 };
 
@@ -90,8 +90,8 @@ impl Pool {
                 let answer = client.ask(Weight::Work, request(fold), &[training.into()], Box::new(report)).await;
                 let result = answer.map(|answer| match answer.response {
                     Response::FoldsDone(result) => Some(result),
-                    Response::Overlap(answer) => match *answer {
-                        Answer::Folds(result) => Some(result),
+                    Response::Study(answer) => match *answer {
+                        Answer::Done(result) => Some(result),
                         _ => None,
                     },
                     _ => None,

@@ -9,6 +9,7 @@ use super::{
     offline,
     report::Reader,
     tuning::{Bench, Held, Notice, Remedy, Stage},
+    workbench::words,
 };
 
 /// One line of constant height: the work under way with its cancel button, or what the answer stands on.
@@ -55,13 +56,13 @@ fn AtRest() -> impl IntoView {
     let bench: Bench = expect_context();
     let reader: Reader = expect_context();
     // A report says itself what it stands on.
-    let is_overlap = move || bench.workbench.get() == Workbench::Overlap;
-    let has_answer = move || bench.has_data() && !reader.is_open() && !is_overlap();
-    let has_kernels = move || bench.kernels.is_there() && !reader.is_open() && is_overlap();
-    let is_partial = move || has_kernels() && !bench.kernels.is_complete.get();
-    let words = move || match (has_answer(), bench.stage.get()) {
-        _ if is_partial() => "Not all models were compared.",
-        _ if has_kernels() => "Every model predicted only what it had not seen.",
+    let here = move || bench.workbench.get();
+    let has_answer = move || bench.has_data() && !reader.is_open() && here() == Workbench::Tuning;
+    let has_shown = move || bench.desk(here()).is_there() && !reader.is_open();
+    let is_partial = move || has_shown() && bench.desk(here()).is_partial();
+    let state = move || match (has_answer(), bench.stage.get()) {
+        _ if is_partial() => words(here()).partial,
+        _ if has_shown() => words(here()).complete,
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",
@@ -72,12 +73,12 @@ fn AtRest() -> impl IntoView {
             && (bench.stage.get() != Stage::Validated || matches!(bench.held.get(), Held::Nothing | Held::Sweep))
     };
     view! {
-        <span class="status-words">{words}</span>
+        <span class="status-words">{state}</span>
         <Show when=untrained>
             <button type="button" class="train" on:click=move |_| bench.train()>"Train"</button>
         </Show>
         <Show when=is_partial>
-            <button type="button" class="train" on:click=move |_| bench.study()>"Compare"</button>
+            <button type="button" class="train" on:click=move |_| bench.study(here())>{move || words(here()).again}</button>
         </Show>
     }
 }

@@ -212,6 +212,7 @@ impl ValueEnum for Reader {
             Self::Example => "the example plugin of NVIDIA/nccl",
             Self::DnTuner => "the RCCL plugin of rccl-sweep's authors",
             Self::Rccl => "RCCL's built-in CSV tuner, from ROCm 7.13",
+            Self::Collectune => "libnccl-tuner-collectune.so, Collectune's own plugin for NCCL and RCCL",
         };
         Some(PossibleValue::new(self.key()).help(help))
     }

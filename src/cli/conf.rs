@@ -157,7 +157,7 @@ pub(super) struct LintConf {
     #[arg(value_name = "CONF")]
     conf: PathBuf,
 
-    /// Who reads it; without it all three
+    /// Who reads it; without it all of them
     #[arg(long, value_enum)]
     reader: Option<Reader>,
 

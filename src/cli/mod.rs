@@ -16,10 +16,12 @@ mod overlap;
 mod plan;
 mod predict;
 mod report;
+mod synthesize;
 mod table;
 mod terminal;
 mod train;
 mod trained;
+mod verify;
 
 use std::{io, process::ExitCode};
 
@@ -48,6 +50,8 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
+    Synthesize(synthesize::Synthesize),
+    Verify(verify::Verify),
     Compare(compare::Compare),
     Report(report::Report),
     Completions(completions::Completions),
@@ -69,6 +73,8 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
@@ -132,6 +138,9 @@ enum CliError {
          (all_reduce_2n_default_r1.log, all_reduce_2n_conf_r1.log)"
     )]
     NothingToCompare,
+    /// What stands in the way of a schedule.
+    #[error(transparent)]
+    Topology(#[from] synthesize::TopologyCliError),
     /// The output can't be written.
     #[error("the output can't be written: {0}")]
     Write(io::Error),

@@ -12,17 +12,18 @@ use serde::Serialize;
 use super::{CliError, files, table, terminal};
 use crate::{
     overlap::{
+        export::File,
         features::Settings,
         files::bring_together,
         imported::Judged,
         merge::Merged,
         models::Kind,
         noise::Ceiling,
-        request::{Answer, Question, Results, Run, Shown, Studied},
-        result::{ModelScores, Score},
+        result::{ModelScores, Results, Run, Score, Shown, Studied},
         study::{Study, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
+    text::json::indented,
     worker::executor::ExecuteError,
 };
 
@@ -69,7 +70,7 @@ pub(super) struct Overlap {
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
-        let parts = opened.kernels.into_iter().map(|(_, part)| part).collect();
+        let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
         let mut study = Study::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
         let studied = study.study(settings).map_err(told)?;
@@ -83,21 +84,21 @@ impl Overlap {
             _ => Kind::TreesLad,
         };
         if let Some(path) = &self.predictions {
-            save(&mut study, Question::Predictions(shown), path, "predictions")?;
+            save(study.predictions(shown), path, "predictions")?;
         }
         if let Some(path) = &self.xgboost {
-            save(&mut study, Question::Trees(shown), path, "trees")?;
+            save(study.trees(shown, &mut Silent), path, "trees")?;
         }
         terminal::write(&if self.json { json(&studied, &results) } else { for_people(&studied, &results) })
     }
 }
 
 pub(super) fn told(error: StudyError) -> CliError {
-    CliError::Execute(ExecuteError::Overlap(error))
+    CliError::Execute(ExecuteError::Workbench(error.into()))
 }
 
-fn save(study: &mut Study, question: Question, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
-    let Answer::File(file) = study.answer(question, &mut Silent).map_err(told)? else { return Ok(()) };
+fn save(file: Result<File, StudyError>, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
+    let file = file.map_err(told)?;
     let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
     std::fs::write(path, file.text).map_err(error)
 }
@@ -154,7 +155,7 @@ struct Report<'a> {
     run: u32,
     columns: Vec<&'a str>,
     merged: &'a [(String, Merged)],
-    models: Vec<ModelReport<'a>>,
+    models: Vec<ModelReport>,
     /// In words.
     verdict: String,
     recommended_model: Option<Kind>,
@@ -166,35 +167,28 @@ struct Report<'a> {
 
 /// Means over the repeats; what is not known is null.
 #[derive(Serialize)]
-struct ModelReport<'a> {
+struct ModelReport {
     name: &'static str,
     #[serde(flatten)]
-    mean: Option<&'a Score>,
+    mean: Option<Score>,
     /// Standard deviations over the repeats.
-    spread: Option<&'a Score>,
-    unseen_names: Option<&'a Score>,
+    spread: Option<Score>,
+    unseen_names: Option<Score>,
 }
 
 fn json(studied: &Studied, results: &Results) -> String {
-    let model = |scores: &'_ ModelScores| {
-        let ModelScores { kind, mean, spread, unseen_names, .. } = scores;
-        (kind.name(), *mean, *spread, *unseen_names)
+    let model = |scores: &ModelScores| ModelReport {
+        name: scores.kind.name(),
+        mean: scores.mean,
+        spread: scores.spread,
+        unseen_names: scores.unseen_names,
     };
-    let models: Vec<_> = results.models.iter().map(model).collect();
     let report = Report {
         runs: &studied.runs,
         run: studied.settings.dataset + 1,
         columns: studied.columns.iter().filter(|(_, given)| *given).map(|(name, _)| name.as_str()).collect(),
         merged: &studied.merged,
-        models: models
-            .iter()
-            .map(|(name, mean, spread, unseen_names)| ModelReport {
-                name,
-                mean: mean.as_ref(),
-                spread: spread.as_ref(),
-                unseen_names: unseen_names.as_ref(),
-            })
-            .collect(),
+        models: results.models.iter().map(model).collect(),
         verdict: results.verdict.as_ref().map(|verdict| verdict.sentences.join(" ")).unwrap_or_default(),
         recommended_model: results.verdict.as_ref().map(|verdict| verdict.model),
         imported: &studied.imported,
@@ -202,6 +196,5 @@ fn json(studied: &Studied, results: &Results) -> String {
         checks: &studied.checks,
         notes: &studied.notes,
     };
-    // Strings, numbers and lists can always be written.
-    serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    indented(&report) + "\n"
 }

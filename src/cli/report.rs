@@ -15,7 +15,7 @@ use super::{
     overlap, terminal,
 };
 use crate::{
-    overlap::{features::Settings, request::Question},
+    overlap::{features::Settings, study::weigh_features},
     progress::Silent,
     report::{self, Contents, Form, Workbench, Written, link},
     worker::executor::{Executor, Opened},
@@ -131,7 +131,7 @@ impl Report {
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
         let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
-        if opened.rows.is_empty() && !opened.kernels.is_empty() {
+        if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);
         }
         if opened.rows.is_empty() {
@@ -150,13 +150,13 @@ impl Report {
     fn of_kernels(&self, opened: Opened) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.learning.target, &mut Silent)?;
-        let study = executor.overlap();
+        let study = executor.studies().overlap.study();
         let settings = Settings { seed: self.learning.seed.unwrap_or(Settings::default().seed), ..Settings::default() };
         let studied = study.study(settings).map_err(overlap::told)?;
         let folds = overlap::on_threads(&studied)?;
         study.judge(&folds, None).map_err(overlap::told)?;
         if studied.results.verdict.is_some() {
-            study.answer(Question::Importances, &mut terminal::Bar::new()).map_err(overlap::told)?;
+            study.weighed(weigh_features(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
         }
         Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
     }

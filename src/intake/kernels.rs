@@ -16,10 +16,9 @@ use crate::{
         trace, xlsx,
     },
     text::{Dialect, Problems, Records},
+    zip::Archive,
 };
 
-/// The longest workbook, packed.
-const LONGEST_WORKBOOK: u64 = 64 << 20;
 /// The longest model and list of records in JSON.
 const LONGEST_JSON: usize = 64 << 20;
 
@@ -60,20 +59,14 @@ pub(super) fn table<R: Read>(records: &mut Records<R>, kind: Kind, lines_before:
     opened(&sheet, kind, problems, broken.into_iter().collect())
 }
 
+/// Whether an archive is a workbook. One that can't be opened is said to be a damaged one.
+pub(super) fn is_workbook(bytes: &[u8]) -> bool {
+    Archive::open(bytes).map_or(true, |archive| archive.names().any(|name| name.starts_with("xl/")))
+}
+
 /// Reads the first sheet of a workbook that is a table of kernels.
-pub(super) fn workbook(source: impl Read) -> Result<(Outcome, Content)> {
-    let mut bytes = Vec::new();
-    source
-        .take(LONGEST_WORKBOOK + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
-    if bytes.len() as u64 > LONGEST_WORKBOOK {
-        return Err(format!(
-            "is a zip archive of more than {} MiB, longer than any workbook of kernels",
-            LONGEST_WORKBOOK >> 20
-        ));
-    }
-    let sheets = xlsx::read(&bytes).map_err(|error| error.to_string())?;
+pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
+    let sheets = xlsx::read(bytes).map_err(|error| error.to_string())?;
     let known = sheets.iter().find_map(|sheet| Some((sheet, read::kind(sheet.headers())?)));
     let Some((sheet, kind)) = known else {
         return Err("is a workbook without a table of kernels; save another sheet as CSV".to_owned());

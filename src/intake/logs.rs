@@ -97,7 +97,12 @@ pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
         }
         let OpenedFile { report, content, origins, .. } = &mut files[at];
         let mapping = mappings.get(at).and_then(Option::as_ref);
-        let file = File { number: u16::try_from(report.id).unwrap_or(u16::MAX), name: &report.name, mapping };
+        let file = File {
+            number: u16::try_from(report.id).unwrap_or(u16::MAX),
+            name: &report.name,
+            size_bytes: report.size_bytes,
+            mapping,
+        };
         if let Ok(mut joined) = opened(log, &file) {
             if let Outcome::Loaded { notes, .. } = &mut joined.outcome {
                 notes.insert(0, format!("What ran is told by {}, a log of the same processes", tellers.join(", ")));

@@ -8,6 +8,9 @@ mod kernels;
 mod logs;
 mod open;
 mod recognise;
+mod rewards;
+mod topologies;
+mod training;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +30,7 @@ use crate::{
 pub struct FileReport {
     /// The number that the caller gave it.
     pub id: u32,
-    /// Its name, without any path.
+    /// Its name, with its folders where they are known.
     pub name: String,
     /// Size as dropped, in bytes.
     pub size_bytes: u64,

@@ -14,12 +14,15 @@ use super::{
     inflate::{Counted, Inflate, InflateError},
     kernels, logs,
     recognise::{self, Recognised},
+    rewards, topologies, training,
 };
 use crate::{
     overlap::files::Part,
+    policy,
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
+    training_time::bundle::DroppedFile,
     tuning::{
         columns::{Column, Columns},
         job::JobLog,
@@ -49,6 +52,12 @@ pub enum Content {
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
     Kernels(Box<Part>),
+    /// What the training-time workbench takes in; of an archive, each of its files.
+    Training(Vec<DroppedFile>),
+    /// A log of rewards.
+    Rewards(Box<policy::read::Log>),
+    /// Links, a schedule, a dump of a machine, or conditions of a collective.
+    Topology(Box<crate::topology::study::Part>),
     /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
@@ -121,7 +130,7 @@ pub fn open_file(
         if size_bytes == 0 { 1.0 } else { read as f64 / size_bytes as f64 }
     };
     share_read();
-    let file = File { number: u16::try_from(id).unwrap_or(u16::MAX), name, mapping };
+    let file = File { number: u16::try_from(id).unwrap_or(u16::MAX), name, size_bytes, mapping };
     let read = read(source, &file, &mut share_read);
     share_read();
     let Opened { outcome, content, origins, log } =
@@ -134,7 +143,9 @@ pub fn open_file(
 pub(super) struct File<'a> {
     /// As it stands in [`Row::file`].
     pub(super) number: u16,
+    /// With its folders where they are known.
     pub(super) name: &'a str,
+    pub(super) size_bytes: u64,
     pub(super) mapping: Option<&'a Mapping>,
 }
 
@@ -166,6 +177,15 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     let source = Preview::new(source, HEAD);
     let packed = source.head().starts_with(b"\x1F\x8B");
     let source: Box<dyn Read + '_> = if packed { Box::new(Inflate::new(source)) } else { Box::new(source) };
+    read_inflated(source, file, share_read)
+}
+
+/// Reads a file that is not packed, or no more.
+pub(super) fn read_inflated(
+    source: Box<dyn Read + '_>,
+    file: &File<'_>,
+    share_read: &mut dyn FnMut() -> f64,
+) -> Result<Opened> {
     let source = Preview::new(source, HEAD);
     if let Some(why) = source.error().and_then(fatal) {
         return Err(why);
@@ -173,7 +193,7 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     match source.head() {
         [] => return Err(source.error().map_or("is empty".to_owned(), |e| format!("can't be read: {e}"))),
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => {}
-        [b'P', b'K', 3, 4, ..] => return kernels::workbook(source).map(Into::into),
+        [b'P', b'K', 3, 4, ..] => return archive(source, file, share_read),
         head => {
             if let Some(what) = recognise::binary(head) {
                 return Err(format!("is {what}"));
@@ -183,6 +203,9 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     let head = Preview::new(Decoder::new(source.head()), HEAD);
     if let Some(printed) = kernels::printed(head.head()) {
         return kernels::profile(Decoder::new(source), &printed).map(Into::into);
+    }
+    if topologies::is_topology(head.head()) {
+        return topologies::open(Decoder::new(source), file.name).map(Into::into);
     }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
@@ -199,7 +222,14 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
             return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
         }
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
+        Recognised::Rewards { is_own } => {
+            return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
+        }
+        Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
+        Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
+        Recognised::NearTraining(why) => return Ok(training::near(why, file)),
+        Recognised::Configuration(otherwise) => return read_configuration(text, file, otherwise),
         Recognised::Table(table) => return documents::table(&mut Records::new(text, dialect), table).map(Into::into),
         Recognised::Sweep(columns) => *columns,
         Recognised::Unknown(request) => match file.mapping.map(|mapping| mapping.completed(&request)) {
@@ -239,6 +269,33 @@ fn read(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64)
     Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins, log: None })
 }
 
+/// A workbook of kernels, or an archive of samples.
+fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+    /// The longest archive, packed.
+    const LONGEST: u64 = 64 << 20;
+    let mut bytes = Vec::new();
+    source
+        .take(LONGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| fatal(&error).unwrap_or_else(|| format!("can't be read: {error}")))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("is a zip archive of more than {} MiB, longer than any of measurements", LONGEST >> 20));
+    }
+    if kernels::is_workbook(&bytes) {
+        return kernels::workbook(&bytes).map(Into::into);
+    }
+    training::archive(&bytes, file, share_read)
+}
+
+/// A configuration in YAML, or, where it is none, why nothing else could be made of it.
+fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
+    /// More than a configuration may have, so that its reader says so.
+    const LONGEST: u64 = 1 << 20;
+    let mut yaml = String::new();
+    text.take(LONGEST).read_to_string(&mut yaml).map_err(|error| format!("can't be read: {error}"))?;
+    training::configuration(&yaml, file).ok_or(otherwise)
+}
+
 /// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.
 pub(super) fn fatal(error: &io::Error) -> Option<String> {
     match InflateError::of(error) {
@@ -273,7 +330,19 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
         };
         return Ok((outcome, Content::Model(json)).into());
     }
+    if let Some(opened) = training::configuration(&json, file) {
+        return Ok(opened);
+    }
+    if let Some(opened) = training::model(&json, file) {
+        return opened;
+    }
+    if let Some(opened) = topologies::json(&json) {
+        return opened.map(Into::into);
+    }
     if let Some(opened) = kernels::json(&json, file.name) {
+        return opened.map(Into::into);
+    }
+    if let Some(opened) = rewards::json(&json, file.name) {
         return opened.map(Into::into);
     }
     let log = log::read_json(&json).map_err(|error| error.to_string())?;

@@ -4,8 +4,13 @@ use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
     collective::{Algorithm, Collective, Protocol},
     overlap::read as kernels,
+    policy::read as rewards,
     report,
     text::{Dialect, Records, excerpt, is_missing, whole},
+    training_time::read::{
+        headers::{self, Family},
+        may_be_configuration,
+    },
     tuning::{
         columns::{Column, Columns, ColumnsError},
         comparison, log,
@@ -38,6 +43,19 @@ pub(super) enum Recognised {
     Comparison,
     /// A table of kernels.
     Kernels(kernels::Kind),
+    /// A table of samples, or of what belongs to them.
+    Training(Family),
+    /// A table that is nearly one of these; why not.
+    NearTraining(String),
+    /// Perhaps a configuration in YAML; otherwise this is why it was refused.
+    Configuration(String),
+    /// A log of rewards.
+    Rewards {
+        /// It begins as this program writes it.
+        is_own: bool,
+    },
+    /// One number a line.
+    Times,
     /// A table to look at.
     Table(KnownTable),
     /// No table. A log may begin with anything: if it is none, this is why it was refused.
@@ -65,6 +83,12 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     ];
     if let Some((_, what)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(what);
+    }
+    if matches!(head, [0x80, 2..=5, ..]) {
+        return Some(
+            "a Python pickle, which runs the code that it holds when it is opened, so it stays closed; drop the samples \
+             instead, or save the regressor with save_model as JSON",
+        );
     }
     if head.starts_with(b"\x7FELF") || head.starts_with(b"MZ\x90\0") || head.starts_with(b"\0asm") {
         return Some("a program");
@@ -138,7 +162,10 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
         {
             Err(format!("has no header line; put one on top that names the columns, like {EXAMPLE_HEADER}"))
         }
-        Err(error) => Ok(Recognised::Unknown(request(headers, sample, &error))),
+        Err(error) => match headers::nearest(&headers) {
+            Some(why) => Ok(Recognised::NearTraining(why)),
+            None => Ok(Recognised::Unknown(request(headers, sample, &error))),
+        },
     }
 }
 
@@ -168,6 +195,9 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
         return Ok(Some(Recognised::Table(*table)));
     }
+    if let Some(family) = headers::family(headers) {
+        return Ok(Some(Recognised::Training(family)));
+    }
     if let Some(kind) = kernels::kind(headers) {
         return Ok(Some(Recognised::Kernels(kind)));
     }
@@ -180,12 +210,23 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if let Some(columns) = Columns::tuner_measurements(headers) {
         return Ok(Some(Recognised::Sweep(Box::new(columns))));
     }
+    if rewards::is_header(headers) || rewards::is_plain(headers) {
+        let is_own = head.trim_ascii_start().starts_with(rewards::MARK.as_bytes());
+        return Ok(Some(Recognised::Rewards { is_own }));
+    }
     let text = String::from_utf8_lossy(head);
+    if headers.len() == 1 && rewards::is_times(&text) {
+        return Ok(Some(Recognised::Times));
+    }
     if LOG_MARKS.iter().any(|mark| text.contains(mark)) {
         return Ok(Some(Recognised::Log));
     }
     if has(&["collective_type", "min_bytes", "max_bytes"]) || is_conf(&text) {
         return Ok(Some(Recognised::Conf));
+    }
+    if may_be_configuration(&text) {
+        let otherwise = "is YAML, and no configuration of a training run or of a sampling".to_owned();
+        return Ok(Some(Recognised::Configuration(otherwise)));
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_ascii_lowercase();
     if first.starts_with("<!doctype html") || first.starts_with("<html") {

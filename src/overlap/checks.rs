@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Dataset;
+use crate::units::count;
 
 /// A column that says little, or something odd.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,11 +60,11 @@ impl Check {
     /// In words.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let kernels = |n: u64| if n == 1 { "1 kernel".to_owned() } else { format!("{n} kernels") };
         match self {
             Self::Contradictions { rows, first_line } => format!(
-                "the slowdown of {rows} rows (the first in line {first_line}) is not (duration − ground_truth) / \
-                 (overlap_ratio · ground_truth): the durations count"
+                "the slowdown of {} (the first in line {first_line}) is not (duration − ground_truth) / \
+                 (overlap_ratio · ground_truth): the durations count",
+                count(*rows, "row")
             ),
             Self::Constant { column, value } => {
                 format!("{column} is {value} in every row: it says nothing and is dropped")
@@ -73,12 +74,15 @@ impl Check {
                     "{a} and {b} say nearly the same (correlation {correlation:.3}): importance is shared between them"
                 )
             }
-            Self::LittleOverlap { kernels: n, extreme } => format!(
+            Self::LittleOverlap { kernels, extreme } => format!(
                 "{} overlap by less than 5 %: their slowdown divides noise by a small number (the largest is {extreme:.2})",
-                kernels(*n)
+                count(*kernels, "kernel")
             ),
-            Self::AboveHundred { column, kernels: n, largest } => {
-                format!("{column} is above 100 % in {} (up to {largest:.2} %), as profilers count: kept", kernels(*n))
+            Self::AboveHundred { column, kernels, largest } => {
+                format!(
+                    "{column} is above 100 % in {} (up to {largest:.2} %), as profilers count: kept",
+                    count(*kernels, "kernel")
+                )
             }
             Self::NoOverlap => "no kernel overlaps communication: there is no slowdown to learn".to_owned(),
         }

@@ -6,6 +6,7 @@ use super::{
     kernel::{Dataset, Kernel},
     read::{Metric, Statistic},
 };
+use crate::units;
 
 /// How two tables came together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +25,7 @@ impl Merged {
     /// In words.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+        let rows = |number| units::count(number, "row");
         let mut text = format!("{} of statistics and metrics belong together", rows(self.matched));
         if self.passed_over > 0 {
             text += &format!(

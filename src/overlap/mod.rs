@@ -7,7 +7,7 @@
 //! The way of the data: [`read`] turns tables ([`sheet`], [`xlsx`]) into statistics and metrics, [`trace`] what profilers
 //! write; [`files`] brings them together by [`merge`] as the [`kernel::Dataset`]s of runs; [`checks`] says what is odd
 //! about one; [`features`] chooses columns, [`models`] learns from them, [`validate`] predicts what was held out, by
-//! kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all and answers [`request`]s,
+//! kernels and by names; [`verdict`] says which model to use, if any; [`study`] holds it all,
 //! with [`predict`], [`noise`], [`importance`], [`listing`], [`charts`] and [`export`].
 
 pub mod charts;
@@ -24,7 +24,6 @@ pub mod models;
 pub mod noise;
 pub mod predict;
 pub mod read;
-pub mod request;
 pub mod result;
 pub mod sheet;
 pub mod simulate;

@@ -3,12 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    features::Settings,
+    imported::Judged,
     kernel::Kernel,
+    merge::Merged,
     models::{Kind, Predicted},
+    noise::Ceiling,
+    verdict::Verdict,
 };
 use crate::{
     learn::metrics,
     math::{ascending, quantile},
+    plot::Chart,
+    text::Listing,
 };
 
 /// How far predictions are from measurements; shares and errors of durations in per cent.
@@ -145,4 +152,85 @@ pub struct ModelScores {
     pub spread: Option<Score>,
     /// By folds of kernel names, when all are there: each name was never seen.
     pub unseen_names: Option<Score>,
+}
+
+/// Whose predictions are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shown {
+    /// Out of fold, those of a model.
+    Model(Kind),
+    /// Those of a model that was dropped.
+    Imported {
+        /// Which of [`Studied::models`].
+        model: u32,
+        /// It is fed features with mean 0 and deviation 1, else features as they are.
+        standardised: bool,
+    },
+}
+
+/// A run among others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// Names of its files.
+    pub name: String,
+    /// Its kernels.
+    pub kernels: u64,
+    /// Those that overlap communication.
+    pub overlapped: u64,
+    /// Different names of those.
+    pub names: u64,
+}
+
+/// What is known of a run before anything is learnt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Studied {
+    /// All runs.
+    pub runs: Vec<Run>,
+    /// The one that is studied, and how.
+    pub settings: Settings,
+    /// Its columns, and whether models are given them.
+    pub columns: Vec<(String, bool)>,
+    /// Names of its kernels that overlap communication.
+    pub names: Vec<String>,
+    /// How statistics and metrics came together, by the name of the run.
+    pub merged: Vec<(String, Merged)>,
+    /// What is odd about it, in words.
+    pub checks: Vec<String>,
+    /// What must be known of all files.
+    pub notes: Vec<String>,
+    /// Runs that were measured twice.
+    pub ceilings: Vec<Ceiling>,
+    /// Names of the models that were dropped.
+    pub models: Vec<String>,
+    /// Those that fit the run.
+    pub imported: Vec<Judged>,
+    /// The same as a table.
+    pub imported_listing: Listing,
+    /// The run, for [`do_jobs`](super::study::do_jobs).
+    pub run: Vec<u8>,
+    /// How long each job is expected to take, relative to the others; its index names the job.
+    pub jobs: Vec<f64>,
+    /// The jobs in rounds, after each of which there is more to be told.
+    pub rounds: Vec<Vec<u32>>,
+    /// By the models that learn nothing.
+    pub results: Results,
+}
+
+/// The comparison of the models so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// Scores of each model; without a mean where folds are missing.
+    pub models: Vec<ModelScores>,
+    /// The same as a table.
+    pub listing: Listing,
+    /// Which to use; `None` where nothing overlaps.
+    pub verdict: Option<Verdict>,
+    /// Whose predictions follow.
+    pub shown: Option<Shown>,
+    /// Each kernel name.
+    pub names: Listing,
+    /// Predicted over measured slowdowns.
+    pub predicted_over_measured: Option<Chart>,
+    /// How many kernels are missed by how much, beside no slowdown at all.
+    pub errors: Option<Chart>,
 }

@@ -13,7 +13,7 @@ use super::{
     models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
-    request::{Answer, Question, Results, Run, Shown, Studied},
+    result::{Results, Run, Shown, Studied},
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
@@ -106,43 +106,6 @@ impl Study {
         })
     }
 
-    /// Answers a question.
-    ///
-    /// # Errors
-    /// What stands in the way, in words for people.
-    pub fn answer(&mut self, question: Question, progress: &mut dyn Progress) -> Result<Answer, StudyError> {
-        Ok(match question {
-            Question::Study(settings) => Answer::Studied(Box::new(self.study(settings)?)),
-            Question::Folds { run, jobs } => Answer::Folds(do_jobs(&run, &jobs, progress)?),
-            Question::Judge { folds, shown } => Answer::Judged(Box::new(self.judge(&folds, shown)?)),
-            Question::Predict(question) => {
-                let answer = self.predict(&question, progress)?;
-                let listing = listing::kernels(self.dataset()?, &answer.nearest);
-                Answer::Predicted { sentences: answer.sentences(), nearest: answer.nearest, listing }
-            }
-            Question::Kernel(index) => {
-                let dataset = self.dataset()?;
-                let kernel = match index {
-                    Some(index) => dataset.kernels.get(index as usize),
-                    None => dataset.overlapped().next().or(dataset.kernels.first()),
-                };
-                Answer::Kernel(Box::new(kernel.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?))
-            }
-            Question::Importances => {
-                let all = importance::importances(self.dataset()?, &self.settings, progress)?;
-                let listing = listing::importances(&all);
-                self.importances = Some(listing.clone());
-                Answer::Importances(listing)
-            }
-            Question::Predictions(kind) => {
-                let dataset = self.dataset()?;
-                let said = validate::out_of_fold(dataset, kind, &self.folds);
-                Answer::File(export::predictions(dataset, kind, first(&said)))
-            }
-            Question::Trees(kind) => Answer::File(export::trees(self.dataset()?, &self.settings, kind, progress)?),
-        })
-    }
-
     /// Chooses a run, and judges it by the models that learn nothing.
     ///
     /// # Errors
@@ -230,6 +193,28 @@ impl Study {
     #[must_use]
     pub fn importances(&self) -> Option<&Listing> {
         self.importances.as_ref()
+    }
+
+    /// Takes in which features matter, as [`weigh_features`] says.
+    pub fn weighed(&mut self, importances: Listing) {
+        self.importances = Some(importances);
+    }
+
+    /// Predictions of a model out of fold, as CSV.
+    ///
+    /// # Errors
+    /// There is no run.
+    pub fn predictions(&self, kind: Kind) -> Result<export::File, StudyError> {
+        let dataset = self.dataset()?;
+        Ok(export::predictions(dataset, kind, first(&validate::out_of_fold(dataset, kind, &self.folds))))
+    }
+
+    /// Trees, fitted to the whole run, as a model of XGBoost.
+    ///
+    /// # Errors
+    /// There is no run, or too little to learn from.
+    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::File, StudyError> {
+        Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
 
     /// Takes further folds in and judges by all that are there.
@@ -338,6 +323,15 @@ fn run_of(dataset: &Dataset) -> Run {
         overlapped: dataset.overlapped().count() as u64,
         names: names.len() as u64,
     }
+}
+
+/// Which features matter, from [`Studied::run`] alone: on any worker or thread.
+///
+/// # Errors
+/// The run comes from another build, or can't be learnt from.
+pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
+    let Package { dataset, settings } = postcard::from_bytes(run)?;
+    Ok(listing::importances(&importance::importances(&dataset, &settings, progress)?))
 }
 
 /// Does some of [`Studied::jobs`] from [`Studied::run`] alone: on any worker or thread.

@@ -46,8 +46,16 @@ pub struct Axis {
     pub spacing: Spacing,
 }
 
-/// What an axis' numbers are, which decides how its ticks print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+impl Axis {
+    /// An axis of categories: its values are places in a list of names.
+    #[must_use]
+    pub fn of_names(label: &str, names: Vec<String>) -> Self {
+        Self { label: label.to_owned(), quantity: Quantity::Names(names), spacing: Spacing::Linear }
+    }
+}
+
+/// What numbers are, which decides how they print and where ticks stand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Quantity {
     /// Bytes, printed in binary units; ticks at powers of two.
     Bytes,
@@ -55,12 +63,25 @@ pub enum Quantity {
     BusbwGbps,
     /// Whole numbers (channels); ticks at the values that the series have.
     Count,
-    /// Microseconds.
+    /// Microseconds, printed in µs, ms or s.
     TimeUs,
     /// Per cent.
     Percent,
     /// A bare number.
     Number,
+    /// GiB as a plain number; ticks at round decimal values.
+    Gib,
+    /// A share of one, printed in per cent.
+    Share,
+    /// Categories: 0 is the first name. On a horizontal axis they go from left to right, on a vertical one from top to
+    /// bottom, one unit each and all of them, in [`Spacing::Linear`] whatever the axis says.
+    Names(Vec<String>),
+}
+
+impl Quantity {
+    pub(super) fn is_names(&self) -> bool {
+        matches!(self, Self::Names(_))
+    }
 }
 
 /// How values become places on an axis.
@@ -101,7 +122,7 @@ pub enum Colour {
 }
 
 /// How points are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mark {
     /// A line through the points.
     Line,
@@ -115,6 +136,20 @@ pub enum Mark {
     Band,
     /// A dot with a whisker from `low` to `high`.
     Whiskers,
+    /// Bars along x, as in a timeline: each begins at `x`, is `value` long and lies on the row `y`, one unit high. Where
+    /// there is room it holds the words of its note up to the first comma, colon or semicolon.
+    Spans,
+    /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour stands for its `value`. With
+    /// what the values are, and their spacing on the colour scale. A cell without a value is drawn empty. The series'
+    /// name says what the values are; its colour is not used.
+    Cells(Quantity, Spacing),
+}
+
+impl Mark {
+    /// Whether its points are areas, which are pointed at where they lie instead of from near by.
+    pub(super) fn is_area(&self) -> bool {
+        matches!(self, Self::Spans | Self::Cells(..))
+    }
 }
 
 /// One point.
@@ -124,10 +159,26 @@ pub struct Point {
     pub x: f64,
     /// In units of the y axis.
     pub y: f64,
-    /// Lower end of an interval, in units of the y axis.
+    /// Lower end of an interval, in units of the y axis, or of a cell's value.
     pub low: Option<f64>,
-    /// Upper end of an interval, in units of the y axis.
+    /// Upper end of an interval, in units of the y axis, or of a cell's value.
     pub high: Option<f64>,
+    /// The length of a span in units of the x axis, or the value of a cell; of no meaning in other marks.
+    pub value: Option<f64>,
     /// What hovering adds: the configuration, the repeats, where the number comes from.
     pub note: String,
+}
+
+impl Point {
+    /// A bar of [`Mark::Spans`].
+    #[must_use]
+    pub fn span(start: f64, end: f64, row: usize) -> Self {
+        Self { x: start, y: row as f64, value: Some(end - start), ..Self::default() }
+    }
+
+    /// A cell of [`Mark::Cells`] between two axes of names.
+    #[must_use]
+    pub fn cell(column: usize, row: usize, value: Option<f64>) -> Self {
+        Self { x: column as f64, y: row as f64, value, ..Self::default() }
+    }
 }

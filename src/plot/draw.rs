@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
 use super::{
-    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Place, Rect, Series, Spacing, Style,
+    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Place, Rect, Series, Spacing, Style, areas,
     legend::Legend,
     marks::{self, Scales},
     measure::{Lettering, shortened},
@@ -25,6 +25,10 @@ const LABEL_GAP: f64 = 8.0;
 const ABOVE: f64 = 22.0;
 /// Below the plot: tick labels and the title of the x axis.
 const BELOW: f64 = 40.0;
+/// How much of the width the name of a category takes at most.
+const LONGEST_NAME: f64 = 0.3;
+/// How far around a dot that stands aside it is pointed at, in CSS pixels.
+const ASIDE: f64 = 6.0;
 
 /// The free margin around everything: a picture that stands alone needs more than one set in a page.
 fn margin(style: &Style) -> f64 {
@@ -133,8 +137,9 @@ impl Frame {
     fn new(chart: &Chart, visible: &[(usize, &Series)], sheet: &Rect) -> Option<Self> {
         let letters = Letters::new(SMALL, &plotters::style::BLACK);
         let (top, bottom) = (sheet.top + ABOVE, sheet.bottom - BELOW);
-        let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), bottom, top)?;
-        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0 };
+        let (from, to) = if chart.y.quantity.is_names() { (top, bottom) } else { (bottom, top) };
+        let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), from, to)?;
+        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest: sheet.width() * LONGEST_NAME };
         let ys: Vec<f64> = points(visible).map(|point| point.y).collect();
         let y_ticks = ticks(&chart.y, &y, &ys, &room);
         let widest = y_ticks.labelled.iter().map(|(_, label)| letters.width(label)).fold(0.0, f64::max);
@@ -143,24 +148,44 @@ impl Frame {
         if right - left < 24.0 || bottom - top < 24.0 {
             return None;
         }
-        let xs: Vec<f64> = points(visible).map(|point| point.x).collect();
+        let spans = visible.iter().filter(|(_, series)| series.mark == Mark::Spans);
+        let ends = spans.flat_map(|(_, series)| &series.points).filter_map(|point| Some(point.x + point.value?));
+        let xs: Vec<f64> = points(visible).map(|point| point.x).chain(ends).collect();
         let x = Scale::new(&chart.x, xs.iter().copied(), left, right)?;
-        let room = Room { extent: &|label| letters.width(label), gap: 10.0, least: 34.0 };
+        let room = Room {
+            extent: &|label| letters.width(label),
+            gap: 10.0,
+            least: 34.0,
+            longest: sheet.width() * LONGEST_NAME,
+        };
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
-        Some(Self { plot: Rect { left, top, right, bottom }, scales: Scales { x, y }, x_ticks, y_ticks })
+        let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
+        let aside = if has_cells { areas::corner(&x, &y) } else { (0.0, 0.0) };
+        let scales = Scales { x, y, aside };
+        Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
     }
 
     /// Gridlines, axes, labels and titles.
     fn draw(&self, paper: &Paper<'_>, chart: &Chart, sheet: &Rect, inks: &Inks) -> Result<(), DrawError> {
         let Rect { left, top, right, bottom } = self.plot;
+        // Cells are their own grid.
+        let is_grid = |axis: &Axis| {
+            let is_cells = |series: &Series| matches!(series.mark, Mark::Cells(..));
+            !(axis.quantity.is_names() && chart.series.iter().any(is_cells))
+        };
         let vertical = |x: f64, colour| paper.hairline((x, top), (x, bottom), colour);
         let horizontal = |y: f64, colour| paper.hairline((left, y), (right, y), colour);
         self.x_ticks.fine.iter().try_for_each(|&x| vertical(x, &inks.fine_grid))?;
         self.y_ticks.fine.iter().try_for_each(|&y| horizontal(y, &inks.fine_grid))?;
-        self.x_ticks.labelled.iter().try_for_each(|&(x, _)| vertical(x, &inks.grid))?;
-        self.y_ticks.labelled.iter().try_for_each(|&(y, _)| horizontal(y, &inks.grid))?;
+        if is_grid(&chart.x) {
+            self.x_ticks.labelled.iter().try_for_each(|&(x, _)| vertical(x, &inks.grid))?;
+        }
+        if is_grid(&chart.y) {
+            self.y_ticks.labelled.iter().try_for_each(|&(y, _)| horizontal(y, &inks.grid))?;
+        }
         horizontal(bottom, &inks.axis)?;
-        if let Some(zero) = self.scales.y.place(0.0).filter(|zero| (top..bottom).contains(zero)) {
+        let zero = self.scales.y.place(0.0).filter(|zero| !chart.y.quantity.is_names() && (top..bottom).contains(zero));
+        if let Some(zero) = zero {
             horizontal(zero, &inks.axis)?;
         }
         let letters = Letters::new(SMALL, &inks.muted);
@@ -209,8 +234,17 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
     let mut drawn = Vec::new();
     for &(index, series) in pointed {
         let places = series.points.iter().enumerate().filter_map(|(point, value)| {
-            let (x, y) = scales.place(value)?;
-            Some(Place { pick: Pick { series: index, point }, x, y })
+            let ((x, y), area) = if series.mark.is_area() {
+                let area = areas::area(value, &series.mark, scales)?;
+                ((f64::midpoint(area.left, area.right), f64::midpoint(area.top, area.bottom)), Some(area))
+            } else {
+                let (x, y) = scales.place(value)?;
+                let (right, down) = scales.aside;
+                // What stands aside is found there, and walked to from where it belongs.
+                let around = Rect { left: x - ASIDE, top: y - ASIDE, right: x + ASIDE, bottom: y + ASIDE };
+                ((x - right, y - down), (scales.aside != (0.0, 0.0)).then_some(around))
+            };
+            Some(Place { pick: Pick { series: index, point }, x, y, area })
         });
         let mut places: Vec<Place> = places.collect();
         places.order_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
@@ -226,6 +260,15 @@ fn highlight(paper: &Paper<'_>, chart: &Chart, style: &Style, layout: &Layout, p
     let inks = inks(style.theme);
     let (x, y) = (place.x, place.y);
     let Rect { left, bottom, .. } = layout.plot;
+    if let Some(area) = place.area {
+        let Rect { left, top, right, bottom: under } = area;
+        if series.mark == Mark::Spans {
+            [left, right].iter().try_for_each(|&x| paper.hairline((x, under), (x, bottom), &inks.axis))?;
+        }
+        let outline = [(left, top), (right, top), (right, under), (left, under), (left, top), (right, top)];
+        paper.line(&outline, &inks.paper, 5.0, &[])?;
+        return paper.line(&outline, &inks.ink, 2.0, &[]);
+    }
     for (from, to) in [((left, y), (x - 8.0, y)), ((x, y + 8.0), (x, bottom))] {
         if from.0 <= to.0 && from.1 <= to.1 {
             paper.hairline(from, to, &inks.axis)?;
@@ -248,7 +291,7 @@ mod tests {
             name: "change".into(),
             colour: Colour::Answer,
             mark: Mark::Whiskers,
-            points: vec![Point { x: 1.0, y, low: Some(-55.0), high: Some(126.0), note: String::new() }],
+            points: vec![Point { x: 1.0, y, low: Some(-55.0), high: Some(126.0), ..Point::default() }],
         };
         assert_eq!(y_values(&axis, &[(0, &of(0.0))]), [0.0, -55.0, 126.0]);
         assert_eq!(y_values(&axis, &[(0, &of(10.0))]), [10.0, -5.0, 15.0]);

@@ -22,6 +22,13 @@ impl Rect {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
+    /// How far outside a place lies, squared; zero inside.
+    fn distance(&self, x: f64, y: f64) -> f64 {
+        let beyond = |place: f64, low: f64, high: f64| (low - place).max(place - high).max(0.0);
+        let (across, down) = (beyond(x, self.left, self.right), beyond(y, self.top, self.bottom));
+        across * across + down * down
+    }
+
     /// Right minus left.
     #[must_use]
     pub fn width(&self) -> f64 {
@@ -44,6 +51,8 @@ pub struct Place {
     pub x: f64,
     /// From the upper edge of the picture.
     pub y: f64,
+    /// All that a bar or a cell covers; it is pointed at there and nowhere else.
+    pub area: Option<Rect>,
 }
 
 /// The places of one drawn series.
@@ -72,15 +81,20 @@ pub enum Walk {
     Left,
     /// The next point to the right in the same series.
     Right,
-    /// The previous series, at the point nearest in x.
+    /// The previous series, at the point nearest in x; the row above, where bars or cells lie in rows.
     PreviousSeries,
-    /// The next series, at the point nearest in x.
+    /// The next series, at the point nearest in x; the row below, where bars or cells lie in rows.
     NextSeries,
     /// The leftmost point of the series.
     First,
     /// The rightmost point of the series.
     Last,
 }
+
+/// How far from a bar or a cell, in CSS pixels, it is still meant: bars can be as thin as a hair.
+const AREA_REACH: f64 = 3.0;
+/// Points whose heights differ by less lie on one row.
+const SAME_ROW: f64 = 0.5;
 
 impl Layout {
     /// The place of a point; `None` where it isn't drawn.
@@ -91,13 +105,16 @@ impl Layout {
     }
 
     /// The drawn point nearest to a place in the picture, no farther than `reach` CSS pixels. Of equals the one
-    /// drawn last wins, because it lies on top.
+    /// drawn last wins, because it lies on top. Bars and cells are found where they lie.
     #[must_use]
     pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
         let mut best = (reach * reach, None);
         for place in self.series.iter().flat_map(|series| &series.places) {
-            let distance = (place.x - x) * (place.x - x) + (place.y - y) * (place.y - y);
-            if distance <= best.0 {
+            let distance = match &place.area {
+                Some(area) => area.distance(x, y),
+                None => (place.x - x) * (place.x - x) + (place.y - y) * (place.y - y),
+            };
+            if distance <= best.0 && (place.area.is_none() || distance <= AREA_REACH * AREA_REACH) {
                 best = (distance, Some(place.pick));
             }
         }
@@ -106,8 +123,14 @@ impl Layout {
 
     /// Where a step leads from a point. Without a point, or from one that isn't drawn any more, every step enters
     /// the chart at the first point of the series drawn on top.
+    ///
+    /// A chart of bars or cells is walked as it lies on the paper: along a row whatever the series, and from row to
+    /// row. It is entered at the first of its upper row.
     #[must_use]
     pub fn walk(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
+        if self.places().any(|place| place.area.is_some()) {
+            return self.walk_rows(from, step);
+        }
         let entry = || self.series.last().and_then(|series| series.places.first()).map(|place| place.pick);
         let Some(pick) = from else { return entry() };
         let Some(row) = self.series.iter().position(|series| series.index == pick.series) else { return entry() };
@@ -129,6 +152,32 @@ impl Layout {
             Walk::NextSeries => neighbour((row + 1) % count),
         }
     }
+
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        self.series.iter().flat_map(|series| &series.places)
+    }
+
+    fn walk_rows(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
+        let along = |a: &&Place, b: &&Place| a.x.total_cmp(&b.x).then(a.pick.cmp(&b.pick));
+        let row = |y: f64| self.places().filter(move |place| (place.y - y).abs() < SAME_ROW);
+        let Some(here) = from.and_then(|pick| self.place(pick)) else {
+            let upper = self.places().map(|place| place.y).min_by(f64::total_cmp)?;
+            return row(upper).min_by(along).map(|place| place.pick);
+        };
+        let nearest = |y: f64| row(y).min_by(|a, b| (a.x - here.x).abs().total_cmp(&(b.x - here.x).abs()));
+        let heights = || self.places().map(|place| place.y);
+        let reached = match step {
+            Walk::Left => row(here.y).filter(|place| along(place, &&here).is_lt()).max_by(along),
+            Walk::Right => row(here.y).filter(|place| along(place, &&here).is_gt()).min_by(along),
+            Walk::First => row(here.y).min_by(along),
+            Walk::Last => row(here.y).max_by(along),
+            Walk::PreviousSeries => {
+                heights().filter(|y| *y <= here.y - SAME_ROW).max_by(f64::total_cmp).and_then(nearest)
+            }
+            Walk::NextSeries => heights().filter(|y| *y >= here.y + SAME_ROW).min_by(f64::total_cmp).and_then(nearest),
+        };
+        Some(reached.map_or(here.pick, |place| place.pick))
+    }
 }
 
 #[cfg(test)]
@@ -141,7 +190,7 @@ mod tests {
             places: xs
                 .iter()
                 .enumerate()
-                .map(|(point, &x)| Place { pick: Pick { series: index, point }, x, y })
+                .map(|(point, &x)| Place { pick: Pick { series: index, point }, x, y, area: None })
                 .collect(),
         };
         Layout {

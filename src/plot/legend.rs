@@ -1,17 +1,27 @@
 //! The legend above the plot, for pictures that stand alone.
 
 use super::{
-    Series,
-    marks::{self, KEY_WIDTH},
+    Mark, Series, areas,
+    marks::{self, key_width},
     measure::shortened,
     palette::Inks,
     paper::{DrawError, Letters, Paper},
+    table::{value_text, with_unit},
 };
 
 const ROW: f64 = 20.0;
 const KEY_GAP: f64 = 7.0;
 const ENTRY_GAP: f64 = 20.0;
 const MOST_ROWS: usize = 5;
+
+/// The words beside a series' sign: its name, and for cells what the ends of the colour scale stand for.
+#[must_use]
+pub fn legend_text(series: &Series) -> String {
+    let Mark::Cells(quantity, spacing) = &series.mark else { return series.name.clone() };
+    let Some((low, high)) = areas::ends(series, *spacing) else { return series.name.clone() };
+    let range = format!("{} – {}", value_text(low, quantity), value_text(high, quantity));
+    format!("{}: {}", series.name, with_unit(&range, quantity))
+}
 
 struct Entry<'a> {
     series: &'a Series,
@@ -33,9 +43,9 @@ impl<'a> Legend<'a> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let (mut left, mut row) = (0.0, 0);
         for series in series {
-            let room = width - KEY_WIDTH - KEY_GAP;
-            let name = shortened(&series.name, letters.size, room.min(320.0));
-            let needed = KEY_WIDTH + KEY_GAP + letters.width(&name);
+            let key = key_width(&series.mark) + KEY_GAP;
+            let name = shortened(&legend_text(series), letters.size, (width - key).min(320.0));
+            let needed = key + letters.width(&name);
             if left > 0.0 && left + needed > width {
                 (left, row) = (0.0, row + 1);
             }
@@ -61,7 +71,7 @@ impl<'a> Legend<'a> {
         for entry in &self.entries {
             let place = (left + entry.left, middle(entry.row));
             marks::key(paper, entry.series, place, inks)?;
-            paper.text(&entry.name, (place.0 + KEY_WIDTH + KEY_GAP, place.1), self.letters)?;
+            paper.text(&entry.name, (place.0 + key_width(&entry.series.mark) + KEY_GAP, place.1), self.letters)?;
         }
         if self.left_out > 0 {
             paper.text(&format!("and {} more", self.left_out), (left, middle(MOST_ROWS)), self.letters)?;

@@ -3,7 +3,7 @@
 use plotters::style::{Color, RGBAColor, RGBColor};
 
 use super::{
-    Colour, Mark, Point, Series,
+    Colour, Mark, Point, Rect, Series, areas,
     palette::{DASHED, Inks, Shape, dashes},
     paper::{DrawError, Paper},
     scale::Scale,
@@ -14,12 +14,14 @@ use super::{
 pub(super) struct Scales {
     pub x: Scale,
     pub y: Scale,
+    /// How far beside its place a point stands, so that it doesn't cover what the place holds.
+    pub aside: (f64, f64),
 }
 
 impl Scales {
     /// The place of a point; `None` if one of its coordinates can't be drawn.
     pub fn place(&self, point: &Point) -> Option<(f64, f64)> {
-        Some((self.x.place(point.x)?, self.y.place(point.y)?))
+        Some((self.x.place(point.x)? + self.aside.0, self.y.place(point.y)? + self.aside.1))
     }
 
     /// The place of an interval's ends: x, lower end, upper end.
@@ -106,6 +108,11 @@ fn band(paper: &Paper<'_>, run: &[(f64, f64, f64)], colour: RGBColor, cover: f64
 /// Draws one series.
 pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let colour = inks.colour(series.colour);
+    match series.mark {
+        Mark::Spans => return areas::spans(paper, series, scales, inks),
+        Mark::Cells(..) => return areas::cells(paper, series, scales, inks),
+        _ => {}
+    }
     if series.mark == Mark::Band {
         for run in runs(series.points.iter().map(|point| scales.interval(point))) {
             band(paper, &run, colour, inks.band)?;
@@ -141,10 +148,14 @@ pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: 
     Ok(())
 }
 
-/// The width of a legend key in CSS pixels.
-pub(super) const KEY_WIDTH: f64 = 26.0;
+const KEY_WIDTH: f64 = 26.0;
 
-/// A series' sign in the legend, `KEY_WIDTH` wide, from a place at half its height.
+/// The width of a series' sign in the legend in CSS pixels.
+pub(super) fn key_width(mark: &Mark) -> f64 {
+    if matches!(mark, Mark::Cells(..)) { areas::KEY_WIDTH } else { KEY_WIDTH }
+}
+
+/// A series' sign in the legend, [`key_width`] wide, from a place at half its height.
 pub(super) fn key(
     paper: &Paper<'_>,
     series: &Series,
@@ -162,6 +173,11 @@ pub(super) fn key(
                 inks.band,
             );
         }
+        Mark::Spans => {
+            let area = Rect { left: left + 2.0, top: middle - 5.0, right: right - 2.0, bottom: middle + 5.0 };
+            return paper.rectangle(&area, &colour);
+        }
+        Mark::Cells(..) => return areas::key(paper, (left, middle), inks),
         Mark::Whiskers => whisker(paper, (centre, middle + 6.0, middle - 6.0), 3.0, colour)?,
         Mark::Dots => {}
         Mark::Line | Mark::Dashed | Mark::LineAndDots => {

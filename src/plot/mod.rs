@@ -4,6 +4,7 @@
 //! [`draw`] gives back the [`Layout`], with which a pointer or a keyboard finds the points again. Text is measured by a
 //! table of glyph widths, so a layout is the same wherever it is made.
 
+mod areas;
 mod chart;
 mod draw;
 mod layout;
@@ -21,6 +22,7 @@ mod ticks;
 pub use chart::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 pub use draw::{draw, draw_highlights};
 pub use layout::{DrawnSeries, Layout, Place, Rect, Walk};
+pub use legend::legend_text;
 pub use palette::inks_in_the_dark;
 pub use paper::DrawError;
 pub use style::{Pick, Style, Theme};

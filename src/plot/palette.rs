@@ -4,6 +4,8 @@
 //! the paper so that each has a contrast of at least 3:1 to it (WCAG 1.4.11), and text 4.5:1. A series differs from
 //! the others in shape and dash pattern too.
 
+use std::cmp::Ordering;
+
 use plotters::style::RGBColor;
 
 use super::{Colour, Theme};
@@ -27,9 +29,17 @@ pub(super) struct Inks {
     default: RGBColor,
     context: RGBColor,
     hues: [RGBColor; 6],
+    /// Text on a series' colour, or on the middle of the scale.
+    on_hue: RGBColor,
+    /// The scale of values, from low to high: even steps of lightness in Oklch, from the paper towards the ink, the hue
+    /// from yellow to blue, which the colour-blind tell apart.
+    steps: [RGBColor; STEPS],
     /// How strongly a band covers the paper.
     pub band: f64,
 }
+
+/// The colours of the scale of values. So few can be told apart, and each has its text and its counterpart in the dark.
+pub(super) const STEPS: usize = 9;
 
 const fn rgb(hex: u32) -> RGBColor {
     RGBColor((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
@@ -46,6 +56,18 @@ const LIGHT: Inks = Inks {
     default: rgb(0x2B_30_36),
     context: rgb(0x7E_86_8F),
     hues: [rgb(0xD5_5E_00), rgb(0x00_95_6C), rgb(0xB4_57_8F), rgb(0xB0_78_00), rgb(0x2E_8F_C7), rgb(0x85_7A_00)],
+    on_hue: rgb(0x00_00_00),
+    steps: [
+        rgb(0xF7_F5_CF),
+        rgb(0xCA_E0_AB),
+        rgb(0x92_CD_99),
+        rgb(0x4F_B7_95),
+        rgb(0x01_9C_96),
+        rgb(0x06_7D_8E),
+        rgb(0x03_5F_82),
+        rgb(0x00_40_7D),
+        rgb(0x1E_21_60),
+    ],
     band: 0.14,
 };
 
@@ -60,6 +82,18 @@ const DARK: Inks = Inks {
     default: rgb(0xD6_DA_DE),
     context: rgb(0x7B_84_8E),
     hues: [rgb(0xF0_80_3C), rgb(0x2D_BE_92), rgb(0xD9_8B_B8), rgb(0xE6_9F_00), rgb(0x8F_CB_F0), rgb(0xD9_CF_45)],
+    on_hue: rgb(0x00_00_00),
+    steps: [
+        rgb(0x1B_1F_51),
+        rgb(0x08_3B_6F),
+        rgb(0x01_58_79),
+        rgb(0x07_75_84),
+        rgb(0x08_92_8D),
+        rgb(0x38_AF_8B),
+        rgb(0x7F_C5_88),
+        rgb(0xBA_D8_8E),
+        rgb(0xEF_EA_A4),
+    ],
     band: 0.20,
 };
 
@@ -86,7 +120,7 @@ pub fn inks_in_the_dark() -> Vec<(String, String)> {
             inks.default,
             inks.context,
         ];
-        let all = fixed.into_iter().chain(inks.hues);
+        let all = fixed.into_iter().chain(inks.hues).chain(inks.steps);
         all.map(|RGBColor(r, g, b)| format!("#{r:02X}{g:02X}{b:02X}")).collect::<Vec<_>>()
     };
     all(&LIGHT).into_iter().zip(all(&DARK)).collect()
@@ -100,6 +134,25 @@ impl Inks {
             Colour::Default => self.default,
             Colour::Muted => self.context,
         }
+    }
+
+    /// Text on a series' colour.
+    pub fn on(&self, colour: Colour) -> RGBColor {
+        match colour {
+            Colour::Answer | Colour::Default => self.paper,
+            Colour::Palette(_) | Colour::Muted => self.on_hue,
+        }
+    }
+
+    /// A colour of the scale of values, and of text on it. In both themes text is of the paper's side at the ends.
+    pub fn step(&self, step: usize) -> (RGBColor, RGBColor) {
+        let step = step.min(STEPS - 1);
+        let text = match step.cmp(&(STEPS / 2)) {
+            Ordering::Less => self.ink,
+            Ordering::Equal => self.on_hue,
+            Ordering::Greater => self.paper,
+        };
+        (self.steps[step], text)
     }
 }
 
@@ -205,6 +258,23 @@ mod tests {
                 assert!(contrast(text, inks.paper) >= 4.5, "{theme:?}");
             }
             assert!(contrast(inks.axis, inks.paper) >= 3.0, "{theme:?}");
+        }
+    }
+
+    #[test]
+    fn words_on_colours_can_be_read() {
+        for theme in [Theme::Light, Theme::Dark] {
+            let inks = inks(theme);
+            for colour in (0..6).map(Colour::Palette).chain([Colour::Answer, Colour::Default, Colour::Muted]) {
+                let found = contrast(inks.on(colour), inks.colour(colour));
+                assert!(found >= 4.5, "{theme:?} {colour:?} {found}");
+            }
+            let steps: Vec<_> = (0..STEPS).map(|step| inks.step(step)).collect();
+            for (step, (colour, text)) in steps.iter().enumerate() {
+                assert!(contrast(*text, *colour) >= 4.5, "{theme:?} {step}");
+            }
+            let away = |colour| contrast(colour, inks.paper);
+            assert!(steps.windows(2).all(|pair| away(pair[1].0) >= 1.2 * away(pair[0].0)), "{theme:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use plotters::{
     coord::Shift,
     drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea},
-    element::{Circle, PathElement, Polygon},
+    element::{Circle, PathElement, Polygon, Rectangle},
     style::{
         Color, FontFamily, FontStyle, RGBAColor, ShapeStyle, TextStyle,
         text_anchor::{HPos, Pos, VPos},
@@ -12,7 +12,7 @@ use plotters::{
 use plotters_backend::DrawingBackend;
 
 use super::{
-    Style,
+    Rect, Style,
     measure::{Lettering, Measured, text_width},
 };
 
@@ -27,6 +27,7 @@ trait Area {
     fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError>;
     fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError>;
     fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError>;
+    fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError>;
     fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError>;
     fn present(&self) -> Result<(), DrawError>;
 }
@@ -53,6 +54,10 @@ impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
 
     fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
         self.draw(circle).map_err(|error| said(&error))
+    }
+
+    fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError> {
+        self.draw(rectangle).map_err(|error| said(&error))
     }
 
     fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
@@ -159,6 +164,22 @@ impl<'a> Paper<'a> {
     /// A filled polygon.
     pub fn polygon(&self, corners: &[(f64, f64)], colour: &impl Color) -> Result<(), DrawError> {
         self.area.polygon(&Polygon::new(self.points(corners), colour.to_rgba()))
+    }
+
+    /// The nearest boundary between two device pixels, in CSS pixels.
+    pub fn snapped(&self, length: f64) -> f64 {
+        (length * self.units / self.device).round() * self.device / self.units
+    }
+
+    /// A device pixel in CSS pixels.
+    pub fn pixel(&self) -> f64 {
+        self.device / self.units
+    }
+
+    /// A filled rectangle.
+    pub fn rectangle(&self, area: &Rect, colour: &impl Color) -> Result<(), DrawError> {
+        let corners = [self.point((area.left, area.top)), self.point((area.right, area.bottom))];
+        self.area.rectangle(&Rectangle::new(corners, colour.to_rgba().filled()))
     }
 
     /// A filled disc.

@@ -6,11 +6,15 @@ use crate::math::{exp2, log2, pow};
 /// Values beyond this in magnitude, or closer to zero on a logarithmic axis, are not drawn: they would leave no room
 /// for anything else, and sums of them overflow.
 const LARGEST: f64 = 1e100;
+/// What a unit takes in CSS pixels where it isn't a stretch of the axis.
+const UNIT: f64 = 16.0;
 
 /// One axis' map from values to CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     spacing: Spacing,
+    /// Values beyond its ends are not drawn.
+    closed: bool,
     /// The ends of the axis, as logarithms to base two where it is logarithmic.
     low: f64,
     high: f64,
@@ -20,7 +24,7 @@ pub(super) struct Scale {
 }
 
 /// A value's coordinate before it is stretched to pixels: the value or its logarithm; `None` if it can't be drawn.
-fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
+pub(super) fn coordinate(value: f64, spacing: Spacing) -> Option<f64> {
     match spacing {
         Spacing::Linear => (value.abs() <= LARGEST).then_some(value),
         Spacing::Logarithmic => (1.0 / LARGEST..=LARGEST).contains(&value).then(|| log2(value)),
@@ -44,6 +48,18 @@ impl Scale {
     /// The scale that shows all values of an axis that can be shown, with a little air; `None` if there are none.
     /// `from` and `to` are the places of its ends in CSS pixels.
     pub fn new(axis: &Axis, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+        if let Quantity::Names(names) = &axis.quantity {
+            let (low, high) = (-0.5, names.len() as f64 - 0.5);
+            let mut values = values;
+            return values.any(|value| (low..=high).contains(&value)).then_some(Self {
+                spacing: Spacing::Linear,
+                closed: true,
+                low,
+                high,
+                from,
+                to,
+            });
+        }
         let drawable = values.filter_map(|value| coordinate(value, axis.spacing));
         let (least, most) =
             drawable.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), c| (least.min(c), most.max(c)));
@@ -90,12 +106,16 @@ impl Scale {
         } else {
             (low.min(0.0), high.max(0.0).max(low.abs()).max(1e-100))
         };
-        Some(Self { spacing: axis.spacing, low, high, from, to })
+        Some(Self { spacing: axis.spacing, closed: false, low, high, from, to })
     }
 
     /// The place of a value in CSS pixels, inside the axis or outside; `None` if it can't be drawn.
     pub fn place(&self, value: f64) -> Option<f64> {
-        let share = (coordinate(value, self.spacing)? - self.low) / (self.high - self.low);
+        let coordinate = coordinate(value, self.spacing)?;
+        if self.closed && !(self.low..=self.high).contains(&coordinate) {
+            return None;
+        }
+        let share = (coordinate - self.low) / (self.high - self.low);
         Some(self.from + share * (self.to - self.from))
     }
 
@@ -108,6 +128,15 @@ impl Scale {
         let beyond = if value > 1.0 { self.to } else { self.from };
         let negative = self.spacing != Spacing::Logarithmic && value < 0.0;
         Some(self.place(value).unwrap_or(if negative { self.from } else { beyond }).clamp(first, last))
+    }
+
+    /// The stretch of CSS pixels around a value that one unit takes, cut to the axis.
+    pub fn unit_around(&self, value: f64) -> Option<(f64, f64)> {
+        let middle = self.place(value)?;
+        let ends = (self.place(value - 0.5), self.place(value + 0.5));
+        let (a, b) = ends.0.zip(ends.1).unwrap_or((middle - UNIT / 2.0, middle + UNIT / 2.0));
+        let (first, last) = if self.from < self.to { (self.from, self.to) } else { (self.to, self.from) };
+        Some((a.min(b).clamp(first, last), a.max(b).clamp(first, last)))
     }
 
     /// The values at the two ends.

@@ -7,7 +7,7 @@ use plotters_svg::SVGBackend;
 use super::{
     Chart, Series, Style, Theme,
     draw::draw_on,
-    marks::{self, KEY_WIDTH},
+    marks::{self, key_width},
     measure::{Lettering, printable},
     palette::inks,
     paper::{DrawError, Paper},
@@ -56,9 +56,9 @@ pub fn svg(chart: &Chart, style: &Style) -> String {
     document(style, &head, |paper| draw_on(paper, chart, style).map(|_| ()))
 }
 
-/// A series' sign in the legend as an SVG document, 26 × 16 CSS pixels.
+/// A series' sign in the legend as an SVG document, 28 × 16 CSS pixels, or wider where it is a scale of colours.
 #[must_use]
 pub fn key_svg(series: &Series, theme: Theme) -> String {
-    let style = Style { width: KEY_WIDTH + 2.0, height: 16.0, theme, ..Style::default() };
+    let style = Style { width: key_width(&series.mark) + 2.0, height: 16.0, theme, ..Style::default() };
     document(&style, "", |paper| marks::key(paper, series, (1.0, 8.0), inks(theme)))
 }

@@ -1,6 +1,6 @@
 //! A chart's numbers as text: one point for a readout, all of them for the table behind the picture.
 
-use super::{Axis, Chart, Layout, Pick, Point, Quantity};
+use super::{Axis, Chart, Layout, Mark, Pick, Point, Quantity, Series};
 use crate::units::{Size, significant};
 
 /// One point in words.
@@ -12,6 +12,8 @@ pub struct Reading {
     pub x: (String, String),
     /// The y axis' label and the value with its unit.
     pub y: (String, String),
+    /// What the mark shows besides a place, `Length` or `Value`, with its unit: of spans and cells.
+    pub value: Option<(String, String)>,
     /// The interval with its unit, `361.2 – 398.0 GB/s`; empty where there is none.
     pub interval: String,
     /// The point's note.
@@ -23,6 +25,9 @@ impl Reading {
     #[must_use]
     pub fn sentence(&self) -> String {
         let mut text = format!("{}: {} {}, {} {}", self.series, self.x.0, self.x.1, self.y.0, self.y.1);
+        if let Some((label, value)) = &self.value {
+            text.push_str(&format!(", {} {value}", label.to_lowercase()));
+        }
         for (before, part) in [(", between ", &self.interval), ("; ", &self.note)] {
             if !part.is_empty() {
                 text.push_str(before);
@@ -44,46 +49,65 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A value in its quantity's way of printing, without the unit unless it is part of the number (`16 MiB`).
+/// The unit in which a time prints, and its length in microseconds.
+pub(super) fn time_unit(time_us: f64) -> (&'static str, f64) {
+    match time_us.abs() {
+        us if us < 1e3 => ("µs", 1.0),
+        us if us < 1e6 => ("ms", 1e3),
+        _ => ("s", 1e6),
+    }
+}
+
+/// A value in its quantity's way of printing, without the unit unless it is part of the number (`16 MiB`, `2.5 ms`).
 #[must_use]
-pub fn value_text(value: f64, quantity: Quantity) -> String {
+pub fn value_text(value: f64, quantity: &Quantity) -> String {
     let whole = value.is_finite() && value.fract() == 0.0 && value.abs() < 1e15;
     match quantity {
         Quantity::Bytes if whole && value >= 0.0 => Size(value as u64).to_string(),
         Quantity::Bytes => format!("{} B", significant(value)),
         Quantity::Count if whole => format!("{value}"),
+        Quantity::TimeUs if value == 0.0 => "0 s".to_owned(),
+        Quantity::TimeUs => {
+            let (name, unit_us) = time_unit(value);
+            format!("{} {name}", significant(value / unit_us))
+        }
+        Quantity::Share => significant(value * 100.0),
+        Quantity::Names(names) => {
+            let name = Some(value.round()).filter(|n| *n >= 0.0).and_then(|n| names.get(n as usize));
+            name.cloned().unwrap_or_else(|| significant(value))
+        }
         _ => significant(value),
     }
 }
 
-/// The unit that follows a value, with its space; empty for bytes, which carry it, and for bare numbers.
+/// The unit that follows a value, with its space; empty for bytes and times, which carry it, and for bare numbers.
 #[must_use]
-pub(super) fn unit(quantity: Quantity) -> &'static str {
+pub(super) fn unit(quantity: &Quantity) -> &'static str {
     match quantity {
         Quantity::BusbwGbps => "GB/s",
-        Quantity::TimeUs => "µs",
-        Quantity::Percent => "%",
-        Quantity::Bytes | Quantity::Count | Quantity::Number => "",
+        Quantity::Percent | Quantity::Share => "%",
+        Quantity::Gib => "GiB",
+        Quantity::Bytes | Quantity::TimeUs | Quantity::Count | Quantity::Number | Quantity::Names(_) => "",
     }
 }
 
 /// The axis' label with its unit: `busbw (GB/s)`.
 #[must_use]
 pub(super) fn axis_title(axis: &Axis) -> String {
-    match unit(axis.quantity) {
+    match unit(&axis.quantity) {
         "" => axis.label.clone(),
         unit => format!("{} ({unit})", axis.label),
     }
 }
 
-fn with_unit(text: &str, quantity: Quantity) -> String {
+pub(super) fn with_unit(text: &str, quantity: &Quantity) -> String {
     match unit(quantity) {
         "" => text.to_owned(),
         unit => format!("{text} {unit}"),
     }
 }
 
-fn interval_text(point: &Point, quantity: Quantity) -> String {
+fn interval_text(point: &Point, quantity: &Quantity) -> String {
     match (point.low, point.high) {
         (Some(low), Some(high)) => {
             with_unit(&format!("{} – {}", value_text(low, quantity), value_text(high, quantity)), quantity)
@@ -97,25 +121,51 @@ fn interval_text(point: &Point, quantity: Quantity) -> String {
 pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
     let series = chart.series.get(pick.series)?;
     let point = series.points.get(pick.point)?;
-    let value = |axis: &Axis, value| (axis.label.clone(), with_unit(&value_text(value, axis.quantity), axis.quantity));
+    let told = |value, quantity: &Quantity| with_unit(&value_text(value, quantity), quantity);
+    let place = |axis: &Axis, value| (axis.label.clone(), told(value, &axis.quantity));
+    let mut x = place(&chart.x, point.x);
+    if let (Mark::Spans, Some(length)) = (&series.mark, point.value) {
+        x.1 = format!("{} to {}", x.1, told(point.x + length, &chart.x.quantity));
+    }
+    let (label, quantity) = value_quantity(chart, series);
     Some(Reading {
         series: series.name.clone(),
-        x: value(&chart.x, point.x),
-        y: value(&chart.y, point.y),
-        interval: interval_text(point, chart.y.quantity),
+        x,
+        y: place(&chart.y, point.y),
+        value: point.value.filter(|_| series.mark.is_area()).map(|value| (label.to_owned(), told(value, quantity))),
+        interval: interval_text(point, interval_quantity(chart, series)),
         note: point.note.clone(),
     })
 }
 
-/// The drawn points of other series at the same x, one for each series: the nearest in y.
+/// What the values of a series of spans or cells are.
+fn value_quantity<'a>(chart: &'a Chart, series: &'a Series) -> (&'static str, &'a Quantity) {
+    match &series.mark {
+        Mark::Cells(quantity, _) => ("Value", quantity),
+        _ => ("Length", &chart.x.quantity),
+    }
+}
+
+/// What the ends of a series' intervals are.
+fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
+    match &series.mark {
+        Mark::Cells(quantity, _) => quantity,
+        _ => &chart.y.quantity,
+    }
+}
+
+/// The drawn points of other series at the same x, one for each series: the nearest in y. Beside a bar or a cell only
+/// what lies in the same place.
 #[must_use]
 pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let point = |pick: Pick| chart.series.get(pick.series).and_then(|series| series.points.get(pick.point));
+    let is_area = |series: usize| chart.series.get(series).is_some_and(|series| series.mark.is_area());
     let Some(here) = point(pick) else { return Vec::new() };
     let others = layout.series.iter().filter(|series| series.index != pick.series);
     let nearest = others.filter_map(|series| {
         let same = series.places.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
-        let same = same.filter(|(_, other)| other.x == here.x);
+        let in_place = is_area(pick.series) || is_area(series.index);
+        let same = same.filter(|(_, other)| other.x == here.x && (!in_place || other.y == here.y));
         same.min_by(|(_, a), (_, b)| (a.y - here.y).abs().total_cmp(&(b.y - here.y).abs())).map(|(pick, _)| pick)
     });
     nearest.collect()
@@ -126,22 +176,35 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
 pub fn table(chart: &Chart) -> Table {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let intervals = points().any(|point| point.low.is_some() || point.high.is_some());
+    let values = || chart.series.iter().filter(|series| series.mark.is_area());
     let notes = points().any(|point| !point.note.is_empty());
-    let y = axis_title(&chart.y);
-    let mut columns = vec![("Series".to_owned(), false), (axis_title(&chart.x), true), (y.clone(), true)];
+    let number = |axis: &Axis| (axis_title(axis), !axis.quantity.is_names());
+    let mut columns = vec![("Series".to_owned(), false), number(&chart.x), number(&chart.y)];
+    let mut of_interval = columns[2].0.clone();
+    if let Some(series) = values().next_back() {
+        columns.push((value_quantity(chart, series).0.to_owned(), true));
+        of_interval = "Value".to_owned();
+    }
     if intervals {
-        columns.extend([(format!("{y}, low"), true), (format!("{y}, high"), true)]);
+        columns.extend(["low", "high"].map(|end| (format!("{of_interval}, {end}"), true)));
     }
     if notes {
         columns.push(("Note".to_owned(), false));
     }
     let mut rows = Vec::new();
     for series in &chart.series {
+        let (_, value_is) = value_quantity(chart, series);
+        let interval_is = interval_quantity(chart, series);
         for point in &series.points {
-            let y_text = |value| value_text(value, chart.y.quantity);
-            let mut row = vec![series.name.clone(), value_text(point.x, chart.x.quantity), y_text(point.y)];
+            let place = |value, axis: &Axis| value_text(value, &axis.quantity);
+            let mut row = vec![series.name.clone(), place(point.x, &chart.x), place(point.y, &chart.y)];
+            if values().next().is_some() {
+                let value = point.value.filter(|_| series.mark.is_area());
+                row.push(value.map(|value| with_unit(&value_text(value, value_is), value_is)).unwrap_or_default());
+            }
             if intervals {
-                row.extend([point.low, point.high].map(|end| end.map(y_text).unwrap_or_default()));
+                let end = |end: Option<f64>| end.map(|end| value_text(end, interval_is)).unwrap_or_default();
+                row.extend([point.low, point.high].map(end));
             }
             if notes {
                 row.push(point.note.clone());

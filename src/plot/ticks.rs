@@ -2,8 +2,9 @@
 
 use super::{
     Axis, Quantity, Spacing,
+    measure::shortened,
     scale::{Scale, round_up},
-    table::value_text,
+    table::{time_unit, value_text},
 };
 use crate::{
     math::{exp2, log2, pow},
@@ -31,6 +32,8 @@ pub(super) struct Room<'a> {
     pub gap: f64,
     /// The least distance of two ticks, however short their labels.
     pub least: f64,
+    /// The most that the name of a category takes in CSS pixels, across the axis or along it.
+    pub longest: f64,
 }
 
 impl Room<'_> {
@@ -57,15 +60,24 @@ impl Room<'_> {
 
 /// The ticks for an axis whose series have these values.
 pub(super) fn ticks(axis: &Axis, scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
-    match (axis.quantity, scale.spacing()) {
+    match (&axis.quantity, scale.spacing()) {
+        (Quantity::Names(names), _) => categories(scale, names, room),
         (Quantity::Count, _) => counts(scale, values, room),
         (Quantity::Bytes, Spacing::Logarithmic) => powers_of_two(scale, room),
         (Quantity::Bytes, Spacing::Linear) => {
-            steps(scale, room, binary_step, |value, _| value_text(value, Quantity::Bytes))
+            steps(scale, room, binary_step, &|value, _| value_text(value, &Quantity::Bytes))
         }
-        (_, Spacing::Linear) => steps(scale, room, round_up, decimal),
-        (_, Spacing::Logarithmic) => decades(scale, room),
-        (_, Spacing::SymmetricLogarithmic) => both_sides(scale, room),
+        (Quantity::TimeUs, Spacing::Linear) => {
+            let (low, high) = scale.ends();
+            let (name, unit_us) = time_unit(low.abs().max(high.abs()));
+            steps(scale, room, round_up, &|us, step| format!("{} {name}", decimal(us / unit_us, step / unit_us)))
+        }
+        (Quantity::Share, Spacing::Linear) => {
+            steps(scale, room, round_up, &|share, step| decimal(share * 100.0, step * 100.0))
+        }
+        (_, Spacing::Linear) => steps(scale, room, round_up, &decimal),
+        (quantity, Spacing::Logarithmic) => decades(scale, quantity, room),
+        (quantity, Spacing::SymmetricLogarithmic) => both_sides(scale, quantity, room),
     }
 }
 
@@ -88,7 +100,7 @@ fn binary_step(value: f64) -> f64 {
 }
 
 /// Multiples of a step on a linear axis.
-fn steps(scale: &Scale, room: &Room<'_>, round: fn(f64) -> f64, label: fn(f64, f64) -> String) -> Ticks {
+fn steps(scale: &Scale, room: &Room<'_>, round: fn(f64) -> f64, label: &dyn Fn(f64, f64) -> String) -> Ticks {
     let (low, high) = scale.ends();
     let set = |step: f64| {
         let first = (low / step).ceil();
@@ -123,7 +135,7 @@ fn powers_of_two(scale: &Scale, room: &Room<'_>) -> Ticks {
 }
 
 /// 1, 2, 5 times powers of ten, or the powers alone, or each third, tenth … of them.
-fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
+fn decades(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
     let (low, high) = scale.ends();
     let decade = |value: f64| log2(value) / std::f64::consts::LOG2_10;
     let (first, last) = (decade(low).floor() as i32, decade(high).ceil() as i32);
@@ -132,7 +144,7 @@ fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
         let values =
             powers.flat_map(|power| factors.iter().map(move |factor| (factor * pow(10.0, f64::from(power)), power)));
         let inside = values.filter(|(value, _)| (low..=high).contains(value));
-        inside.filter_map(|(value, power)| at(scale, value, power_label(value, power))).collect::<Vec<_>>()
+        inside.filter_map(|(value, power)| at(scale, value, power_label(value, power, quantity))).collect::<Vec<_>>()
     };
     let sets: [(&[f64], i32); 7] =
         [(&[1.0, 2.0, 5.0], 1), (&[1.0], 1), (&[1.0], 3), (&[1.0], 6), (&[1.0], 12), (&[1.0], 30), (&[1.0], 60)];
@@ -148,7 +160,7 @@ fn decades(scale: &Scale, room: &Room<'_>) -> Ticks {
 
 /// Zero, and powers of ten on either side of it: each from 1 or, since 1 lies close to zero, from 10; or each second,
 /// third … of them.
-fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
+fn both_sides(scale: &Scale, quantity: &Quantity, room: &Room<'_>) -> Ticks {
     /// The last has zero alone.
     const FROM_AND_STEP: [(i32, usize); 9] =
         [(0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (6, 6), (12, 12), (100, 1)];
@@ -161,16 +173,40 @@ fn both_sides(scale: &Scale, room: &Room<'_>) -> Ticks {
         values.push((0.0, 0));
         values.extend(powers().take_while(|(value, _)| *value <= high));
         let inside = values.into_iter().filter(|(value, _)| (low..=high).contains(value));
-        inside.filter_map(|(value, power)| at(scale, value, power_label(value, power))).collect::<Vec<_>>()
+        inside.filter_map(|(value, power)| at(scale, value, power_label(value, power, quantity))).collect::<Vec<_>>()
     };
     Ticks { labelled: room.first_that_fits(FROM_AND_STEP.into_iter().map(set)), fine: Vec::new() }
 }
 
-fn power_label(value: f64, power: i32) -> String {
-    match power {
+fn power_label(value: f64, power: i32, quantity: &Quantity) -> String {
+    let (value, power, unit) = match quantity {
+        Quantity::TimeUs if value != 0.0 => {
+            let (name, unit_us) = time_unit(value);
+            (value / unit_us, power - power.div_euclid(3).clamp(0, 2) * 3, format!(" {name}"))
+        }
+        Quantity::Share => (value * 100.0, power + 2, String::new()),
+        _ => (value, power, String::new()),
+    };
+    let number = match power {
         0..=6 => format!("{value:.0}"),
         -6..=-1 => format!("{value:.*}", power.unsigned_abs() as usize),
         _ => format!("{value:.0e}"),
+    };
+    number + &unit
+}
+
+/// All names, or each second, fourth, eighth … of them.
+fn categories(scale: &Scale, names: &[String], room: &Room<'_>) -> Ticks {
+    // One letter beside the other needs less air than numbers on a scale.
+    let room = Room { gap: room.gap / 2.0, least: 0.0, ..*room };
+    let set = |power: u32| {
+        let chosen = names.iter().enumerate().step_by(1 << power);
+        chosen.filter_map(|(n, name)| at(scale, n as f64, shortened(name, 11.5, room.longest))).collect::<Vec<_>>()
+    };
+    let few = (0..31).filter(|power| names.len() >> power <= MOST);
+    Ticks {
+        labelled: room.first_that_fits(few.take_while(|power| *power == 0 || names.len() >> power > 0).map(set)),
+        fine: Vec::new(),
     }
 }
 
@@ -179,7 +215,7 @@ fn counts(scale: &Scale, values: &[f64], room: &Room<'_>) -> Ticks {
     let mut values: Vec<f64> = values.iter().copied().filter(|&value| scale.place(value).is_some()).collect();
     values.order_by(f64::total_cmp);
     values.dedup();
-    let label = |value: f64| at(scale, value, value_text(value, Quantity::Count));
+    let label = |value: f64| at(scale, value, value_text(value, &Quantity::Count));
     let set = |step: u32| {
         let step = f64::from(step);
         let many = values.len() > MOST && (values.len() as f64 / step) > MOST as f64;
@@ -208,7 +244,7 @@ mod tests {
     fn labels(quantity: Quantity, spacing: Spacing, values: &[f64], length: f64) -> Vec<String> {
         let axis = Axis { label: String::new(), quantity, spacing };
         let scale = Scale::new(&axis, values.iter().copied(), 0.0, length).expect("a scale");
-        let room = Room { extent: &|label| label.chars().count() as f64 * 7.0, gap: 10.0, least: 30.0 };
+        let room = Room { extent: &|label| label.chars().count() as f64 * 7.0, gap: 10.0, least: 30.0, longest: 90.0 };
         ticks(&axis, &scale, values, &room).labelled.into_iter().map(|(_, label)| label).collect()
     }
 

@@ -36,7 +36,7 @@ pub(super) fn section(problems: &[(&str, &Problems)]) -> Option<Section> {
     (!text.is_empty()).then(|| Section {
         title: "What was left out".into(),
         text,
-        tables: vec![Exhibit { id: "left-out".into(), title: "The first lines that were left out".into(), listing }],
+        tables: vec![Exhibit::new("left-out", "The first lines that were left out", listing)],
         ..Section::default()
     })
 }

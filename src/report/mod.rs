@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod open;
 pub mod overlap;
 mod privacy;
+pub mod topology;
 pub mod tuning;
 pub mod wire;
 mod write;
@@ -20,9 +21,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::write::{Form, Written, file_stem, write};
 use crate::{
+    form::{self, RowChoice},
     plot::Chart,
     text::{Column, Entry, Listing},
-    tuning::{address, snapshot::Snapshot},
+    tuning::snapshot::Snapshot,
 };
 
 /// What made a report.
@@ -66,7 +68,7 @@ impl Workbench {
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        let key = address::value(fragment, "w");
+        let key = form::value(fragment, "w");
         Self::ALL.iter().copied().find(|workbench| Some(workbench.key()) == key).unwrap_or_default()
     }
 
@@ -177,6 +179,16 @@ pub struct Exhibit {
     pub title: String,
     /// The table.
     pub listing: Listing,
+    /// Its rows are choices, where the report was made on this page; this does not travel.
+    pub choose: Option<RowChoice>,
+}
+
+impl Exhibit {
+    /// A table that is only looked at.
+    #[must_use]
+    pub fn new(id: impl Into<String>, title: impl Into<String>, listing: Listing) -> Self {
+        Self { id: id.into(), title: title.into(), listing, choose: None }
+    }
 }
 
 /// A file of text that travels inside a report.

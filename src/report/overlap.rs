@@ -7,7 +7,7 @@ use crate::{
         imported::Judged,
         models::{Kind, LEAST_ABSOLUTE_DEVIATION, PUBLISHED},
         noise::Ceiling,
-        request::{Results, Shown},
+        result::{Results, Shown},
         study::{Study, StudyError},
         validate::{FOLDS, REPEATS},
     },
@@ -86,7 +86,7 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
         "Each model predicts only kernels that it has not seen: {REPEATS} repeats of {FOLDS} folds, mean ± standard deviation; \
          unseen names are {FOLDS} folds of kernel names. Errors are of durations."
     )];
-    let mut tables = vec![exhibit("overlap-models", "Models, out of fold", results.listing.clone())];
+    let mut tables = vec![Exhibit::new("overlap-models", "Models, out of fold", results.listing.clone())];
     if !imported.is_empty() {
         text.push(
             "Of a dropped model nothing is known of its training: these kernels may be in it, and then its error says \
@@ -95,7 +95,7 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
                 .into(),
         );
         let listing = crate::overlap::listing::imported(imported);
-        tables.push(exhibit("overlap-dropped-models", "Dropped models", listing));
+        tables.push(Exhibit::new("overlap-dropped-models", "Dropped models", listing));
     }
     Section { title: "Models".into(), text, tables, ..Section::default() }
 }
@@ -109,7 +109,7 @@ fn shown(results: &Results, contents: &Contents) -> Option<Section> {
     };
     let charts = [&results.predicted_over_measured, &results.errors];
     let charts = charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect();
-    let names = exhibit("overlap-kernel-names", "Kernel names", results.names.clone());
+    let names = Exhibit::new("overlap-kernel-names", "Kernel names", results.names.clone());
     Some(Section { title: title.into(), charts, tables: vec![names], ..Section::default() })
 }
 
@@ -117,7 +117,7 @@ fn importances(listing: &Listing) -> Section {
     Section {
         title: "Features".into(),
         text: vec![format!("What these need: {}.", Kind::TreesLad.title())],
-        tables: vec![exhibit("overlap-features", "Feature importance", listing.clone())],
+        tables: vec![Exhibit::new("overlap-features", "Feature importance", listing.clone())],
         ..Section::default()
     }
 }
@@ -137,10 +137,6 @@ fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
         fact(Kind::TreesLad.title(), trees(LEAST_ABSOLUTE_DEVIATION)),
         fact("Seed", study.settings().seed.to_string()),
     ])
-}
-
-fn exhibit(id: &str, title: &str, listing: Listing) -> Exhibit {
-    Exhibit { id: id.into(), title: title.into(), listing }
 }
 
 /// With a capital and a full stop.

@@ -2,6 +2,7 @@
 
 use crate::{
     order::Order,
+    plot::Quantity,
     report::{Contents, LoadedFile, Report, wire::leaf},
     text::Problems,
 };
@@ -61,6 +62,11 @@ impl<'a> Names<'a> {
             clean(&mut section.title);
             for chart in &mut section.charts {
                 clean(&mut chart.title);
+                for axis in [&mut chart.x, &mut chart.y] {
+                    if let Quantity::Names(names) = &mut axis.quantity {
+                        names.iter_mut().for_each(clean);
+                    }
+                }
                 chart.series.iter_mut().for_each(|series| clean(&mut series.name));
             }
             let cells = section.tables.iter_mut().flat_map(|table| &mut table.listing.rows).flatten();

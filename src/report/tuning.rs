@@ -149,7 +149,7 @@ fn of_group(
         title: format!("{} on {}", group.collective, group.scale),
         text: vec![wording::group(group)],
         charts,
-        tables: vec![Exhibit { id, title: "What to deploy".into(), listing: listing::recommendations(&mine) }],
+        tables: vec![Exhibit::new(id, "What to deploy", listing::recommendations(&mine))],
         files: Vec::new(),
     })
 }
@@ -166,11 +166,11 @@ fn deployables(basis: &Basis<'_>) -> Section {
         if written.files.is_empty() {
             continue;
         }
-        section.tables.push(Exhibit {
-            id: format!("tuner-rules-{}", reader.key()),
-            title: format!("What {} will run", reader.name()),
-            listing: export::listing(&written.rows),
-        });
+        section.tables.push(Exhibit::new(
+            format!("tuner-rules-{}", reader.key()),
+            format!("What {} will run", reader.name()),
+            export::listing(&written.rows),
+        ));
         let note = written.loading;
         let file = |file: export::File| TextFile { name: file.name, text: file.text, note: about(note.clone()) };
         section.files.extend(written.files.into_iter().map(file));

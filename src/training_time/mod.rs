@@ -4,10 +4,22 @@
 //! The way of the data: what was dropped becomes [`samples`] of clusters and a [`run`] to predict; regressors answer
 //! with the times of single operators and collectives, each with its [`prediction::Mark`]; a step is composed of them.
 
+pub mod anatomy;
+pub mod bundle;
+pub mod calibrate;
 pub mod catalogue;
+pub mod communicators;
+pub mod dropped;
 pub mod expression;
+pub mod health;
+pub mod interval;
+pub mod memory;
 pub mod prediction;
+pub mod read;
 pub mod regressors;
 pub mod run;
 pub mod samples;
 pub mod scope;
+pub mod search;
+pub mod step;
+pub mod steps;

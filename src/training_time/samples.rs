@@ -49,6 +49,20 @@ impl OperatorSamples {
         let width = self.inputs.len();
         self.values.get(row * width..(row + 1) * width).unwrap_or_default()
     }
+
+    /// Keeps the rows at those places for which this holds.
+    pub fn retain(&mut self, keep: impl Fn(&Place) -> bool) {
+        let stays: Vec<bool> = self.places.iter().map(keep).collect();
+        let of = |times: &[f64], width: usize| {
+            let rows = times.chunks_exact(width.max(1)).zip(&stays).filter(|(_, stays)| **stays);
+            rows.flat_map(|(row, _)| row.iter().copied()).collect()
+        };
+        self.values = of(&self.values, self.inputs.len());
+        self.forward_us = of(&self.forward_us, 1);
+        self.backward_us = of(&self.backward_us, 1);
+        let mut stays = stays.iter();
+        self.places.retain(|_| stays.next().is_none_or(|stays| *stays));
+    }
 }
 
 /// The GPUs of a collective: how many nodes, and how many GPUs on each.
@@ -102,7 +116,7 @@ pub struct CollectiveSamples {
 /// What was measured on one kind of GPU under one folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// What it is called: its folder, or its GPU where there is one cluster only.
+    /// What it is called: its folder, or its GPU where no folder is known.
     pub name: String,
     /// Prefix of its files: `NVIDIAA100-SXM4-80GB`.
     pub gpu: String,

@@ -6,6 +6,7 @@
 
 use crate::{
     collective::{Collective, Scale, Workload},
+    form::value,
     tuning::{
         result::{Group, Recommendation},
         sets::{Choice, Sets},
@@ -113,13 +114,6 @@ impl Panel {
     }
 }
 
-/// What a fragment says of a key; the last where it says several things.
-#[must_use]
-pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
-    let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
-    pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
-}
-
 /// A fragment that names no view.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -152,6 +146,9 @@ pub struct NotLoaded {
 }
 
 const LONGEST: usize = 1000;
+const LONGEST_CHOICES: usize = 16_000;
+/// The workbenches whose addresses hold choices.
+const OTHERS: [&str; 4] = ["overlap", "training-time", "topology", "policy"];
 const LARGEST_SIZE: u64 = 1 << 44;
 const MOST_RANKS: u32 = 1 << 24;
 
@@ -182,15 +179,19 @@ impl Address {
     /// Where a value can't be one of this version.
     pub fn parse(fragment: &str) -> Result<Self, AddressError> {
         let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
-        if fragment.len() > LONGEST {
+        let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
+        // The other workbenches have choices of their own, under keys of their own.
+        let is_other = value(fragment, "w").is_some_and(|workbench| OTHERS.contains(&workbench));
+        let longest = if is_other { LONGEST_CHOICES } else { LONGEST };
+        if fragment.len() > longest {
             return Err(AddressError::TooLong);
         }
-        let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
-        for pair in fragment.split('&').filter(|pair| !pair.is_empty()) {
+        let of_the_page = |pair: &&str| !is_other || ["v=", "x="].iter().any(|key| pair.starts_with(key));
+        for pair in fragment.split('&').filter(|pair| !pair.is_empty()).filter(of_the_page) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             match key {
                 "v" if value != "1" => return Err(AddressError::Version(start_of(value))),
-                "w" if !["tuning", "overlap"].contains(&value) => return Err(AddressError::Workbench(start_of(value))),
+                "w" if value != "tuning" => return Err(AddressError::Workbench(start_of(value))),
                 "c" => {
                     let wrong = || wrong("c", value, "the name of a collective");
                     address.collective = Some(Collective::parse(value).ok_or_else(wrong)?);

@@ -47,6 +47,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
             low: r.interval_90.map(|i| i.low_gbps),
             high: r.interval_90.map(|i| i.high_gbps),
             note: format!("{}, {}", r.configuration?, support(r.support)),
+            ..Point::default()
         })
     });
     let chosen: Vec<Point> = chosen.collect();
@@ -144,6 +145,7 @@ pub fn busbw_over_channels(
             low: interval.map(|i| i.low_gbps),
             high: interval.map(|i| i.high_gbps),
             note: configuration.to_string(),
+            ..Point::default()
         };
         all.push(series("To deploy", Colour::Answer, Mark::Whiskers, vec![point]));
     }

@@ -310,6 +310,7 @@ pub fn marks(hotspots: &[Hotspot], collective: Collective, scale: Scale) -> Vec<
                         hotspot.drop_pct(place.busbw_gbps),
                         significant(hotspot.expected_gbps)
                     ),
+                    ..Point::default()
                 })
             })
             .collect();

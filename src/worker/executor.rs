@@ -9,10 +9,12 @@ use crate::{
     collective::{Configuration, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
-    overlap::{self, files::NamedPart},
+    overlap::files::NamedPart,
+    policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
     text::{Listing, Problems},
+    topology,
     tuning::{
         aggregate::{Point, Target},
         change,
@@ -37,6 +39,7 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
+    workbench::{Material, Parts, Studies, WorkbenchError},
 };
 
 /// One file's bytes.
@@ -59,9 +62,15 @@ pub enum ExecuteError {
     /// What a coverage lacks.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
-    /// What the overlap workbench says.
+    /// What one of the other workbenches says.
     #[error(transparent)]
-    Overlap(#[from] overlap::study::StudyError),
+    Workbench(#[from] WorkbenchError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] policy::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
         "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
@@ -86,7 +95,7 @@ pub enum ExecuteError {
 #[derive(Default)]
 pub struct Executor {
     study: Study,
-    overlap: overlap::study::Study,
+    studies: Studies,
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
@@ -118,6 +127,14 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
         Outcome::Refused(_) => ("not read".into(), String::new(), 0),
     };
     report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
+}
+
+/// What is loaded, as a report names it.
+fn material(files: &[FileReport]) -> Material<'_> {
+    Material {
+        files: files.iter().map(loaded_file).collect(),
+        problems: files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+    }
 }
 
 /// What of a file can't be used.
@@ -172,7 +189,14 @@ impl Executor {
             Request::Compare(question) => Response::Compared(self.documents.compare(&question)?),
             Request::Campaign(campaign) => Response::Campaign(campaign.script()),
             Request::Plan(question) => Response::Plan(self.plan(&question, progress)?),
-            Request::Overlap(question) => Response::Overlap(Box::new(self.overlap.answer(*question, progress)?)),
+            Request::Study { workbench, question } => {
+                let material = material(&self.files);
+                Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
+            }
+            Request::Policy(question) => Response::Policy(Box::new(self.studies.policy.answer(*question, progress)?)),
+            Request::Topology(question) => {
+                Response::Topology(Box::new(self.studies.topology.answer(*question, progress)?))
+            }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -210,18 +234,22 @@ impl Executor {
     /// # Errors
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
-        if contents.workbench == report::Workbench::Overlap {
-            let material = report::overlap::Material {
-                study: &self.overlap,
-                files: self.files.iter().map(loaded_file).collect(),
-                problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+        let material = material(&self.files);
+        if contents.workbench == report::Workbench::Topology {
+            let material = report::topology::Material {
+                study: &self.studies.topology,
+                files: material.files,
+                problems: material.problems,
             };
-            return Ok(report::overlap::report(material, contents)?);
+            return Ok(report::topology::report(material, contents)?);
+        }
+        if let Some(study) = self.studies.of(contents.workbench) {
+            return Ok(study.report(material, contents)?);
         }
         let material = report::tuning::Material {
             study: &self.study,
-            files: self.files.iter().map(loaded_file).collect(),
-            problems: self.files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
+            files: material.files,
+            problems: material.problems,
             names: &self.sweeps,
             numbered: &self.names,
             notes: self.notes.iter().cloned().chain(self.study.notes()).collect(),
@@ -297,9 +325,9 @@ impl Executor {
         &self.documents
     }
 
-    /// What was loaded of kernels, and learnt.
-    pub fn overlap(&mut self) -> &mut overlap::study::Study {
-        &mut self.overlap
+    /// What was loaded for the other workbenches, and learnt.
+    pub const fn studies(&mut self) -> &mut Studies {
+        &mut self.studies
     }
 
     /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
@@ -324,7 +352,7 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, kernels, sets, notes: mut read, saved_hashes } =
+        let Opened { rows, measured_with, files, parameters, documents, parts, sets, notes: mut read, saved_hashes } =
             opened;
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
@@ -338,13 +366,11 @@ impl Executor {
         };
         let sweeps = files.iter().filter(is_sweep).map(|file| file.name.clone()).collect();
         let mut document_files = documents.files();
-        document_files.kernels = kernels.iter().map(|(file, _)| *file).collect();
-        let overlap = overlap::files::bring_together(kernels.into_iter().map(|(_, part)| part).collect());
-        let overlap = overlap::study::Study::new(overlap);
+        document_files.studied = parts.files();
         let set = sets.label().map(str::to_owned);
         *self = Self {
             study: Study::of_runs(runs, target),
-            overlap,
+            studies: Studies::new(parts),
             documents,
             names,
             sweeps,
@@ -358,7 +384,7 @@ impl Executor {
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         self.notes.clone_from(&notes);
-        let loaded = self.overlap.loaded();
+        let loaded = self.studies.overlap.loaded();
         notes.extend(loaded.notes.iter().cloned());
         notes.extend(loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         progress.report("Bringing repeats together", 1, 1);
@@ -485,7 +511,7 @@ impl Documents {
         DocumentFiles {
             confs: self.confs.iter().map(|(file, _)| *file).collect(),
             jobs: self.jobs.iter().map(|(file, _)| *file).collect(),
-            kernels: Vec::new(),
+            studied: Vec::new(),
             comparisons: self.comparisons.iter().map(|(file, _)| *file).collect(),
             listings: self.listings.iter().map(|(file, _)| *file).collect(),
             reports: self.reports.iter().map(|(file, _)| *file).collect(),
@@ -533,8 +559,8 @@ pub struct Opened {
     pub parameters: Option<Parameters>,
     /// What is no sweep.
     pub documents: Documents,
-    /// What is of kernels, each under its file's number.
-    pub kernels: Vec<(u32, NamedPart)>,
+    /// What is of the other workbenches.
+    pub parts: Parts,
     /// The sets that they were chosen from.
     pub sets: Sets,
     /// What must be known about the files together.
@@ -602,8 +628,13 @@ pub fn read_set(
             Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
             Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
             Content::Kernels(part) => {
-                opened.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+                opened.parts.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
             }
+            Content::Training(files) => opened.parts.samples.push((name.id, files)),
+            Content::Rewards(log) => {
+                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }))
+            }
+            Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),
             Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
             Content::Nothing => {}

@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
-    overlap,
+    policy,
     progress::Step,
     report,
     text::Listing,
+    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -27,6 +28,7 @@ use crate::{
         sets::{Choice, Sets},
         snapshot::Snapshot,
     },
+    workbench,
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
@@ -145,8 +147,17 @@ pub enum Request {
     Campaign(comparison::script::Campaign),
     /// What to measure next. Answers [`Response::Plan`].
     Plan(plan::Question),
-    /// About kernels beside collectives. Answers [`Response::Overlap`].
-    Overlap(Box<overlap::request::Question>),
+    /// A workbench other than tuning. Answers [`Response::Study`].
+    Study {
+        /// Which.
+        workbench: report::Workbench,
+        /// What it is asked.
+        question: Box<workbench::Question>,
+    },
+    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
+    Policy(Box<policy::request::Question>),
+    /// About links and schedules of collectives. Answers [`Response::Topology`].
+    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -205,12 +216,25 @@ pub struct DocumentFiles {
     pub jobs: Vec<u32>,
     /// Comparisons with the default.
     pub comparisons: Vec<u32>,
-    /// Tables of kernels, traces, and models of their slowdown.
-    pub kernels: Vec<u32>,
+    /// Those of the other workbenches, with which it is.
+    pub studied: Vec<(report::Workbench, u32)>,
     /// Tables to look at.
     pub listings: Vec<u32>,
     /// Reports.
     pub reports: Vec<u32>,
+}
+
+impl DocumentFiles {
+    /// Those of a workbench other than tuning.
+    pub fn of(&self, workbench: report::Workbench) -> impl Iterator<Item = u32> {
+        self.studied.iter().filter(move |(of, _)| *of == workbench).map(|(_, file)| *file)
+    }
+
+    /// Something was loaded for a workbench other than tuning.
+    #[must_use]
+    pub fn has(&self, workbench: report::Workbench) -> bool {
+        self.of(workbench).next().is_some()
+    }
 }
 
 /// One file of [`Request::Load`].
@@ -260,8 +284,12 @@ pub enum Response {
     Campaign(String),
     /// Of [`Request::Plan`].
     Plan(plan::Answer),
-    /// Of [`Request::Overlap`].
-    Overlap(Box<overlap::request::Answer>),
+    /// Of [`Request::Study`].
+    Study(Box<workbench::Answer>),
+    /// Of [`Request::Policy`].
+    Policy(Box<policy::request::Answer>),
+    /// Of [`Request::Topology`].
+    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

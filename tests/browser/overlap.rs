@@ -16,7 +16,7 @@ fn example() -> Vec<u8> {
 }
 
 /// A published file; says so and answers nothing where it is absent.
-fn published(name: &str) -> Option<Vec<u8>> {
+pub fn published(name: &str) -> Option<Vec<u8>> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let path = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("overlap").join(name);
     let bytes = fs::read(&path).ok();

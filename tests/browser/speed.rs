@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::{
+    overlap::published,
     page::Page,
     sweep::{real_sweeps, sweep},
 };
@@ -242,5 +243,51 @@ fn the_seeds_preset() {
             step.unwrap()[0].as_f64().unwrap()
         };
         println!("train/seed_model_{}_rows: {:.0} ms", sizes * channels * 4, when("Validating") - when("Training"));
+    }
+}
+
+/// Writes down when the models of the table that have figures become more.
+const WATCH_MODELS: &str = "
+    window.models = { grew: [] };
+    let known = 0;
+    new MutationObserver(() => {
+        const rows = [...document.querySelectorAll('[role=region][aria-label=\"Models, out of fold\"] tbody tr')];
+        const now = rows.filter((row) => row.cells[1].innerText !== '').length;
+        if (now > known) models.grew.push([performance.now(), now]);
+        known = now;
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn kernels_beside_collectives() {
+    let Some(kernels) = published("merged_features_82sm.csv") else { return };
+    for _ in 0..3 {
+        let page = Page::closed();
+        page.before_loading(WATCH);
+        page.before_loading(WATCH_MODELS);
+        page.visit("");
+        page.wait_until_idle();
+        page.drop_files(&[("merged_features_82sm.csv", &kernels)]);
+        page.wait_until_idle();
+        page.wait_for_text("Every model predicted only what it had not seen.");
+        let timeline = page.run("return timeline", &[]);
+        let grew = page.run("return models.grew", &[]);
+        let dropped = timeline["dropped"].as_f64().unwrap();
+        let after = |step: &Value| step[0].as_f64().unwrap() - dropped;
+        let steps: Vec<&Value> =
+            timeline["steps"].as_array().unwrap().iter().filter(|step| after(step) > 0.0).collect();
+        let said = |words: &str| {
+            steps.iter().find(|step| step[2].as_str().unwrap().starts_with(words)).map(|step| after(step))
+        };
+        let (work, all) = (said("").unwrap(), said("Every model").unwrap());
+        let models: Vec<String> =
+            grew.as_array().unwrap().iter().map(|step| format!("{} after {:.0} ms", step[1], after(step))).collect();
+        println!(
+            "kernels/469_overlapped: work under way after {work:.0} ms; models {}; complete after {all:.0} ms",
+            models.join(", ")
+        );
+        println!("{}", serde_json::to_string(&steps).unwrap());
+        assert!(all < 10_000.0, "the complete answer took {all:.0} ms");
     }
 }

@@ -123,7 +123,7 @@ fn the_emulated_readers_read_as_the_c_library_does() {
     for number in 0..400 {
         let bytes = file(&mut stream);
         std::fs::write(&conf, &bytes).unwrap();
-        for (index, reader) in Reader::ALL.iter().enumerate() {
+        for (index, reader) in [Reader::Example, Reader::DnTuner, Reader::Rccl].iter().enumerate() {
             let output = Command::new(&program).arg(index.to_string()).arg(&conf).output().unwrap();
             let ours: String = read(&bytes, *reader).iter().map(line).collect();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), ours, "file {number}, {reader:?}: {bytes:?}");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use collectune::{
     intake::{self, Content},
     progress::Silent,
+    training_time::bundle::{Bundle, DroppedFile, bring_together},
     tuning::{
         aggregate::{Target, aggregate},
         read::Row,
@@ -50,4 +51,36 @@ pub fn rows(name: &str) -> Option<Vec<Row>> {
 /// One of [`SWEEPS`], its repeats brought together.
 pub fn sweep(name: &str) -> Option<Sweep> {
     rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
+}
+
+/// The files of a folder, and of all folders in it, as they are dropped; their paths begin after `training_time/ett/`.
+pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+    let mut files = Vec::new();
+    for folder in folders {
+        let root = path("training_time/ett")?;
+        let mut waiting = vec![path(&format!("training_time/{folder}"))?];
+        let mut paths = Vec::new();
+        while let Some(next) = waiting.pop() {
+            if next.is_dir() {
+                waiting.extend(std::fs::read_dir(&next).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                paths.push(next);
+            }
+        }
+        paths.sort();
+        for path in paths {
+            let bytes = std::fs::read(&path).unwrap();
+            let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+            match intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent) {
+                (_, Content::Training(more)) => files.extend(more),
+                (report, _) => panic!("{report:?}"),
+            }
+        }
+    }
+    Some(files)
+}
+
+/// What the folders of Perlmutter and Vista hold.
+pub fn clusters() -> Option<Bundle> {
+    dropped(&["ett/Perlmutter", "ett/Vista"]).map(|files| bring_together(files, &Vec::new()))
 }

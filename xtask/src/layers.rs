@@ -17,12 +17,12 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
 const FLOORS: [&[&str]; 9] = [
-    &["units", "math", "order", "sorted", "progress", "crc32"],
+    &["units", "math", "order", "sorted", "progress", "crc32", "zip"],
     &["collective"],
-    &["learn", "plot", "text"],
+    &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],
     &["report"],
-    &["intake"],
+    &["intake", "workbench"],
     &["worker"],
     &["app", "cli"],
     &[DOORS],

@@ -8,10 +8,12 @@
 //! | [`layers`] | the check that no module imports upward or sideways |
 //! | [`site`] | what makes a site of what trunk built: the build's name, the offline copy, headers |
 //! | [`notices`] | the third-party notices |
+//! | [`plugin`] | the tuner plugin, built as it is deployed |
 //! | [`weight`] | what the shipped page weighs |
 
 pub mod layers;
 pub mod notices;
+pub mod plugin;
 pub mod server;
 pub mod shell;
 pub mod site;

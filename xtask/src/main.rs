@@ -9,7 +9,7 @@ use std::{
 };
 
 use xtask::{
-    Result, layers, notices, root,
+    Result, layers, notices, plugin as tuner_plugin, root,
     server::Server,
     shell::{cargo, command, run},
     site, tools, weight,
@@ -18,7 +18,8 @@ use xtask::{
 const USAGE: &str = "\
 cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
 cargo xtask build               build the page into dist/
-cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, build,
+cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and say where it is
+cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, plugin, build,
                                 same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             Err(_) => Err(format!("{port} is not a port")),
         },
         ["build"] => build(),
+        ["plugin"] => plugin(),
         ["test", options @ ..] => test(options),
         ["bench"] => bench(),
         ["icons"] => icons(),
@@ -81,6 +83,11 @@ fn build() -> Result<()> {
     fs::write(dist().join(notices::FILE), notices).map_err(|error| format!("{}: {error}", notices::FILE))?;
     let build = site::finish(&dist(), &xtask::version()?)?;
     println!("dist/ holds build {build}");
+    Ok(())
+}
+
+fn plugin() -> Result<()> {
+    println!("{}", tuner_plugin::build()?.display());
     Ok(())
 }
 
@@ -144,6 +151,7 @@ const PARTS: &[Part] = &[
     Part { name: "lint", check: lint, needs: None },
     Part { name: "lint-wasm", check: lint_wasm, needs: None },
     Part { name: "unit", check: unit_tests, needs: None },
+    Part { name: "plugin", check: plugin_tests, needs: None },
     Part { name: "build", check: build, needs: None },
     Part { name: "same-bits", check: same_bits, needs: Some("build") },
     Part { name: "weight", check: check_weight, needs: Some("build") },
@@ -210,13 +218,23 @@ fn lint_wasm() -> Result<()> {
     tools::for_build()?;
     let target = ["--target", "wasm32-unknown-unknown"];
     run(cargo()
-        .args(["clippy", "--workspace", "--exclude", "xtask", "--lib", "--bins"])
+        .args(["clippy", "--workspace", "--lib", "--bins"])
+        .args(["xtask"].iter().chain(&PLUGIN_PACKAGES).flat_map(|name| ["--exclude", name]))
         .args(target)
         .args(["--", "-D", "warnings"]))
 }
 
 fn unit_tests() -> Result<()> {
-    run(cargo().args(["test", "--workspace", "--no-fail-fast"]))
+    let others = PLUGIN_PACKAGES.iter().flat_map(|name| ["--exclude", name]);
+    run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(others))
+}
+
+/// The tuner plugin and the program that drives it as the libraries do.
+const PLUGIN_PACKAGES: [&str; 2] = ["collectune-plugin", "collectune-plugin-host"];
+
+fn plugin_tests() -> Result<()> {
+    plugin()?;
+    run(cargo().args(["test", "--no-fail-fast"]).args(PLUGIN_PACKAGES.iter().flat_map(|name| ["--package", name])))
 }
 
 /// The same seed gives the same model, natively and in WebAssembly.

@@ -18,6 +18,7 @@ pub mod kriging;
 pub mod linear;
 pub mod matrix_process;
 pub mod metrics;
+pub mod nnls;
 pub mod perceptron;
 pub mod polynomial;
 pub mod power_law;

@@ -6,7 +6,7 @@ use crate::app::live::For;
 use leptos::prelude::*;
 
 use crate::{
-    plot::{Chart, Colour, Mark, Series, Theme, key_svg},
+    plot::{Chart, Colour, Mark, Series, Theme, key_svg, legend_text},
     sorted::SortedSet,
 };
 
@@ -25,10 +25,10 @@ pub(super) fn Legend(
     hidden: RwSignal<SortedSet<String>>,
 ) -> impl IntoView {
     let entries = move || {
-        let entry = |series: &Series| (series.name.clone(), series.colour, series.mark);
+        let entry = |series: &Series| (series.name.clone(), legend_text(series), series.colour, series.mark.clone());
         chart.with(|chart| chart.iter().flat_map(|chart| &chart.series).map(entry).collect::<Vec<_>>())
     };
-    let button = move |(name, colour, mark): (String, Colour, Mark)| {
+    let button = move |(name, text, colour, mark): (String, String, Colour, Mark)| {
         let shown = {
             let name = name.clone();
             move || hidden.with(|hidden| !hidden.contains(&name))
@@ -46,8 +46,8 @@ pub(super) fn Legend(
         view! {
             <li>
                 <button type="button" aria-pressed=move || shown().to_string() on:click=toggle>
-                    <img src=move || key_address(colour, mark, theme.get()) alt="" width="28" height="16"/>
-                    <span>{name}</span>
+                    <img src=move || key_address(colour, mark.clone(), theme.get()) alt="" height="16"/>
+                    <span>{text}</span>
                 </button>
             </li>
         }

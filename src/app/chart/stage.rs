@@ -151,7 +151,7 @@ fn Tip(state: State) -> impl IntoView {
         let picks = state.chart.with(|chart| chart.as_ref().map(|chart| beside(chart, &layout, pick)));
         let readings =
             picks.unwrap_or_default().into_iter().take(MOST_BESIDE).filter_map(|pick| state.reading(Some(pick)));
-        let row = |reading: Reading| view! { <dt>{reading.series}</dt><dd>{reading.y.1}</dd> };
+        let row = |reading: Reading| view! { <dt>{reading.series}</dt><dd>{reading.value.unwrap_or(reading.y).1}</dd> };
         let rows: Vec<_> = readings.map(row).collect();
         (!rows.is_empty()).then(|| view! { <dl class="chart-values chart-beside">{rows}</dl> })
     };
@@ -184,15 +184,16 @@ pub(super) fn Values(state: State, reading: Reading, pick: Pick) -> impl IntoVie
     let key = move || {
         let chart = state.chart.get()?;
         let series = chart.series.get(pick.series)?;
-        Some(key_address(series.colour, series.mark, state.theme.get()))
+        Some(key_address(series.colour, series.mark.clone(), state.theme.get()))
     };
-    let Reading { series, x, y, interval, note } = reading;
+    let Reading { series, x, y, value, interval, note } = reading;
     let row = |label: String, value: String| view! { <dt>{label}</dt><dd>{value}</dd> };
     view! {
-        <p class="chart-values-series"><img src=key alt="" width="28" height="16"/>{series}</p>
+        <p class="chart-values-series"><img src=key alt="" height="16"/>{series}</p>
         <dl class="chart-values">
             {row(x.0, x.1)}
             {row(y.0, y.1)}
+            {value.map(|value| row(value.0, value.1))}
             {(!interval.is_empty()).then(|| row("between".to_owned(), interval))}
         </dl>
         {(!note.is_empty()).then(|| view! { <p class="chart-values-note">{note}</p> })}

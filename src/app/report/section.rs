@@ -5,39 +5,87 @@ use std::sync::Arc;
 use leptos::prelude::*;
 
 use crate::{
-    app::{chart::ChartView, listing::ListingView, text_file::TextFile, theme::ActiveTheme},
-    plot::Chart,
-    report::{Exhibit, Section, TextFile as Deployable},
+    app::{
+        chart::ChartView,
+        listing::ListingView,
+        live::{For, live},
+        text_file::TextFile,
+        theme::ActiveTheme,
+        tuning::Bench,
+    },
+    report::{Section, TextFile as Deployable},
 };
 
 /// A section of a report of any workbench. Its parts are those of the page: charts to be read and switched, tables to
-/// be sorted and copied, files to be saved.
+/// be sorted and copied, files to be saved. Charts and tables stay when what they show changes, with what was pinned,
+/// switched and sorted.
 #[component]
 pub fn SectionView(
     /// What it shows.
-    section: Section,
+    #[prop(into)]
+    section: Signal<Option<Section>>,
     /// Names its heading.
     id: String,
+    /// Between its heading and what it shows.
+    #[prop(optional)]
+    form: Option<AnyView>,
 ) -> impl IntoView {
+    let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let heading_id = id.clone();
-    let Section { title, text, charts, tables, files } = section;
-    let text: Vec<_> = text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect();
-    let chart = |chart: Chart| view! { <ChartView chart=Signal::stored(Some(Arc::new(chart))) theme /> };
-    let charts = (!charts.is_empty()).then(|| {
-        view! { <div class="charts">{charts.into_iter().map(chart).collect_view()}</div> }
-    });
-    let table = |Exhibit { id, title, listing }: Exhibit| {
-        view! { <ListingView heading=title listing=Signal::stored(Arc::new(listing)) name=id /> }
+    let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
+    let title = move || section.with(|section| section.as_ref().map(|section| section.title.clone()));
+    let text = move || {
+        let text = section.with(|section| section.as_ref().map(|section| section.text.clone()).unwrap_or_default());
+        text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect_view()
     };
+    let chart = move |index: usize| {
+        let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
+        view! { <ChartView chart theme /> }
+    };
+    let tables = move || {
+        let of = |section: &Section| {
+            let tables = section.tables.iter().enumerate();
+            tables
+                .map(|(index, table)| (index, table.id.clone(), table.title.clone(), table.choose.is_some()))
+                .collect()
+        };
+        section.with(|section| section.as_ref().map(of).unwrap_or_default())
+    };
+    let table = move |(index, id, title, chooses): (usize, String, String, bool)| {
+        let listing = Memo::new(move |_| {
+            let listing = section.with(|s| s.as_ref()?.tables.get(index).map(|table| table.listing.clone()));
+            Arc::new(listing.unwrap_or_default())
+        });
+        let choose = move |row: usize| {
+            let chosen = section.with_untracked(|section| {
+                let choose = section.as_ref()?.tables.get(index)?.choose.as_ref()?;
+                Some((choose.key.clone(), choose.values.get(row)?.clone()))
+            });
+            if let Some((key, value)) = chosen {
+                bench.choose(bench.workbench.get_untracked(), &key, &value);
+            }
+        };
+        if chooses {
+            view! { <ListingView heading=title listing=listing name=id on_open=UnsyncCallback::new(choose) /> }
+                .into_any()
+        } else {
+            view! { <ListingView heading=title listing=listing name=id /> }.into_any()
+        }
+    };
+    let files = move || section.with(|section| section.as_ref().map(|s| s.files.clone()).unwrap_or_default());
     let file = |Deployable { name, text, note }: Deployable| view! { <TextFile name about=note text /> };
+    let has_charts = move || !count(|section| section.charts.len()).is_empty();
     view! {
         <section class="panel report-section" aria-labelledby=id>
-            <h2 id=heading_id tabindex="-1">{title}</h2>
-            {text}
-            {charts}
-            {tables.into_iter().map(table).collect_view()}
-            {files.into_iter().map(file).collect_view()}
+            <h2 id=heading_id tabindex="-1">{live(title)}</h2>
+            {form}
+            {live(text)}
+            <div class="charts" hidden=move || !has_charts()>
+                <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
+            </div>
+            <For each=tables key=|table| (table.0, table.1.clone(), table.3) children=table />
+            {live(move || files().into_iter().map(file).collect_view())}
         </section>
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
     let all = sections.len();
     let section = move |index: usize| {
         let Some(Ok(report)) = &opened.report else { return None };
-        let section = report.sections.get(index)?.clone();
+        let section = Signal::stored(report.sections.get(index).cloned());
         Some(view! { <SectionView section id=section_id(index) /> })
     };
     view! {

@@ -33,10 +33,11 @@ impl Share {
     pub fn is_there(self, bench: Bench, reader: Reader) -> bool {
         if reader.is_open() {
             reader.has_report()
-        } else if bench.workbench.get() == Workbench::Overlap {
-            bench.kernels.is_there()
         } else {
-            bench.has_data()
+            match bench.workbench.get() {
+                Workbench::Tuning => bench.has_data(),
+                workbench => bench.desk(workbench).is_there(),
+            }
         }
     }
 

@@ -6,8 +6,9 @@ use js_sys::ArrayBuffer;
 use leptos::prelude::*;
 
 use crate::{
-    app::{client::Client, diagnostics, failure::Failure, overlap::Kernels, pool::Pool},
+    app::{client::Client, diagnostics, failure::Failure, pool::Pool, workbench::Desk},
     collective::Workload,
+    form::Choices,
     intake::{FileReport, Mapping, MappingRequest},
     progress::Step,
     report::Workbench,
@@ -113,8 +114,8 @@ pub struct Bench {
     pub panel: RwSignal<Panel>,
     /// Which workbench is shown.
     pub workbench: RwSignal<Workbench>,
-    /// What is known of kernels beside collectives.
-    pub kernels: Kernels,
+    /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
+    pub(in crate::app) desks: [Desk; Workbench::ALL.len()],
     /// Who reads tuner files.
     pub reader: RwSignal<Reader>,
     /// On which library.
@@ -201,7 +202,7 @@ pub struct Unvalidated {
 
 impl Bench {
     /// An empty workbench that shows `address`, and of it `panel`, once the data is there.
-    pub fn new(address: Address, panel: Panel, workbench: Workbench) -> Self {
+    pub fn new(address: Address, panel: Panel, workbench: Workbench, choices: &Choices) -> Self {
         let files = RwSignal::new_local(Vec::<OpenFile>::new());
         let groups = RwSignal::new(Arc::new(Vec::new()));
         let answer = RwSignal::new(Arc::new(Vec::new()));
@@ -226,7 +227,9 @@ impl Bench {
             address,
             panel: RwSignal::new(panel),
             workbench: RwSignal::new(workbench),
-            kernels: Kernels::new(),
+            desks: std::array::from_fn(|index| {
+                Desk::new(if index == workbench as usize { choices.clone() } else { Choices::default() })
+            }),
             reader: RwSignal::default(),
             library: RwSignal::default(),
             reports: RwSignal::default(),

@@ -100,13 +100,12 @@ impl Bench {
         self.drop_remedied_notices();
         self.start(Remedy::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
-            let is_overlap = self.workbench.get_untracked() == Workbench::Overlap;
-            if is_overlap {
-                self.run_study(run).await?;
-            }
+            // What is looked at comes first.
+            let here = self.workbench.get_untracked();
+            self.run_studies(run, |workbench| workbench == here).await?;
             self.run_train(run).await?;
             self.run_validate(run).await?;
-            if is_overlap { Ok(()) } else { self.run_study(run).await }
+            self.run_studies(run, |workbench| workbench != here).await
         });
     }
 
@@ -168,6 +167,9 @@ impl Bench {
 
     /// Ends what is going on. What is already there stays.
     pub fn cancel(self) {
+        if self.leave_search() {
+            return;
+        }
         let was_loading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == "Reading"));
         self.begin();
         self.finish();
@@ -195,11 +197,14 @@ impl Bench {
     /// Gives a new worker the files again, without training.
     pub(super) fn restore(self) {
         let idle = self.task.with_untracked(Option::is_none);
-        let is_wanted = self.has_data() || self.kernels.is_there();
+        let is_wanted = self.has_data() || self.desks.iter().any(|desk| desk.is_there());
         if idle && self.held.get_untracked() == Held::Nothing && is_wanted {
             self.start(Remedy::ReadAgain, async move |run| {
                 self.run_load(run, true).await?;
-                self.run_study_again(run).await
+                for workbench in Workbench::ALL {
+                    self.give_back(run, *workbench).await?;
+                }
+                Ok(())
             });
         }
     }
@@ -478,8 +483,8 @@ impl Bench {
     fn workbench_about(self, files: &[FileReport], documents: &DocumentFiles) -> Option<Workbench> {
         let known = self.reports.with_untracked(|reports| reports.iter().map(|file| file.id).collect::<Vec<_>>());
         let is_new = |file: &u32| !known.contains(file);
-        if documents.kernels.iter().any(is_new) {
-            return Some(Workbench::Overlap);
+        if let Some((workbench, _)) = documents.studied.iter().find(|(_, file)| is_new(file)) {
+            return Some(*workbench);
         }
         let is_sweep = |file: &FileReport| is_new(&file.id) && matches!(file.outcome, Outcome::Loaded { .. });
         files.iter().any(is_sweep).then_some(Workbench::Tuning)
@@ -515,7 +520,7 @@ impl Bench {
         self.importances.set(None);
         self.view.set(None);
         self.notes.set(Default::default());
-        self.kernels.forget();
+        self.desks.iter().for_each(|desk| desk.forget());
     }
 
     fn announce_answer(self) {

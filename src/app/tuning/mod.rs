@@ -17,19 +17,11 @@ mod table;
 
 pub use bench::{Bench, Held, Notice, Remedy, Stage, Task};
 pub use flow::Stop;
-pub use inquiry::Inquiry;
 pub use mapping::MappingDialog;
 
 use leptos::prelude::*;
 
-use super::{
-    drop::{OnFiles, OpenButton},
-    example::Example,
-    export,
-    files::Files,
-    kept::KeptFiles,
-    pace,
-};
+use super::{export, files::Files, pace};
 use crate::{
     app::live::{Show, follow, live},
     intake::{FileReport, Outcome},
@@ -44,52 +36,6 @@ use panels::{Hotspots, Side, Tabs};
 use parameters::ParametersForm;
 use quality::{Importances, Quality};
 use table::OptimalConfigurations;
-
-/// The first visit: nothing is open yet.
-#[component]
-pub fn Welcome() -> impl IntoView {
-    let bench: Bench = expect_context();
-    let on_files: OnFiles = expect_context();
-    let example: Example = expect_context();
-    let awaited = move || {
-        let address = bench.address.get();
-        address.is_particular().then(|| {
-            view! {
-                <p class="awaited" role="status">
-                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
-                </p>
-            }
-        })
-    };
-    view! {
-        <main class="welcome">
-            <div class="welcome-zone">
-                <h1>"Collectune"</h1>
-                <p class="lead">
-                    "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for \
-                     each message size."
-                </p>
-                {live(awaited)}
-                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste CSV text."</p>
-                <div class="welcome-actions">
-                    <OpenButton on_files primary=true />
-                    <Show when=move || example.is_there()>
-                        <button type="button" id="open-example" on:click=move |_| example.open(bench)>
-                            "Open the example"
-                        </button>
-                    </Show>
-                </div>
-                <p class="small">
-                    "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
-                     (NCCL_DEBUG=INFO), tuner files, A/B campaigns, and the reports and models of this page, gzipped \
-                     or not. The example is simulated, not measured."
-                </p>
-            </div>
-            <KeptFiles />
-            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
-        </main>
-    }
-}
 
 /// The workbench with at least one file open.
 #[component]

@@ -5,9 +5,9 @@
 
 mod cells;
 mod xml;
-mod zip;
 
 use super::sheet::{Sheet, TooLong};
+use crate::zip::{self, ZipError};
 
 /// Why a workbook can't be read; completes a sentence that begins with its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +55,16 @@ pub enum XlsxError {
     Full(#[from] TooLong),
 }
 
+impl From<ZipError> for XlsxError {
+    fn from(error: ZipError) -> Self {
+        match error {
+            ZipError::Truncated => Self::Truncated,
+            ZipError::Damaged { part } => Self::Damaged { part },
+            ZipError::TooLong { part } => Self::TooLong { part },
+        }
+    }
+}
+
 /// The sheets of a workbook that hold anything, in the order of their parts' names. The first row with a text is the
 /// headers.
 ///
@@ -68,12 +78,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
         return Err(XlsxError::NoWorkbook);
     }
     let shared = match archive.names().find(|name| name.eq_ignore_ascii_case("xl/sharedStrings.xml")) {
-        Some(part) => cells::shared(part, &archive.inflate(part)?)?,
+        Some(part) => cells::shared(part, &archive.text(part)?)?,
         None => Vec::new(),
     };
     let mut sheets = Vec::new();
     for part in parts {
-        let sheet = cells::sheet(part, &archive.inflate(part)?, &shared)?;
+        let sheet = cells::sheet(part, &archive.text(part)?, &shared)?;
         if !sheet.headers().is_empty() {
             sheets.push(sheet);
         }

@@ -13,7 +13,7 @@ use super::{
     wire::{self, WireError},
 };
 use crate::{
-    plot::{self, Chart, Colour, Series, Style, Theme},
+    plot::{self, Chart, Colour, Mark, Series, Style, Theme},
     text::{Column, Entry, Listing},
 };
 use page::Page;
@@ -21,7 +21,7 @@ use page::Page;
 /// The style sheet.
 const STYLE: &str = include_str!("style.css");
 /// Its SHA-256 in base64, for the policy that lets no other style in.
-const STYLE_HASH: &str = "Ryld67HvYiH14IJbtZ/sYjvuhoFcMeeUFAevaShnj/c=";
+const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
 /// A table with more rows is folded away.
 const LONG: usize = 60;
 /// More points of a chart are not told as a table: they are in the data.
@@ -128,7 +128,7 @@ fn chart(page: &mut Page, chart: &Chart) {
     for series in &chart.series {
         page.raw("<li>");
         page.raw(&slim(&plot::key_svg(series, Theme::Light)).replacen("role=\"img\"", "aria-hidden=\"true\"", 1));
-        page.text(&series.name);
+        page.text(&plot::legend_text(series));
         page.raw("</li>\n");
     }
     page.raw("</ul>\n");
@@ -151,7 +151,7 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     let all = count(&chart.series);
     let mut told = chart.clone();
     if all > MOST_TOLD {
-        told.series.retain(|series| series.colour != Colour::Muted);
+        told.series.retain(|series| series.colour != Colour::Muted || matches!(series.mark, Mark::Cells(..)));
     }
     let left_out = all - count(&told.series);
     if count(&told.series) == 0 || count(&told.series) > MOST_TOLD {

@@ -2,7 +2,7 @@
 
 use crate::{
     order::Order,
-    plot::{Colour, Mark, Point},
+    plot::{Chart, Colour, Mark, Point, Series},
     report::Report,
 };
 
@@ -21,6 +21,7 @@ const STEPS: &[Step] = &[
     ("measured points between the highest and the lowest of each size", thin),
     ("the list of measurements that stalled", |report| without(report, "stalls")),
     ("columns that explain a decision and don't make it", narrow),
+    ("timelines", timelines),
     ("measured points", |report| each_background(report, |_| Vec::new())),
     ("what a comparison with a later state needs", |report| report.snapshot = None),
     ("the list of launches to make next", |report| without(report, "measure-next")),
@@ -59,6 +60,7 @@ fn first_charts(report: &mut Report) {
             point.y = as_shown(point.y);
             point.low = point.low.map(as_shown);
             point.high = point.high.map(as_shown);
+            point.value = point.value.map(as_shown);
         }
     }
 }
@@ -66,6 +68,12 @@ fn first_charts(report: &mut Report) {
 /// Four digits, as a readout has them.
 fn as_shown(value: f64) -> f64 {
     if value.is_finite() { format!("{value:.3e}").parse().unwrap_or(value) } else { value }
+}
+
+/// Leaves out what is drawn of thousands of bars.
+fn timelines(report: &mut Report) {
+    let is_timeline = |chart: &Chart| chart.series.iter().any(|series| series.mark == Mark::Spans);
+    report.sections.iter_mut().for_each(|section| section.charts.retain(|chart| !is_timeline(chart)));
 }
 
 /// Leaves out the tables whose names begin so.
@@ -87,8 +95,8 @@ fn thin(report: &mut Report) {
 
 fn each_background(report: &mut Report, change: impl Fn(Vec<Point>) -> Vec<Point>) {
     for chart in report.sections.iter_mut().flat_map(|section| &mut section.charts) {
-        let is_background = |colour, mark| colour == Colour::Muted && mark == Mark::Dots;
-        for series in chart.series.iter_mut().filter(|series| is_background(series.colour, series.mark)) {
+        let is_background = |series: &Series| series.colour == Colour::Muted && series.mark == Mark::Dots;
+        for series in chart.series.iter_mut().filter(|series| is_background(series)) {
             series.points = change(std::mem::take(&mut series.points));
         }
         chart.series.retain(|series| !series.points.is_empty());

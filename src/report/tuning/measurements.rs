@@ -14,10 +14,6 @@ const SHOWN: usize = 30;
 /// Launches to make next.
 const NEXT: usize = 8;
 
-fn exhibit(id: &str, title: &str, listing: Listing) -> Exhibit {
-    Exhibit { id: id.into(), title: title.into(), listing }
-}
-
 /// The first rows, and a sentence about the others.
 fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
     let rest = listing.rows.len().saturating_sub(most);
@@ -49,7 +45,7 @@ pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<
     let mut tables = Vec::new();
     if !stalls.rows.is_empty() {
         text.extend(cut(&mut stalls, SHOWN, "measurements"));
-        tables.push(exhibit("stalls", "Measurements that stalled", stalls));
+        tables.push(Exhibit::new("stalls", "Measurements that stalled", stalls));
     }
     (!text.is_empty()).then(|| Section { title: "Noise".into(), text, tables, ..Section::default() })
 }
@@ -74,7 +70,7 @@ pub(super) fn dips(study: &Study, answer: &[Recommendation]) -> Option<Section> 
     Some(Section {
         title: "Hotspots".into(),
         text,
-        tables: vec![exhibit("hotspots", "Hotspots", listing)],
+        tables: vec![Exhibit::new("hotspots", "Hotspots", listing)],
         ..Section::default()
     })
 }
@@ -91,7 +87,7 @@ pub(super) fn next(plan: plan::Answer) -> Option<Section> {
     Some(Section {
         title: "What to measure next".into(),
         text,
-        tables: vec![exhibit("measure-next", "Launches", listing)],
+        tables: vec![Exhibit::new("measure-next", "Launches", listing)],
         ..Section::default()
     })
 }

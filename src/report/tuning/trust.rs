@@ -39,7 +39,7 @@ pub(super) fn section(evaluation: &Evaluation, charts: Vec<Chart>) -> Section {
         Column::numbers("Largest regret", "the largest of those, in per cent"),
         Column::numbers("Best chosen", "share of workloads at which the choice is the best measured, in per cent"),
     ];
-    let table = Exhibit { id: "evaluation".into(), title: "Out of fold".into(), listing: Listing { columns, rows } };
+    let table = Exhibit::new("evaluation", "Out of fold", Listing { columns, rows });
     let mut text = vec![wording::verdict(&evaluation.by_size)];
     text.extend(lost(evaluation));
     text.extend(evaluation.by_size.coverage_90_pct.map(|coverage| {

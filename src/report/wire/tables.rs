@@ -43,11 +43,7 @@ pub(super) fn read(at: Cursor<'_>) -> Result<Exhibit, WireError> {
         rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
         heads.push(column);
     }
-    Ok(Exhibit {
-        id: slug(at.field("id").text()?),
-        title: at.field("title").text()?.to_owned(),
-        listing: Listing { columns: heads, rows },
-    })
+    Ok(Exhibit::new(slug(at.field("id").text()?), at.field("title").text()?, Listing { columns: heads, rows }))
 }
 
 fn read_column(at: Cursor<'_>) -> Result<(Column, Vec<Entry>), WireError> {

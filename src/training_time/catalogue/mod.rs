@@ -14,7 +14,7 @@ use super::{
     samples::Communicator,
     scope::Scope,
 };
-use crate::text::yaml::KeyError;
+use crate::text::yaml::{KeyError, Node};
 
 /// What is known besides samples. Names are unique within a list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -247,7 +247,15 @@ impl Catalogue {
     /// # Errors
     /// It is no catalogue, with the place.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        read::catalogue(&crate::text::yaml::parse(text)?)
+        Self::read(&crate::text::yaml::parse(text)?)
+    }
+
+    /// Reads a file that was parsed.
+    ///
+    /// # Errors
+    /// It is no catalogue, with the place.
+    pub fn read(root: &Node) -> Result<Self, KeyError> {
+        read::catalogue(root)
     }
 
     /// Takes in another one, whose entries replace those of the same name. Says which were replaced.

@@ -21,6 +21,7 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
         low: difference.interval_pct.map(|(low, _)| low),
         high: difference.interval_pct.map(|(_, high)| high),
         note: format!("{}, {}", compared(difference), difference.verdict.word()),
+        ..Point::default()
     };
     let series = |name: &str, colour, is_of: fn(&Subject) -> bool| Series {
         name: name.to_owned(),

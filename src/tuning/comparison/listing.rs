@@ -113,6 +113,7 @@ pub fn chart(judgement: &Judgement) -> Option<Chart> {
         low: Some(effect.interval_90_pct.0),
         high: Some(effect.interval_90_pct.1),
         note: format!("better with a probability of {:.3}", effect.better),
+        ..Point::default()
     };
     let best = effects.iter().max_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;
     let worst = effects.iter().min_by(|a, b| a.gain_pct.total_cmp(&b.gain_pct))?;

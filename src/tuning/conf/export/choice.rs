@@ -2,13 +2,11 @@
 
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    conf::write::channels_of_library,
     math,
     tuning::{
         aggregate::Point,
-        conf::{
-            lint::most_channels,
-            reader::{Channels, Reader},
-        },
+        conf::{lint::most_channels, reader::Reader},
         decision::Decision,
         result::Recommendation,
         support::{Outcome, Support},
@@ -113,14 +111,7 @@ fn noise_pct(recommendation: &Recommendation, best: &Point, default: &Point, lev
 /// A configuration as a rule of a reader; the error says why there is none.
 fn written(choice: Configuration, workload: Workload, support: &Support, reader: Reader) -> Result<Written, String> {
     let channels = match i32::try_from(choice.channels) {
-        // NVIDIA's example takes -1 for one channel and 0 for the library's choice.
-        Ok(0) | Err(_) => {
-            if reader.habits().preset == Channels::Library {
-                -1
-            } else {
-                0
-            }
-        }
+        Ok(0) | Err(_) => channels_of_library(reader),
         Ok(channels) => channels,
     };
     let outcome = |algorithm, protocol| support.outcome(&workload, algorithm, protocol);

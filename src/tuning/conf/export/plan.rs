@@ -6,12 +6,13 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
+    conf::write::line,
     order::Order,
     tuning::{
         conf::{
             choose::{Effect, Entry, forced},
             reader::Channels,
-            words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, word},
+            words::COLLECTIVES,
         },
         result::Recommendation,
         sizes::boundary,
@@ -131,13 +132,7 @@ impl Plan {
     /// A rule's line.
     pub(super) fn line(&self, span: &Span) -> Option<String> {
         let Written { pair, channels } = span.written?;
-        let (algorithm, protocol) = match pair {
-            Some((algorithm, protocol)) => (word(&ALGORITHMS, &algorithm)?, word(&PROTOCOLS, &protocol)?),
-            None => ("-1", "-1"),
-        };
-        let (collective, Scale { nodes, ranks }) = (word(&COLLECTIVES, &self.collective)?, self.scale);
-        let (min, max) = (span.min_bytes, span.max_bytes);
-        Some(format!("{collective},{min},{max},{algorithm},{protocol},{channels},{nodes},{ranks},-1,-1"))
+        line(self.collective, (span.min_bytes, span.max_bytes), pair, channels, self.scale)
     }
 
     /// Every size from nothing to the largest, and what runs there.

@@ -21,7 +21,7 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
         one_channel(plans, warnings);
     }
     let is_open = |span: &Span| span.written.is_some_and(|written| written.pair.is_none());
-    if plans.iter().any(|plan| plan.spans.iter().any(is_open)) {
+    if options.reader == Reader::DnTuner && plans.iter().any(|plan| plan.spans.iter().any(is_open)) {
         warnings.push(
             "Rules with -1 for algorithm and protocol need a build of DN-TUNER that knows them (channels-only): earlier \
              ones read memory outside their table."

@@ -3,13 +3,11 @@
 use super::{Basis, File, Options, plan::Plan};
 use crate::{
     collective::Scale,
+    conf::write::FIELDS,
     order::Order,
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::Size,
 };
-
-/// What the fields are, as a comment: without the `#` it would be a rule.
-const FIELDS: &str = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff";
 
 /// The files, in the order of their scales.
 pub(super) fn files(plans: &[Plan], basis: &Basis<'_>, options: &Options) -> Vec<File> {
@@ -43,7 +41,7 @@ pub(super) fn file_name(options: &Options, scale: Option<Scale>) -> String {
             let architecture = options.architecture.as_ref().and_then(plain).unwrap_or_else(|| "gfx950".to_owned());
             format!("rccl_tuner_{architecture}{scale}.csv")
         }
-        Reader::Example | Reader::DnTuner => format!("nccl_tuner{scale}.conf"),
+        Reader::Example | Reader::DnTuner | Reader::Collectune => format!("nccl_tuner{scale}.conf"),
     }
 }
 
@@ -115,6 +113,11 @@ pub fn loading(reader: Reader, file_name: &str) -> String {
     match reader {
         Reader::Example => plugin("libnccl-tuner-example.so"),
         Reader::DnTuner => plugin("librccl-tuner.so"),
+        Reader::Collectune => {
+            "# cargo xtask plugin builds the plugin for NCCL 2.21 and RCCL 2.21 and later; docs/plugin.md tells the rest.\n"
+                .to_owned()
+                + &plugin("libnccl-tuner-collectune.so")
+        }
         Reader::Rccl => format!(
             "# RCCL from ROCm 7.13 reads the file itself where no plugin is loaded. With another architecture the name\n\
              # is rccl_tuner_<arch>.csv; rocminfo names it (gfx950 is MI350 and MI355, gfx942 is MI300).\n\

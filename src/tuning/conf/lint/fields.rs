@@ -230,7 +230,9 @@ fn half_wildcard(line: u32, is_algorithm: bool, findings: &mut Findings) {
             "the cost table is indexed at -1: memory outside the table is read and written, and what runs is undefined"
                 .to_owned(),
         ),
-        Reader::Rccl => (Severity::Dead, "-1 is not known here: the line is skipped with a warning".to_owned()),
+        Reader::Rccl | Reader::Collectune => {
+            (Severity::Dead, "-1 is not known here: the line is skipped with a warning".to_owned())
+        }
     };
     findings.push(
         line,

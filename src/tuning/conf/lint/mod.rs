@@ -4,6 +4,7 @@ mod fields;
 mod measured;
 mod ranges;
 mod rules;
+mod strict;
 
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,8 @@ codes! {
     TrailingText = "trailing-text",
     /// A comment with blanks before it.
     CommentNotFirst = "comment-not-first",
+    /// A condition on registered buffers, which is not looked at.
+    Registration = "registration",
 }
 
 /// One finding.
@@ -136,24 +139,10 @@ impl Findings {
 #[must_use]
 pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Sweep>) -> Vec<Finding> {
     let mut findings = Findings { reader, found: Vec::new() };
-    let mut kept: Vec<Rule> = Vec::new();
-    let mut all = pieces(bytes).peekable();
-    let mut of_line: Vec<(Piece<'_>, Content)> = Vec::new();
-    while let Some(piece) = all.next() {
-        of_line.push((piece, content(&piece, reader)));
-        if all.peek().is_some_and(|next| next.line == piece.line) {
-            continue;
-        }
-        line(&of_line, &mut findings);
-        for (piece, content) in of_line.drain(..) {
-            if let Content::Rule(rule) = content
-                && !fields::is_header_line(&piece)
-            {
-                rules::rule(&rule, support, &mut findings);
-                kept.push(rule);
-            }
-        }
-    }
+    let kept = match reader {
+        Reader::Collectune => strict::strict(bytes, support, &mut findings),
+        _ => as_c(bytes, support, &mut findings),
+    };
     ranges::ranges(&kept, support, sweep, &mut findings);
     if let Some(sweep) = sweep {
         measured::measured(&kept, sweep, &mut findings);
@@ -161,6 +150,29 @@ pub fn lint(bytes: &[u8], reader: Reader, support: &Support, sweep: Option<&Swee
     let mut found = findings.found;
     found.order_by_key(|finding| (finding.line, finding.code));
     found
+}
+
+/// Looks at every line as the readers in C do; answers the rules that the reader keeps.
+fn as_c(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
+    let mut kept: Vec<Rule> = Vec::new();
+    let mut all = pieces(bytes).peekable();
+    let mut of_line: Vec<(Piece<'_>, Content)> = Vec::new();
+    while let Some(piece) = all.next() {
+        of_line.push((piece, content(&piece, findings.reader)));
+        if all.peek().is_some_and(|next| next.line == piece.line) {
+            continue;
+        }
+        line(&of_line, findings);
+        for (piece, content) in of_line.drain(..) {
+            if let Content::Rule(rule) = content
+                && !fields::is_header_line(&piece)
+            {
+                rules::rule(&rule, support, findings);
+                kept.push(rule);
+            }
+        }
+    }
+    kept
 }
 
 /// The findings of one line, read in one or more pieces.

@@ -1,0 +1,119 @@
+//! Which arm each call of a key runs, as a pure function of seed, key and call number: all ranks of a communicator
+//! compute the same, and a log is attributed afterwards without a word from the plugin.
+
+use crate::math::{GOLDEN, mix};
+
+/// The most calls of a block.
+pub const LONGEST_BLOCK: usize = 1024;
+/// The most arms.
+pub const MOST_ARMS: usize = 64;
+
+/// FNV-1a of 64 bits (Fowler, Noll, Vo), byte by byte, without allocation.
+///
+/// ```
+/// use collectune_compute::bandit::schedule::Fnv;
+/// let hash = Fnv::new().text("allreduce/").number(5).text("/").number(2).text("/8/0").value();
+/// assert_eq!(hash, 0xD8FD_171D_3B55_A31B);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Fnv(u64);
+
+impl Fnv {
+    /// Of no bytes.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+
+    /// With the bytes of a text.
+    #[must_use]
+    pub fn text(self, text: &str) -> Self {
+        text.bytes().fold(self, Self::byte)
+    }
+
+    /// With the decimal digits of a number.
+    #[must_use]
+    pub fn number(self, number: u64) -> Self {
+        let tens = if number < 10 { self } else { self.number(number / 10) };
+        tens.byte(b'0' + (number % 10) as u8)
+    }
+
+    /// The hash.
+    #[must_use]
+    pub const fn value(self) -> u64 {
+        self.0
+    }
+
+    const fn byte(self, byte: u8) -> Self {
+        Self((self.0 ^ byte as u64).wrapping_mul(0x0000_0100_0000_01B3))
+    }
+}
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How many calls a block of these counts has.
+#[must_use]
+pub fn block_length(counts: &[u32]) -> usize {
+    counts.iter().map(|count| *count as usize).sum()
+}
+
+/// Deals the arms of a block into `order`: arm i as often as `counts[i]` says, shuffled. Call c of the key runs entry
+/// c mod n of block ⌊c/n⌋. Only the first [`block_length`] entries are written, and fewer where `order` is shorter.
+///
+/// ```
+/// use collectune_compute::bandit::schedule::deal;
+/// let mut order = [0; 8];
+/// deal(&[2, 2, 2, 2], 1, 2, 0, &mut order);
+/// assert_eq!(order, [0, 1, 2, 3, 2, 0, 1, 3]);
+/// deal(&[2, 2, 2, 2], 1, 2, 1, &mut order);
+/// assert_eq!(order, [1, 1, 3, 2, 2, 3, 0, 0]);
+/// deal(&[2, 2, 2, 2], 42, 0xD8FD_171D_3B55_A31B, 0, &mut order);
+/// assert_eq!(order, [2, 1, 3, 3, 1, 2, 0, 0]);
+/// ```
+pub fn deal(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
+    let length = lay_out(counts, order);
+    let order = &mut order[..length];
+    let mut shuffle = Shuffle::new(seed, key_hash, block, length);
+    while shuffle.step(order) {}
+}
+
+/// Writes the arms in their order, each as often as its count says, and answers how many entries those are.
+pub fn lay_out(counts: &[u32], order: &mut [u8]) -> usize {
+    let arms = (0..=u8::MAX).zip(counts).flat_map(|(arm, count)| std::iter::repeat_n(arm, *count as usize));
+    order.iter_mut().zip(arms).map(|(entry, arm)| *entry = arm).count()
+}
+
+/// The shuffle of a block, one exchange at a time: who deals the next block while the present one runs never waits for a
+/// whole one.
+#[derive(Clone, Debug)]
+pub struct Shuffle {
+    state: u64,
+    /// The entry that is exchanged next; 0: done.
+    last: usize,
+}
+
+impl Shuffle {
+    /// Of a block of `length` calls, laid out by [`lay_out`].
+    #[must_use]
+    pub const fn new(seed: u64, key_hash: u64, block: u64, length: usize) -> Self {
+        let state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));
+        Self { state, last: length.saturating_sub(1) }
+    }
+
+    /// Exchanges two entries of the block; answers false where it was done already.
+    pub fn step(&mut self, order: &mut [u8]) -> bool {
+        let last = self.last;
+        if last == 0 || last >= order.len() {
+            return false;
+        }
+        self.state = self.state.wrapping_add(GOLDEN);
+        let other = ((u128::from(mix(self.state)) * (last as u128 + 1)) >> 64) as usize;
+        order.swap(last, other);
+        self.last = last - 1;
+        true
+    }
+}

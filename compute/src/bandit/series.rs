@@ -1,0 +1,286 @@
+//! What a series of latencies, in the order of time, is worth: dependence, drift, modes.
+
+use crate::math::{Stream, ascending, median, pow};
+
+use super::statistics::Statistics;
+
+/// The autocorrelation of neighbours ρ₁; 0 where nothing varies.
+#[must_use]
+pub fn autocorrelation(values: &[f64]) -> f64 {
+    let all = Statistics::of(values);
+    if all.squares <= 0.0 || all.squares.is_nan() {
+        return 0.0;
+    }
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - all.mean) * (pair[1] - all.mean)).sum();
+    (products / all.squares).clamp(-1.0, 1.0)
+}
+
+/// So many independent values `n` values of an autocorrelation are worth: n (1 − ρ⁺) / (1 + ρ⁺).
+#[must_use]
+pub fn effective_count(n: usize, autocorrelation: f64) -> f64 {
+    let rho = autocorrelation.max(0.0);
+    n as f64 * (1.0 - rho) / (1.0 + rho)
+}
+
+/// The length of blocks that keep the dependence (Carlstein 1986 for AR(1)):
+/// ⌈(√6 |ρ₁| / (1 − ρ₁²))^(2/3) n^(1/3)⌉, in 1..=⌊n/4⌋.
+#[must_use]
+pub fn block_length(n: usize, autocorrelation: f64) -> usize {
+    let most = (n / 4).max(1);
+    let rho = autocorrelation.abs();
+    let rest = 1.0 - rho * rho;
+    if rest <= 0.0 {
+        return most;
+    }
+    let length = pow(6.0_f64.sqrt() * rho / rest, 2.0 / 3.0) * libm::cbrt(n as f64);
+    (length.ceil() as usize).clamp(1, most)
+}
+
+/// The mean without outliers: up to four values the mean; else of those within [q1 − 1.5 IQR, q3 + 1.5 IQR] with
+/// q1 = v[⌊n/4⌋] and q3 = v[⌊3n/4⌋]. `None` for no values.
+///
+/// ```
+/// use collectune_compute::bandit::series::trimmed_mean;
+/// let mean = trimmed_mean(&[10.0, 10.2, 9.9, 10.1, 30.0]).unwrap_or_default();
+/// assert!((mean - 10.05).abs() < 1e-12);
+/// ```
+#[must_use]
+pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    ascending(&mut sorted);
+    let n = sorted.len();
+    let (low, high) = if n <= 4 {
+        (f64::NEG_INFINITY, f64::INFINITY)
+    } else {
+        let (q1, q3) = (sorted[n / 4], sorted[3 * n / 4]);
+        let beyond = 1.5 * (q3 - q1);
+        (q1 - beyond, q3 + beyond)
+    };
+    let mut kept = Statistics::default();
+    sorted.iter().filter(|value| (low..=high).contains(*value)).for_each(|value| kept.add(*value));
+    Some(kept.mean)
+}
+
+/// Two groups of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Modes {
+    /// Mean of the fast group.
+    pub fast: f64,
+    /// Mean of the slow group.
+    pub slow: f64,
+    /// The share of values above the midpoint of the two.
+    pub slow_share: f64,
+    /// Which share of the variance lies between the groups: 0.64 for a normal distribution, 0.75 for a uniform one, near 1 for two
+    /// separate modes.
+    pub separation: f64,
+}
+
+/// The two groups that values fall into best (Otsu 1979: the cut with the most variance between). `None` for fewer than
+/// four values, or values that are all equal.
+#[must_use]
+pub fn modes(values: &[f64]) -> Option<Modes> {
+    let n = values.len();
+    let all = Statistics::of(values);
+    if n < 4 || all.squares <= 0.0 || all.squares.is_nan() {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    ascending(&mut sorted);
+    let (mut below, mut best) = (0.0, (0.0, 0.0, 0.0));
+    for (index, value) in sorted[..n - 1].iter().enumerate() {
+        below += value - all.mean;
+        let (fast, slow) = ((index + 1) as f64, (n - index - 1) as f64);
+        let between = below * below * (1.0 / fast + 1.0 / slow);
+        if between > best.0 {
+            best = (between, all.mean + below / fast, all.mean - below / slow);
+        }
+    }
+    let (between, fast, slow) = best;
+    let middle = f64::midpoint(fast, slow);
+    let above = sorted.iter().filter(|value| **value > middle).count();
+    Some(Modes { fast, slow, slow_share: above as f64 / n as f64, separation: (between / all.squares).min(1.0) })
+}
+
+/// Whether the level of a series changes with time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Of the greatest sum of deviations from the mean (CUSUM), under permutations of blocks.
+    pub cusum_p: f64,
+    /// Of the difference of the two halves, under the same.
+    pub halves_p: f64,
+    /// By how much the mean of the second half is above that of the first, in per cent of the first.
+    pub change_pct: f64,
+    /// The series hangs together over as long as a quarter of itself: permutations can't tell, and its mean means little.
+    pub wanders: bool,
+}
+
+impl Drift {
+    /// Found: then what was measured one after the other is not compared.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        self.wanders || self.cusum_p < 0.01 || self.halves_p < 0.01
+    }
+}
+
+/// How many permutations of blocks.
+const PERMUTATIONS: usize = 999;
+/// A longer series is first brought down to about as many means of neighbours.
+const LONGEST: usize = 4096;
+
+/// Looks for drift in a series of deviations from what is expected of each value (that of its arm). `level` is what a
+/// change is told in per cent of.
+#[must_use]
+pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
+    let n = deviations.len();
+    let rho = autocorrelation(deviations);
+    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) == (n / 4).max(1);
+    let each = n.div_ceil(LONGEST).max(1);
+    let values: Vec<f64> = deviations.chunks(each).map(|chunk| Statistics::of(chunk).mean).collect();
+    let block = block_length(values.len(), autocorrelation(&values));
+    let (cusum, halves) = departure(values.iter().copied(), values.len());
+    let change = halves / level * 100.0;
+    if values.len() < 8 {
+        return Drift { cusum_p: 1.0, halves_p: 1.0, change_pct: change, wanders: false };
+    }
+    let mut blocks: Vec<&[f64]> = values.chunks(block).collect();
+    let mut stream = Stream::new(seed ^ 0xD21F);
+    let (mut as_far, mut as_apart) = (1, 1);
+    for _ in 0..PERMUTATIONS {
+        stream.shuffle(&mut blocks);
+        let (far, apart) = departure(blocks.iter().flat_map(|block| block.iter().copied()), values.len());
+        as_far += usize::from(far >= cusum);
+        as_apart += usize::from(apart.abs() >= halves.abs());
+    }
+    let p = |count: usize| count as f64 / (PERMUTATIONS + 1) as f64;
+    Drift { cusum_p: p(as_far), halves_p: p(as_apart), change_pct: change, wanders }
+}
+
+/// The greatest partial sum of deviations from the mean, and the second half's mean less the first's.
+fn departure(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
+    let mean = values.clone().sum::<f64>() / count.max(1) as f64;
+    let half = count / 2;
+    let (mut sum, mut far, mut first) = (0.0_f64, 0.0_f64, 0.0);
+    for (index, value) in values.enumerate() {
+        if index == half {
+            first = sum;
+        }
+        sum += value - mean;
+        far = far.max(sum.abs());
+    }
+    // The deviations of both halves add up to nothing.
+    let halves = -first / (count - half).max(1) as f64 - first / half.max(1) as f64;
+    (far, halves)
+}
+
+/// P that a series shows a period of `period` by chance: permutation test of the F statistic of the classes of index
+/// mod period, by the sum of squares between them.
+#[must_use]
+pub fn period_p(values: &[f64], period: usize, seed: u64) -> f64 {
+    const PERMUTATIONS: usize = 5000;
+    /// So many of the first lines are enough to see a period.
+    const MOST: usize = 10_000;
+    if period < 2 || values.len() < 2 * period {
+        return 1.0;
+    }
+    let values = &values[..values.len().min(MOST)];
+    let mean = Statistics::of(values).mean;
+    let mut deviations: Vec<f64> = values.iter().map(|value| value - mean).collect();
+    // The F statistic grows with this sum: the sum of all squares is the same in every order.
+    let between = |deviations: &[f64]| {
+        let mut sums = vec![(0.0, 0.0); period];
+        for (index, value) in deviations.iter().enumerate() {
+            let class = &mut sums[index % period];
+            *class = (class.0 + value, class.1 + 1.0);
+        }
+        sums.iter().map(|(sum, count): &(f64, f64)| sum * sum / count).sum::<f64>()
+    };
+    let seen = between(&deviations);
+    let mut stream = Stream::new(seed ^ 0xF);
+    let as_great = (0..PERMUTATIONS)
+        .filter(|_| {
+            stream.shuffle(&mut deviations);
+            between(&deviations) >= seen * (1.0 - 1e-12)
+        })
+        .count();
+    (as_great + 1) as f64 / (PERMUTATIONS + 1) as f64
+}
+
+/// What is told of one arm's series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// Their mean: what iteration time adds up.
+    pub mean: f64,
+    /// Their median.
+    pub median: f64,
+    /// Their mean without outliers.
+    pub trimmed_mean: f64,
+    /// Their standard deviation.
+    pub deviation: f64,
+    /// The autocorrelation of neighbours.
+    pub autocorrelation: f64,
+    /// How many independent values they are worth.
+    pub effective: f64,
+    /// The length of blocks in which they are resampled.
+    pub block: usize,
+}
+
+/// Summarises a series.
+#[must_use]
+pub fn summary(values: &[f64]) -> Summary {
+    let all = Statistics::of(values);
+    let rho = autocorrelation(values);
+    Summary {
+        n: values.len(),
+        mean: all.mean,
+        median: median(&mut values.to_vec()).unwrap_or(0.0),
+        trimmed_mean: trimmed_mean(values).unwrap_or(0.0),
+        deviation: all.deviation(),
+        autocorrelation: rho,
+        effective: effective_count(values.len(), rho),
+        block: block_length(values.len(), rho),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bandit::draws::normal;
+
+    #[test]
+    fn drift_is_found_where_it_is() {
+        let level = |shift: f64, n: usize| -> Vec<f64> {
+            (0..n).map(|t| normal(5, 0, t as u64) + if t >= n / 2 { shift } else { 0.0 }).collect()
+        };
+        assert!(!drift(&level(0.0, 400), 10.0, 1).is_found());
+        let found = drift(&level(1.0, 400), 10.0, 1);
+        assert!(found.is_found() && (found.change_pct - 10.0).abs() < 3.0, "{found:?}");
+        assert!(drift(&level(0.5, 40_000), 10.0, 1).is_found());
+        assert!(!drift(&[1.0; 50], 1.0, 1).is_found());
+        assert!(!drift(&[], 1.0, 1).is_found());
+    }
+
+    #[test]
+    fn a_period_is_found_where_it_is() {
+        let periodic = |depth: f64| -> Vec<f64> {
+            (0..80).map(|t| normal(3, 0, t) + if t % 4 == 1 { depth } else { 0.0 }).collect()
+        };
+        assert!(period_p(&periodic(2.0), 4, 1) < 0.01);
+        assert!(period_p(&periodic(0.0), 4, 1) > 0.05);
+        assert!(period_p(&[1.0; 40], 4, 1) > 0.99);
+    }
+
+    #[test]
+    fn modes_are_told_from_one() {
+        let one: Vec<f64> = (0..500).map(|t| normal(1, 0, t)).collect();
+        let two: Vec<f64> = (0..500).map(|t| normal(1, 0, t) + if t % 3 == 0 { 20.0 } else { 0.0 }).collect();
+        let (one, two) = (modes(&one).unwrap(), modes(&two).unwrap());
+        assert!(one.separation < 0.7 && two.separation > 0.95, "{one:?} {two:?}");
+        assert!((two.slow_share - 1.0 / 3.0).abs() < 0.01);
+        assert_eq!(modes(&[1.0; 9]), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! What is kept of an arm's latencies.
+
+/// Count, mean and sum of squares about it, taken in one by one (Welford 1962). The count may be discounted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// How many values; a fraction where older ones count less.
+    pub n: f64,
+    /// Their mean.
+    pub mean: f64,
+    /// The sum of squares about the mean.
+    pub squares: f64,
+}
+
+impl Statistics {
+    /// Of some values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let mut all = Self::default();
+        values.iter().for_each(|value| all.add(*value));
+        all
+    }
+
+    /// Takes one more in.
+    pub fn add(&mut self, value: f64) {
+        self.n += 1.0;
+        let before = value - self.mean;
+        self.mean += before / self.n;
+        self.squares += before * (value - self.mean);
+    }
+
+    /// Lets all values so far count `share` of what they did.
+    pub fn discount(&mut self, share: f64) {
+        self.n *= share;
+        self.squares *= share;
+    }
+
+    /// The standard deviation of a sample; 0 for fewer than two values.
+    #[must_use]
+    pub fn deviation(&self) -> f64 {
+        if self.n > 1.0 { (self.squares.max(0.0) / (self.n - 1.0)).sqrt() } else { 0.0 }
+    }
+}
+
+/// The pooled standard deviation within arms: √(Σ SS / (Σ n − K)), at least 1e-9.
+#[must_use]
+pub fn pooled_deviation(arms: &[Statistics]) -> f64 {
+    let freedom = arms.iter().map(|arm| arm.n).sum::<f64>() - arms.len() as f64;
+    let squares: f64 = arms.iter().map(|arm| arm.squares).sum();
+    if freedom > 0.0 { (squares / freedom).max(0.0).sqrt().max(1e-9) } else { 1e-9 }
+}
+
+/// The Normal-Inverse-Gamma prior of an arm's mean, and with an arm's values its posterior.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NormalInverseGamma {
+    /// Where the mean is centred.
+    pub mean: f64,
+    /// How many values the knowledge of the mean is worth.
+    pub kappa: f64,
+    /// Shape of the variance.
+    pub alpha: f64,
+    /// Scale of the variance.
+    pub beta: f64,
+}
+
+impl NormalInverseGamma {
+    /// The weak prior about `mean`: κ₀ = 0.1, α₀ = 1, β₀ = (0.1 m₀)².
+    #[must_use]
+    pub fn weak(mean: f64) -> Self {
+        let spread = 0.1 * mean;
+        Self { mean, kappa: 0.1, alpha: 1.0, beta: spread * spread }
+    }
+
+    /// What is known after some values.
+    ///
+    /// ```
+    /// use collectune_compute::bandit::statistics::{NormalInverseGamma, Statistics};
+    /// let of = NormalInverseGamma::weak(10.0).after(&Statistics::of(&[10.0, 11.0, 9.0, 10.0]));
+    /// assert!((of.mean - 10.0).abs() < 1e-12 && (of.kappa - 4.1).abs() < 1e-12);
+    /// assert!((of.alpha - 3.0).abs() < 1e-12 && (of.beta - 2.0).abs() < 1e-12);
+    /// ```
+    #[must_use]
+    pub fn after(&self, values: &Statistics) -> Self {
+        let Statistics { n, mean, squares } = *values;
+        let kappa = self.kappa + n;
+        let apart = mean - self.mean;
+        Self {
+            mean: (self.kappa * self.mean + n * mean) / kappa,
+            kappa,
+            alpha: self.alpha + n / 2.0,
+            beta: self.beta + squares / 2.0 + self.kappa * n * apart * apart / (2.0 * kappa),
+        }
+    }
+
+    /// The scale of the marginal of the mean: mean + scale · t, with 2α degrees of freedom.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        (self.beta / (self.alpha * self.kappa)).max(0.0).sqrt()
+    }
+
+    /// The degrees of freedom of that.
+    #[must_use]
+    pub fn freedom(&self) -> f64 {
+        2.0 * self.alpha
+    }
+
+    /// Where the mean lies with a probability of 95 %.
+    #[must_use]
+    pub fn interval(&self) -> (f64, f64) {
+        let wide = self.scale() * super::student::quantile(0.975, self.freedom());
+        (self.mean - wide, self.mean + wide)
+    }
+}

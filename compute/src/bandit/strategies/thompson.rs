@@ -1,0 +1,115 @@
+//! Probability matching: an arm is pulled as often as it may be the best (Thompson 1933).
+
+use super::{Known, Strategy, lowest};
+use crate::{
+    bandit::{
+        statistics::{NormalInverseGamma, pooled_deviation},
+        student,
+    },
+    math::Stream,
+};
+
+/// The mean of the first pulls, one of each arm.
+#[derive(Default)]
+struct FirstMean {
+    sum: f64,
+    value: Option<f64>,
+}
+
+impl FirstMean {
+    /// Before `latency` is counted among `known`.
+    fn learn(&mut self, known: &Known, latency: f64) {
+        let arms = known.arms.len() as u64;
+        if known.pulls < arms {
+            self.sum += latency;
+        }
+        if known.pulls + 1 == arms {
+            self.value = Some(self.sum / arms as f64);
+        }
+    }
+}
+
+/// Mean and variance unknown, under a weak prior; may forget.
+pub(super) struct Thompson {
+    known: Known,
+    first: FirstMean,
+    gamma: f64,
+}
+
+impl Thompson {
+    pub(super) fn new(known: Known, gamma: f64) -> Self {
+        Self { known, first: FirstMean::default(), gamma }
+    }
+}
+
+impl Strategy for Thompson {
+    fn choose(&mut self, stream: &mut Stream) -> usize {
+        let Some(mean) = self.first.value else { return self.known.first(1).unwrap_or(0) };
+        let prior = NormalInverseGamma::weak(mean);
+        self.known.lowest(|arm| {
+            let posterior = prior.after(arm);
+            posterior.mean + posterior.scale() * student::draw(posterior.freedom(), stream)
+        })
+    }
+
+    fn learn(&mut self, arm: usize, latency: f64) {
+        self.first.learn(&self.known, latency);
+        if self.gamma < 1.0 {
+            self.known.arms.iter_mut().for_each(|arm| arm.discount(self.gamma));
+        }
+        self.known.add(arm, latency);
+    }
+}
+
+/// The variance is known, or taken for the pooled one.
+pub(super) struct KnownDeviation {
+    known: Known,
+    first: FirstMean,
+    deviation: Option<f64>,
+}
+
+impl KnownDeviation {
+    pub(super) fn new(known: Known, deviation: Option<f64>) -> Self {
+        Self { known, first: FirstMean::default(), deviation }
+    }
+}
+
+impl Strategy for KnownDeviation {
+    fn choose(&mut self, stream: &mut Stream) -> usize {
+        let pulls = if self.deviation.is_some() { 1 } else { 2 };
+        if let Some(arm) = self.known.first(pulls) {
+            return arm;
+        }
+        let mean = self.first.value.unwrap_or(0.0);
+        let deviation = self.deviation.unwrap_or_else(|| pooled_deviation(&self.known.arms)).max(1e-9);
+        let (prior, own) = (1.0 / (mean * mean), 1.0 / (deviation * deviation));
+        self.known.lowest(|arm| {
+            let precision = prior + arm.n * own;
+            (mean * prior + arm.n * arm.mean * own) / precision + stream.normal() / precision.sqrt()
+        })
+    }
+
+    fn learn(&mut self, arm: usize, latency: f64) {
+        self.first.learn(&self.known, latency);
+        self.known.add(arm, latency);
+    }
+}
+
+/// θ ~ N(mean, 1/n), whatever the unit.
+pub(super) struct Raw {
+    pub(super) known: Known,
+}
+
+impl Strategy for Raw {
+    fn choose(&mut self, stream: &mut Stream) -> usize {
+        if let Some(arm) = self.known.first(1) {
+            return arm;
+        }
+        let draws: Vec<f64> = self.known.arms.iter().map(|arm| arm.mean + stream.normal() / arm.n.sqrt()).collect();
+        lowest(draws.into_iter(), self.known.auto)
+    }
+
+    fn learn(&mut self, arm: usize, latency: f64) {
+        self.known.add(arm, latency);
+    }
+}

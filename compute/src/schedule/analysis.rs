@@ -1,0 +1,81 @@
+//! What a schedule waits for: the critical path, and how much later each transfer could be.
+
+use super::{
+    graph::Graph,
+    plan::{Schedule, Transfer},
+};
+
+/// The transfers that decide when a schedule ends, and the slack of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// By how much each transfer could end later without the whole ending later, in ticks; in the order of the schedule.
+    pub slack: Vec<u64>,
+    /// The critical path, by index into the schedule, from its first transfer to its last. Each begins when the one before
+    /// ends: because the link becomes free, or because the chunk arrives; or later, where it waited for nothing.
+    pub critical: Vec<u32>,
+}
+
+/// Indexes of transfers in the order of their starts; those that reduce before those that copy.
+pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
+    let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
+    reducing.sort_by_key(|index| schedule.transfers[*index as usize].start);
+    copying.sort_by_key(|index| schedule.transfers[*index as usize].start);
+    order
+}
+
+/// Analyses a schedule without faults.
+#[must_use]
+pub fn analyse(graph: &Graph, schedule: &Schedule, chunks: usize) -> Analysis {
+    const NONE: u32 = u32::MAX;
+    let transfers = &schedule.transfers[..];
+    let ends = |transfer: &Transfer| graph.links()[transfer.link as usize];
+    let order = by_start(schedule);
+    let place = |node: u32, chunk: u32| node as usize * chunks + chunk as usize;
+    let mut before_on_link = vec![NONE; transfers.len()];
+    let mut brought_by = vec![NONE; transfers.len()];
+    let mut last_on_link = vec![NONE; graph.links().len()];
+    let mut arrived = vec![NONE; graph.nodes() * chunks];
+    for &index in &order {
+        let transfer = &transfers[index as usize];
+        let link = ends(transfer);
+        before_on_link[index as usize] = std::mem::replace(&mut last_on_link[transfer.link as usize], index);
+        brought_by[index as usize] = arrived[place(link.from, transfer.chunk)];
+        let there = &mut arrived[place(link.to, transfer.chunk)];
+        // What is added up waits for the last to arrive; what is copied has one that brings it.
+        let is_later = *there == NONE || transfers[*there as usize].end(graph) <= transfer.end(graph);
+        if is_later || index as usize >= schedule.reducing {
+            *there = index;
+        }
+    }
+    let end = schedule.end(graph);
+    let mut latest_on_link = vec![end; graph.links().len()];
+    let mut latest_of_chunk = vec![end; graph.nodes() * chunks];
+    let mut slack = vec![0; transfers.len()];
+    for &index in order.iter().rev() {
+        let transfer = &transfers[index as usize];
+        let link = ends(transfer);
+        let latest = latest_on_link[transfer.link as usize].min(latest_of_chunk[place(link.to, transfer.chunk)]);
+        slack[index as usize] = latest.saturating_sub(transfer.end(graph));
+        let begin = latest.saturating_sub(link.duration);
+        latest_on_link[transfer.link as usize] = begin;
+        let of_chunk = &mut latest_of_chunk[place(link.from, transfer.chunk)];
+        *of_chunk = begin.min(*of_chunk);
+    }
+    let mut critical = Vec::new();
+    let mut at = order.iter().copied().max_by_key(|index| transfers[*index as usize].end(graph));
+    while let Some(index) = at
+        && critical.len() <= transfers.len()
+    {
+        critical.push(index);
+        let start = transfers[index as usize].start;
+        let known = |other: u32| (other != NONE).then(|| (other, transfers[other as usize].end(graph)));
+        let (link, chunk) = (known(before_on_link[index as usize]), known(brought_by[index as usize]));
+        let exact = [link, chunk].into_iter().flatten().find(|(_, end)| *end == start);
+        // Where nothing ends just then, the later of the two is what it could have followed.
+        let later = [link, chunk].into_iter().flatten().max_by_key(|(_, end)| *end);
+        at = exact.or(later).map(|(other, _)| other);
+    }
+    critical.reverse();
+    Analysis { slack, critical }
+}

@@ -1,0 +1,191 @@
+//! What has to leave a set of nodes, over which links.
+
+use super::{demand::Demand, graph::Graph};
+
+/// A set of nodes that grows and shrinks, with what has to leave it.
+pub(super) struct Cut<'a> {
+    graph: &'a Graph,
+    demand: &'a Demand,
+    is_inside: Vec<bool>,
+    pub(super) size: usize,
+    /// Different durations of links, ascending.
+    durations: Vec<u64>,
+    class_of: Vec<u32>,
+    /// Links of each duration that leave the set.
+    leaving: Vec<u32>,
+    /// Links of each duration between nodes outside.
+    beyond: Vec<u32>,
+    /// Rates of the links that leave it.
+    pub(super) rate: u64,
+    /// Chunks by who has them and who wants them.
+    chunks: Chunks,
+    /// Chunks that are only inside, and wanted outside.
+    pub(super) need: u64,
+}
+
+enum Chunks {
+    /// All are wanted by all: how many each node alone has.
+    Everyone(Vec<u64>),
+    /// How many nodes with a chunk, and that want it, are outside; and the chunks of each node, with whether it has them.
+    Some { holders: Vec<u32>, wants: Vec<u32>, of: Vec<Vec<(u32, bool)>> },
+}
+
+impl<'a> Cut<'a> {
+    /// The empty set.
+    pub(super) fn new(graph: &'a Graph, demand: &'a Demand) -> Self {
+        let mut durations: Vec<u64> = graph.links().iter().map(|link| link.duration).collect();
+        durations.sort_unstable();
+        durations.dedup();
+        let class = |duration: u64| durations.binary_search(&duration).unwrap_or(0) as u32;
+        let class_of: Vec<u32> = graph.links().iter().map(|link| class(link.duration)).collect();
+        let mut beyond = vec![0; durations.len()];
+        class_of.iter().for_each(|class| beyond[*class as usize] += 1);
+        let is_single = |chunk: usize| demand.sources(chunk).len() == 1;
+        let chunks = if demand.is_for_everyone() && (0..demand.chunks()).all(is_single) {
+            let mut own = vec![0; graph.nodes()];
+            (0..demand.chunks()).for_each(|chunk| own[demand.sources(chunk)[0] as usize] += 1);
+            Chunks::Everyone(own)
+        } else {
+            let (mut holders, mut wants, mut of) = (Vec::new(), Vec::new(), vec![Vec::new(); graph.nodes()]);
+            for chunk in 0..demand.chunks() {
+                holders.push(demand.sources(chunk).len() as u32);
+                demand.sources(chunk).iter().for_each(|node| of[*node as usize].push((chunk as u32, true)));
+                let mut count = 0;
+                for node in demand.wants(chunk) {
+                    of[node as usize].push((chunk as u32, false));
+                    count += 1;
+                }
+                wants.push(count);
+            }
+            Chunks::Some { holders, wants, of }
+        };
+        let leaving = vec![0; durations.len()];
+        let is_inside = vec![false; graph.nodes()];
+        Self { graph, demand, is_inside, size: 0, durations, class_of, leaving, beyond, rate: 0, chunks, need: 0 }
+    }
+
+    /// How much work it is to move every node once.
+    pub(super) fn effort(&self) -> usize {
+        let chunks = match &self.chunks {
+            Chunks::Everyone(own) => own.len(),
+            Chunks::Some { of, .. } => of.iter().map(Vec::len).sum(),
+        };
+        2 * self.graph.links().len() + chunks
+    }
+
+    /// The nodes inside.
+    pub(super) fn inside(&self) -> Vec<u32> {
+        (0..self.graph.nodes() as u32).filter(|node| self.is_inside[*node as usize]).collect()
+    }
+
+    /// The nodes outside.
+    pub(super) fn outside(&self) -> usize {
+        self.graph.nodes() - self.size
+    }
+
+    /// Puts a node in, or takes it out.
+    pub(super) fn flip(&mut self, node: usize) {
+        let enters = !self.is_inside[node];
+        self.is_inside[node] = enters;
+        self.size = if enters { self.size + 1 } else { self.size - 1 };
+        let graph = self.graph;
+        for &link in graph.outgoing(node) {
+            let of = graph.links()[link as usize];
+            if !self.is_inside[of.to as usize] {
+                let class = self.class_of[link as usize] as usize;
+                move_one(enters, &mut self.beyond[class], &mut self.leaving[class]);
+                self.rate = if enters { self.rate + of.rate } else { self.rate - of.rate };
+            }
+        }
+        for &link in graph.incoming(node) {
+            let of = graph.links()[link as usize];
+            let class = self.class_of[link as usize] as usize;
+            if self.is_inside[of.from as usize] {
+                let leaving = &mut self.leaving[class];
+                *leaving = if enters { *leaving - 1 } else { *leaving + 1 };
+                self.rate = if enters { self.rate - of.rate } else { self.rate + of.rate };
+            } else {
+                let beyond = &mut self.beyond[class];
+                *beyond = if enters { *beyond - 1 } else { *beyond + 1 };
+            }
+        }
+        match &mut self.chunks {
+            Chunks::Everyone(own) => {
+                self.need = if enters { self.need + own[node] } else { self.need - own[node] };
+            }
+            Chunks::Some { holders, wants, of } => {
+                for &(chunk, has) in &of[node] {
+                    let chunk = chunk as usize;
+                    let before = holders[chunk] == 0 && wants[chunk] > 0;
+                    let count = if has { &mut holders[chunk] } else { &mut wants[chunk] };
+                    *count = if enters { *count - 1 } else { *count + 1 };
+                    let after = holders[chunk] == 0 && wants[chunk] > 0;
+                    self.need = self.need + u64::from(after) - u64::from(before);
+                }
+            }
+        }
+    }
+
+    /// What has to leave: nothing where all are inside.
+    pub(super) fn needed(&self) -> u64 {
+        if self.outside() == 0 { 0 } else { self.need }
+    }
+
+    /// How many chunks the links that leave it can bring over by then, at most.
+    pub(super) fn carried(&self, time: u64) -> u64 {
+        let classes = self.durations.iter().zip(&self.leaving).filter(|(_, count)| **count > 0);
+        classes
+            .map(|(duration, count)| (time / duration).saturating_mul(u64::from(*count)))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// All could be over by then, as far as links that leave it go.
+    fn is_enough(&self, time: u64) -> bool {
+        self.carried(time) >= self.needed()
+    }
+
+    /// The same, where every node wants every chunk: what comes over too late to be passed on outside has to come over once for
+    /// every node there.
+    fn is_enough_with_last_hop(&self, time: u64) -> bool {
+        let need = self.needed();
+        if !self.demand.is_for_everyone() || self.outside() < 2 {
+            return self.is_enough(time);
+        }
+        let fastest = self.durations.iter().zip(&self.beyond).find(|(_, count)| **count > 0);
+        let in_time = fastest.map_or(0, |(hop, _)| self.carried(time.saturating_sub(*hop)));
+        let late = need.saturating_sub(in_time);
+        self.carried(time) >= need.saturating_add(late.saturating_mul(self.outside() as u64 - 1))
+    }
+
+    /// The least time in which all can be over, if that is more than `known`; `u64::MAX` where no link leaves.
+    pub(super) fn time(&self, known: u64, with_last_hop: bool) -> Option<u64> {
+        let is_enough = |time| if with_last_hop { self.is_enough_with_last_hop(time) } else { self.is_enough(time) };
+        if self.needed() == 0 || is_enough(known) {
+            return None;
+        }
+        let (mut low, mut high) = (known, known.max(1));
+        while !is_enough(high) {
+            if high > u64::MAX / 4 {
+                return Some(u64::MAX);
+            }
+            (low, high) = (high, high * 2);
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if is_enough(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(high)
+    }
+}
+
+fn move_one(forth: bool, a: &mut u32, b: &mut u32) {
+    if forth {
+        (*a, *b) = (*a - 1, *b + 1);
+    } else {
+        (*a, *b) = (*a + 1, *b - 1);
+    }
+}

@@ -1,0 +1,441 @@
+//! Greedy schedules for chunks that spread from node to node: earliest arrival first, and TACOS's matching.
+//!
+//! Every instant at which some link could have finished a transfer is an event: a link's duration after a chunk came to
+//! where it begins, or after it became free. At an event, the links that could finish there choose among the chunks that
+//! were where they begin early enough and are not yet where they lead (Won, Elavazhagan, Srinivasan, Krishna: TACOS,
+//! MICRO 2024, with the test of causality that its program lacks). Nothing is sent to a node twice, and nothing to a
+//! node that does not want it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{
+    bits::{self, Rows},
+    demand::Demand,
+    graph::Graph,
+    plan::{Schedule, Transfer},
+};
+use crate::math::Stream;
+
+/// How links and chunks find each other at an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Pairs of chunk and receiver in random order, each with a random link: TACOS.
+    Tacos,
+    /// Links in random order, each with a random chunk.
+    Random,
+    /// Links in random order, each with the chunk that the fewest nodes hold as the event begins.
+    Rarest,
+    /// The same, by how many hold it as the link chooses.
+    RarestLive,
+}
+
+/// How a schedule is looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Manner {
+    /// How chunks are chosen.
+    pub pick: Pick,
+    /// The share of links slower than the fastest that do not begin before the fastest has carried a chunk. Then what
+    /// comes to them first may be worth waiting for.
+    pub held: f64,
+}
+
+/// One schedule; `None` as soon as it would take longer than `limit` ticks, or if a chunk never comes to who wants it.
+#[must_use]
+pub fn flood(graph: &Graph, demand: &Demand, manner: Manner, stream: &mut Stream, limit: u64) -> Option<Schedule> {
+    let mut run = Run::new(graph, demand, manner, stream);
+    while !run.is_done() {
+        let time = run.next_event()?;
+        if time > limit {
+            return None;
+        }
+        run.event(time);
+    }
+    Some(Schedule { transfers: run.transfers, reducing: 0 })
+}
+
+/// What has come to a node, for those of its links that take equally long.
+#[derive(Clone)]
+struct Outlet {
+    node: u32,
+    duration: u64,
+    /// Up to where its bits know the node's arrivals, counted from the beginning.
+    known: usize,
+}
+
+/// The arrivals of a node that some outlet does not know yet.
+#[derive(Clone, Default)]
+struct Arrivals {
+    forgotten: usize,
+    recent: VecDeque<(u64, u32)>,
+}
+
+/// A schedule in the making.
+#[derive(Clone)]
+pub(super) struct Run<'a> {
+    graph: &'a Graph,
+    chunks: usize,
+    pick: Pick,
+    pub(super) stream: Stream,
+    have: Rows,
+    /// `None` where all is wanted.
+    wanted: Option<Rows>,
+    outlets: Vec<Outlet>,
+    /// Outlets of a node: `first_outlet[n]..first_outlet[n + 1]`.
+    first_outlet: Vec<u32>,
+    outlet_of: Vec<u32>,
+    /// A row per outlet.
+    seen: Rows,
+    arrivals: Vec<Arrivals>,
+    holders: Holders,
+    /// Links by when they are to be looked at.
+    calendar: BTreeMap<u64, Vec<u32>>,
+    /// Has a place in the calendar.
+    is_awake: Vec<bool>,
+    missing: usize,
+    /// When each link's last transfer ends.
+    free: Vec<u64>,
+    pub(super) transfers: Vec<Transfer>,
+    candidates: Vec<(u32, u64)>,
+    sent: Vec<u32>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(graph: &'a Graph, demand: &Demand, manner: Manner, stream: &mut Stream) -> Self {
+        let (nodes, chunks) = (graph.nodes(), demand.chunks());
+        let mut outlets: Vec<Outlet> = Vec::new();
+        let mut first_outlet = vec![0];
+        let mut outlet_of = vec![0; graph.links().len()];
+        for node in 0..nodes {
+            let first = outlets.len();
+            for &link in graph.outgoing(node) {
+                let duration = graph.links()[link as usize].duration;
+                let known = outlets[first..].iter().position(|outlet| outlet.duration == duration);
+                let place = first + known.unwrap_or(outlets.len() - first);
+                if known.is_none() {
+                    outlets.push(Outlet { node: node as u32, duration, known: 0 });
+                }
+                outlet_of[link as usize] = place as u32;
+            }
+            first_outlet.push(outlets.len() as u32);
+        }
+        let wanted = (!demand.is_for_everyone()).then(|| {
+            let mut wanted = Rows::new(nodes, chunks);
+            for chunk in 0..chunks {
+                demand.wants(chunk).for_each(|node| wanted.insert(node as usize, chunk));
+            }
+            wanted
+        });
+        let mut run = Self {
+            graph,
+            chunks,
+            pick: manner.pick,
+            stream: Stream::new(stream.next_u64()),
+            have: Rows::new(nodes, chunks),
+            wanted,
+            seen: Rows::new(outlets.len(), chunks),
+            outlets,
+            first_outlet,
+            outlet_of,
+            arrivals: vec![Arrivals::default(); nodes],
+            holders: Holders::new(nodes, chunks),
+            calendar: BTreeMap::new(),
+            is_awake: vec![false; graph.links().len()],
+            missing: demand.pairs(),
+            free: vec![0; graph.links().len()],
+            transfers: Vec::with_capacity(demand.pairs()),
+            candidates: Vec::new(),
+            sent: Vec::new(),
+        };
+        for chunk in 0..chunks {
+            for &node in demand.sources(chunk) {
+                run.have.insert(node as usize, chunk);
+                run.holders.add(chunk);
+                for outlet in run.first_outlet[node as usize]..run.first_outlet[node as usize + 1] {
+                    run.seen.insert(outlet as usize, chunk);
+                }
+            }
+        }
+        let fastest = graph.links().iter().map(|link| link.duration).min().unwrap_or(0);
+        for (index, link) in graph.links().iter().enumerate() {
+            let is_held = manner.held > 0.0 && link.duration > fastest && run.stream.unit() < manner.held;
+            run.wake(index, link.duration.saturating_add(if is_held { fastest } else { 0 }));
+        }
+        run
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.missing == 0
+    }
+
+    pub(super) fn next_event(&self) -> Option<u64> {
+        self.calendar.first_key_value().map(|(time, _)| *time)
+    }
+
+    /// Pairs of a chunk and a node that wants it and has it not.
+    pub(super) fn missing(&self) -> usize {
+        self.missing
+    }
+
+    /// When the last transfer ends.
+    pub(super) fn end(&self) -> u64 {
+        self.free.iter().copied().max().unwrap_or(0)
+    }
+
+    /// What decides what can follow.
+    pub(super) fn key(&self) -> u64 {
+        let words = self.have.all().iter().chain(&self.free);
+        words.fold(0x9E37_79B9_7F4A_7C15, |key: u64, word| {
+            (key ^ word).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(29)
+        })
+    }
+
+    /// No end is earlier, given what has come by `now`.
+    pub(super) fn bound(&self, now: u64) -> u64 {
+        let graph = self.graph;
+        let mut bound = self.end();
+        for node in 0..graph.nodes() {
+            let have = self.have.row(node);
+            let missing: u64 = match &self.wanted {
+                Some(wanted) => wanted.row(node).iter().zip(have).map(|(w, h)| u64::from((w & !h).count_ones())).sum(),
+                None => self.chunks as u64 - self.have.count(node) as u64,
+            };
+            if missing == 0 {
+                continue;
+            }
+            // One after the other from the link that brings it first.
+            let mut links: Vec<(u64, u64)> = graph
+                .incoming(node)
+                .iter()
+                .map(|link| (self.free[*link as usize], graph.links()[*link as usize].duration))
+                .collect();
+            let mut time = 0;
+            for _ in 0..missing {
+                let Some(next) = links.iter_mut().min_by_key(|(free, duration)| *free + *duration) else {
+                    return u64::MAX;
+                };
+                next.0 = (next.0 + next.1).max(now + 1);
+                time = time.max(next.0);
+            }
+            bound = bound.max(time);
+        }
+        bound
+    }
+
+    fn wake(&mut self, link: usize, time: u64) {
+        if !std::mem::replace(&mut self.is_awake[link], true) {
+            self.calendar.entry(time).or_default().push(link as u32);
+        }
+    }
+
+    /// Lets the links choose that could finish at `time`, the next event.
+    pub(super) fn event(&mut self, time: u64) {
+        let Some(mut links) = self.calendar.remove(&time) else { return };
+        for &link in &links {
+            self.is_awake[link as usize] = false;
+            self.look(self.outlet_of[link as usize] as usize, time);
+        }
+        if self.pick == Pick::Tacos {
+            self.match_pairs(&mut links, time);
+            return;
+        }
+        self.stream.shuffle(&mut links);
+        for &link in &links {
+            match self.choose(link as usize) {
+                Some(chunk) => self.send(link as usize, chunk, time),
+                None => self.rest(link as usize),
+            }
+        }
+        for chunk in std::mem::take(&mut self.sent) {
+            self.holders.add(chunk as usize);
+        }
+    }
+
+    /// What came to an outlet's node early enough to be elsewhere at `time`.
+    fn look(&mut self, outlet: usize, time: u64) {
+        let Outlet { node, duration, known } = self.outlets[outlet];
+        let arrivals = &mut self.arrivals[node as usize];
+        let mut now = known;
+        while let Some(&(at, chunk)) = arrivals.recent.get(now - arrivals.forgotten)
+            && at <= time - duration
+        {
+            self.seen.insert(outlet, chunk as usize);
+            now += 1;
+        }
+        if now == known {
+            return;
+        }
+        self.outlets[outlet].known = now;
+        let siblings = self.first_outlet[node as usize] as usize..self.first_outlet[node as usize + 1] as usize;
+        let all = self.outlets[siblings].iter().map(|outlet| outlet.known).min().unwrap_or(0);
+        arrivals.recent.drain(..all - arrivals.forgotten);
+        arrivals.forgotten = all;
+    }
+
+    /// Nothing is there for a link: it sleeps until something comes.
+    fn rest(&mut self, link: usize) {
+        let Outlet { node, duration, known } = self.outlets[self.outlet_of[link] as usize];
+        let arrivals = &self.arrivals[node as usize];
+        if let Some(&(at, _)) = arrivals.recent.get(known - arrivals.forgotten) {
+            self.wake(link, at.saturating_add(duration));
+        }
+    }
+
+    fn send(&mut self, link: usize, chunk: usize, time: u64) {
+        let graph = self.graph;
+        let of = graph.links()[link];
+        self.transfers.push(Transfer { link: link as u32, chunk: chunk as u32, start: time - of.duration });
+        self.have.insert(of.to as usize, chunk);
+        self.missing -= 1;
+        self.free[link] = time;
+        match self.pick {
+            Pick::Rarest => self.sent.push(chunk as u32),
+            Pick::RarestLive => self.holders.add(chunk),
+            Pick::Tacos | Pick::Random => {}
+        }
+        self.wake(link, time.saturating_add(of.duration));
+        let next = graph.outgoing(of.to as usize);
+        if next.is_empty() {
+            return;
+        }
+        self.arrivals[of.to as usize].recent.push_back((time, chunk as u32));
+        for &next in next {
+            let next = next as usize;
+            if !self.is_awake[next] && !self.have.has(graph.links()[next].to as usize, chunk) {
+                self.wake(next, time.saturating_add(graph.links()[next].duration));
+            }
+        }
+    }
+
+    /// Gathers what a link could carry; `false` where there is nothing.
+    fn gather(&mut self, link: usize) -> bool {
+        let to = self.graph.links()[link].to as usize;
+        let seen = self.seen.row(self.outlet_of[link] as usize);
+        let have = self.have.row(to);
+        self.candidates.clear();
+        match &self.wanted {
+            None => {
+                for (word, (seen, have)) in seen.iter().zip(have).enumerate() {
+                    let new = seen & !have;
+                    if new != 0 {
+                        self.candidates.push((word as u32, new));
+                    }
+                }
+            }
+            Some(wanted) => {
+                for (word, ((seen, have), wanted)) in seen.iter().zip(have).zip(wanted.row(to)).enumerate() {
+                    let new = seen & !have & wanted;
+                    if new != 0 {
+                        self.candidates.push((word as u32, new));
+                    }
+                }
+            }
+        }
+        !self.candidates.is_empty()
+    }
+
+    fn choose(&mut self, link: usize) -> Option<usize> {
+        if !self.gather(link) {
+            return None;
+        }
+        if self.pick != Pick::Random {
+            self.holders.keep_rarest(&mut self.candidates);
+        }
+        let total: u32 = self.candidates.iter().map(|(_, bits)| bits.count_ones()).sum();
+        let mut rank = if total == 1 { 0 } else { self.stream.below(total as usize) as u32 };
+        for (word, bits) in &self.candidates {
+            if rank < bits.count_ones() {
+                return Some(*word as usize * 64 + bits::select(*bits, rank) as usize);
+            }
+            rank -= bits.count_ones();
+        }
+        None
+    }
+
+    fn match_pairs(&mut self, links: &mut [u32], time: u64) {
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        let graph = self.graph;
+        links.sort_unstable_by_key(|link| graph.links()[*link as usize].to);
+        for same in links.chunk_by(|a, b| graph.links()[*a as usize].to == graph.links()[*b as usize].to) {
+            let mut chunks: Vec<(u32, u64)> = Vec::new();
+            for &link in same {
+                self.gather(link as usize);
+                chunks.append(&mut self.candidates);
+            }
+            chunks.sort_unstable_by_key(|(word, _)| *word);
+            let to = graph.links()[same[0] as usize].to;
+            for words in chunks.chunk_by(|a, b| a.0 == b.0) {
+                let mut bits = words.iter().fold(0, |bits, (_, more)| bits | more);
+                while bits != 0 {
+                    pairs.push((words[0].0 * 64 + bits.trailing_zeros(), to));
+                    bits &= bits - 1;
+                }
+            }
+        }
+        self.stream.shuffle(&mut pairs);
+        let mut is_free = vec![false; graph.links().len()];
+        links.iter().for_each(|link| is_free[*link as usize] = true);
+        let mut able = Vec::new();
+        for (chunk, to) in pairs {
+            let has = |link: &u32| {
+                is_free[*link as usize] && self.seen.has(self.outlet_of[*link as usize] as usize, chunk as usize)
+            };
+            able.clear();
+            able.extend(graph.incoming(to as usize).iter().copied().filter(has));
+            if able.is_empty() {
+                continue;
+            }
+            let link = able[self.stream.below(able.len())];
+            is_free[link as usize] = false;
+            self.send(link as usize, chunk as usize, time);
+        }
+        for &link in links.iter() {
+            if is_free[link as usize] {
+                self.rest(link as usize);
+            }
+        }
+    }
+}
+
+/// How many nodes hold each chunk, as planes of bits: the n-th plane has the n-th binary digits.
+#[derive(Clone)]
+struct Holders {
+    planes: Rows,
+    count: usize,
+}
+
+impl Holders {
+    fn new(nodes: usize, chunks: usize) -> Self {
+        let count = (usize::BITS - nodes.leading_zeros()) as usize;
+        Self { planes: Rows::new(count, chunks), count }
+    }
+
+    fn add(&mut self, chunk: usize) {
+        for plane in 0..self.count {
+            if self.planes.has(plane, chunk) {
+                self.planes.remove(plane, chunk);
+            } else {
+                self.planes.insert(plane, chunk);
+                return;
+            }
+        }
+    }
+
+    /// Keeps the candidates that the fewest hold, by their digits from the highest.
+    fn keep_rarest(&self, candidates: &mut Vec<(u32, u64)>) {
+        for plane in (0..self.count).rev() {
+            if let [(_, bits)] = candidates[..]
+                && bits.is_power_of_two()
+            {
+                return;
+            }
+            let plane = self.planes.row(plane);
+            let without = |(word, bits): &(u32, u64)| bits & !plane[*word as usize];
+            if candidates.iter().any(|candidate| without(candidate) != 0) {
+                candidates.retain_mut(|candidate| {
+                    candidate.1 = without(candidate);
+                    candidate.1 != 0
+                });
+            }
+        }
+    }
+}

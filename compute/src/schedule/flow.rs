@@ -1,0 +1,181 @@
+//! Maximum flows over the links' rates.
+
+use super::graph::Graph;
+
+/// What is left of each link's rate after a flow, in both directions.
+struct Residual<'a> {
+    graph: &'a Graph,
+    /// Per link.
+    left: Vec<u64>,
+    /// What flows, per link.
+    flow: Vec<u64>,
+    /// Over which link and in which direction a node was reached.
+    reached: Vec<Option<(u32, bool)>>,
+    queue: Vec<u32>,
+}
+
+impl<'a> Residual<'a> {
+    fn new(graph: &'a Graph, times: u64) -> Self {
+        Self {
+            graph,
+            left: graph.links().iter().map(|link| link.rate.saturating_mul(times)).collect(),
+            flow: vec![0; graph.links().len()],
+            reached: vec![None; graph.nodes()],
+            queue: Vec::new(),
+        }
+    }
+
+    /// Sends up to `amount` more from one node to another; returns how much went. Where not all did, `queue` holds the nodes
+    /// that something still comes to.
+    fn push(&mut self, from: u32, to: u32, amount: u64) -> u64 {
+        let mut gone = 0;
+        while gone < amount && from != to && self.reach(from, to) {
+            let (mut least, mut node) = (amount - gone, to);
+            while node != from {
+                let Some((link, forward)) = self.reached[node as usize] else { break };
+                let ends = self.graph.links()[link as usize];
+                least = least.min(if forward { self.left[link as usize] } else { self.flow[link as usize] });
+                node = if forward { ends.from } else { ends.to };
+            }
+            node = to;
+            while node != from {
+                let Some((link, forward)) = self.reached[node as usize] else { break };
+                let ends = self.graph.links()[link as usize];
+                let (left, flow) = (&mut self.left[link as usize], &mut self.flow[link as usize]);
+                if forward {
+                    *left -= least;
+                    *flow += least;
+                } else {
+                    *left += least;
+                    *flow -= least;
+                }
+                node = if forward { ends.from } else { ends.to };
+            }
+            gone += least;
+        }
+        if from == to { amount } else { gone }
+    }
+
+    /// A shortest way along which something is left.
+    fn reach(&mut self, from: u32, to: u32) -> bool {
+        self.reached.fill(None);
+        self.queue.clear();
+        self.queue.push(from);
+        let mut next = 0;
+        while let Some(&node) = self.queue.get(next) {
+            next += 1;
+            let out = self.graph.outgoing(node as usize).iter().map(|link| (*link, true));
+            let back = self.graph.incoming(node as usize).iter().map(|link| (*link, false));
+            for (link, forward) in out.chain(back) {
+                let ends = self.graph.links()[link as usize];
+                let (there, left) =
+                    if forward { (ends.to, self.left[link as usize]) } else { (ends.from, self.flow[link as usize]) };
+                if left == 0 || there == from || self.reached[there as usize].is_some() {
+                    continue;
+                }
+                self.reached[there as usize] = Some((link, forward));
+                self.queue.push(there);
+                if there == to {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// The most that flows from one node to another, and the nodes on its side of the narrowest cut.
+#[must_use]
+pub fn max_flow(graph: &Graph, from: u32, to: u32) -> (u64, Vec<u32>) {
+    let mut residual = Residual::new(graph, 1);
+    let flow = residual.push(from, to, u64::MAX);
+    let mut inside = residual.queue;
+    inside.sort_unstable();
+    (flow, inside)
+}
+
+/// The rate of all links that leave a set of nodes.
+#[must_use]
+pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
+    let mut is_inside = vec![false; graph.nodes()];
+    inside.iter().for_each(|node| is_inside[*node as usize] = true);
+    let crosses = |from: u32, to: u32| is_inside[from as usize] && !is_inside[to as usize];
+    graph.links().iter().filter(|link| crosses(link.from, link.to)).map(|link| link.rate).sum()
+}
+
+/// The set of nodes, not all, with the most nodes for the rate that leaves it: the bottleneck of an all_gather (ForestColl,
+/// arXiv 2402.06787). Found by Newton's iteration over cuts from a super source. `None` where nothing leaves some set.
+#[must_use]
+pub fn bottleneck(graph: &Graph) -> Option<Vec<u32>> {
+    let nodes = graph.nodes();
+    let all = || 0..nodes as u32;
+    let weigh = |inside: Vec<u32>| {
+        let rate = leaving(graph, &inside);
+        (inside.len() as u64, rate, inside)
+    };
+    let exceeds = |a: &(u64, u64, Vec<u32>), b: &(u64, u64, Vec<u32>)| {
+        u128::from(a.0) * u128::from(b.1) > u128::from(b.0) * u128::from(a.1)
+    };
+    let mut best: Option<(u64, u64, u32)> = None;
+    for node in all() {
+        let rate = graph.incoming(node as usize).iter().map(|link| graph.links()[*link as usize].rate).sum::<u64>();
+        if best.is_none_or(|(_, least, _)| rate < least) {
+            best = Some((nodes as u64 - 1, rate, node));
+        }
+    }
+    let without = best?.2;
+    let mut best = weigh(all().filter(|node| *node != without).collect());
+    loop {
+        if best.1 == 0 {
+            return None;
+        }
+        match violated(graph, best.1, best.0) {
+            None => return Some(best.2),
+            Some(inside) => {
+                let found = weigh(inside);
+                if !exceeds(&found, &best) {
+                    return Some(best.2);
+                }
+                best = found;
+            }
+        }
+    }
+}
+
+/// A set out of which less than `rate` / `size` per node can flow; `None` where every node can get that much from every other.
+fn violated(graph: &Graph, rate: u64, size: u64) -> Option<Vec<u32>> {
+    let nodes = graph.nodes() as u32;
+    let mut residual = Residual::new(graph, size);
+    // Neighbours one after the other: little has to be sent elsewhere from one to the next.
+    let order = depth_first(graph);
+    let mut sink = *order.first()?;
+    for node in 0..nodes {
+        if residual.push(node, sink, rate) < rate {
+            return Some(residual.queue);
+        }
+    }
+    let total = rate.checked_mul(u64::from(nodes))?;
+    for &next in &order[1..] {
+        if residual.push(sink, next, total) < total {
+            return Some(residual.queue);
+        }
+        sink = next;
+    }
+    None
+}
+
+fn depth_first(graph: &Graph) -> Vec<u32> {
+    let mut seen = vec![false; graph.nodes()];
+    let mut order = Vec::with_capacity(graph.nodes());
+    for start in 0..graph.nodes() as u32 {
+        let mut stack = vec![start];
+        while let Some(node) = stack.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            order.push(node);
+            stack.extend(graph.outgoing(node as usize).iter().map(|link| graph.links()[*link as usize].to));
+        }
+    }
+    order
+}

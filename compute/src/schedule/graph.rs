@@ -1,0 +1,223 @@
+//! Link graphs in ticks.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// The most nodes of a graph.
+pub const MAX_NODES: usize = 1 << 16;
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The node that sends.
+    pub from: u32,
+    /// The node that receives.
+    pub to: u32,
+    /// How long a chunk keeps it busy, in ticks; at least 1.
+    pub duration: u64,
+    /// Its bandwidth, in a unit that all links share; at least 1.
+    pub rate: u64,
+}
+
+/// Lists of links, one per node.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    first: Vec<u32>,
+    links: Vec<u32>,
+}
+
+impl Lists {
+    fn new(nodes: usize, links: &[Link], key: impl Fn(&Link) -> u32) -> Self {
+        let mut first = vec![0; nodes + 1];
+        for link in links {
+            first[key(link) as usize + 1] += 1;
+        }
+        for node in 0..nodes {
+            first[node + 1] += first[node];
+        }
+        let mut next = first.clone();
+        let mut lists = vec![0; links.len()];
+        for (index, link) in links.iter().enumerate() {
+            let place = &mut next[key(link) as usize];
+            lists[*place as usize] = index as u32;
+            *place += 1;
+        }
+        Self { first, links: lists }
+    }
+
+    fn of(&self, node: usize) -> &[u32] {
+        &self.links[self.first[node] as usize..self.first[node + 1] as usize]
+    }
+}
+
+/// A link graph: nodes `0..nodes`, links in one direction each.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    nodes: usize,
+    links: Vec<Link>,
+    outgoing: Lists,
+    incoming: Lists,
+}
+
+/// A link that no graph can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("link {0} leads to itself or to a node that is not there, or takes no time")]
+pub struct BadLink(pub usize);
+
+impl Graph {
+    /// Puts nodes and links together.
+    ///
+    /// # Errors
+    /// A link leads nowhere or takes no time.
+    pub fn new(nodes: usize, links: Vec<Link>) -> Result<Self, BadLink> {
+        let is_bad = |link: &Link| {
+            let inside = (link.from as usize) < nodes && (link.to as usize) < nodes;
+            !inside || link.from == link.to || link.duration == 0 || link.rate == 0
+        };
+        if let Some(bad) = links.iter().position(is_bad) {
+            return Err(BadLink(bad));
+        }
+        let outgoing = Lists::new(nodes, &links, |link| link.from);
+        let incoming = Lists::new(nodes, &links, |link| link.to);
+        Ok(Self { nodes, links, outgoing, incoming })
+    }
+
+    /// How many nodes there are.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// All links.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Links that a node sends over, by index.
+    #[must_use]
+    pub fn outgoing(&self, node: usize) -> &[u32] {
+        self.outgoing.of(node)
+    }
+
+    /// Links that a node receives from, by index.
+    #[must_use]
+    pub fn incoming(&self, node: usize) -> &[u32] {
+        self.incoming.of(node)
+    }
+
+    /// All links turned round, in the same order.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let turned = |link: &Link| Link { from: link.to, to: link.from, ..*link };
+        Self {
+            nodes: self.nodes,
+            links: self.links.iter().map(turned).collect(),
+            outgoing: self.incoming.clone(),
+            incoming: self.outgoing.clone(),
+        }
+    }
+
+    /// The duration that all links have; `None` where they differ or there are none.
+    #[must_use]
+    pub fn uniform(&self) -> Option<u64> {
+        let first = self.links.first()?.duration;
+        self.links.iter().all(|link| link.duration == first).then_some(first)
+    }
+
+    /// How long a chunk takes at least from the nearest of some nodes to each, in ticks; `u64::MAX` where there is no way.
+    #[must_use]
+    pub fn distances(&self, sources: impl IntoIterator<Item = u32>) -> Vec<u64> {
+        let mut distance = vec![u64::MAX; self.nodes];
+        if let Some(step) = self.uniform() {
+            let mut reached: Vec<u32> = Vec::with_capacity(self.nodes);
+            for source in sources {
+                if std::mem::replace(&mut distance[source as usize], 0) != 0 {
+                    reached.push(source);
+                }
+            }
+            let mut next = 0;
+            while let Some(&node) = reached.get(next) {
+                next += 1;
+                for &link in self.outgoing(node as usize) {
+                    let to = self.links[link as usize].to;
+                    if distance[to as usize] == u64::MAX {
+                        distance[to as usize] = distance[node as usize].saturating_add(step);
+                        reached.push(to);
+                    }
+                }
+            }
+            return distance;
+        }
+        let mut open = BinaryHeap::new();
+        for source in sources {
+            distance[source as usize] = 0;
+            open.push((Reverse(0_u64), source));
+        }
+        while let Some((Reverse(at), node)) = open.pop() {
+            if at > distance[node as usize] {
+                continue;
+            }
+            for &link in self.outgoing(node as usize) {
+                let Link { to, duration, .. } = self.links[link as usize];
+                let then = at.saturating_add(duration);
+                if then < distance[to as usize] {
+                    distance[to as usize] = then;
+                    open.push((Reverse(then), to));
+                }
+            }
+        }
+        distance
+    }
+
+    /// Groups of nodes in which each reaches each, largest first, by the smallest node where they are equally large: the
+    /// strongly connected components (Kosaraju).
+    #[must_use]
+    pub fn components(&self) -> Vec<Vec<u32>> {
+        let mut finished = Vec::with_capacity(self.nodes);
+        let mut seen = vec![false; self.nodes];
+        for start in 0..self.nodes {
+            if std::mem::replace(&mut seen[start], true) {
+                continue;
+            }
+            let mut path = vec![(start, 0)];
+            while let Some((node, next)) = path.last_mut() {
+                let node = *node;
+                match self.outgoing(node).get(*next) {
+                    Some(&link) => {
+                        *next += 1;
+                        let to = self.links[link as usize].to as usize;
+                        if !std::mem::replace(&mut seen[to], true) {
+                            path.push((to, 0));
+                        }
+                    }
+                    None => {
+                        finished.push(node);
+                        path.pop();
+                    }
+                }
+            }
+        }
+        seen.fill(false);
+        let mut components = Vec::new();
+        for &start in finished.iter().rev() {
+            if std::mem::replace(&mut seen[start], true) {
+                continue;
+            }
+            let mut component = vec![start as u32];
+            let mut next = 0;
+            while let Some(&node) = component.get(next) {
+                next += 1;
+                for &link in self.incoming(node as usize) {
+                    let from = self.links[link as usize].from;
+                    if !std::mem::replace(&mut seen[from as usize], true) {
+                        component.push(from);
+                    }
+                }
+            }
+            component.sort_unstable();
+            components.push(component);
+        }
+        components.sort_by_key(|component| (Reverse(component.len()), component[0]));
+        components
+    }
+}

@@ -1,0 +1,121 @@
+//! Runs a schedule under other durations: every link keeps its order of chunks, and each transfer begins as soon as its link is
+//! free and its chunk is there.
+
+use super::{analysis::by_start, demand::Demand, graph::Graph, plan::Schedule};
+use crate::math::{self, Stream};
+
+/// A schedule that can be run again and again.
+pub struct Replay<'a> {
+    graph: &'a Graph,
+    schedule: &'a Schedule,
+    copy: Option<&'a Demand>,
+    order: Vec<u32>,
+    chunks: usize,
+    /// When each chunk is at each node.
+    ready: Vec<u64>,
+    free: Vec<u64>,
+    busy: Vec<u64>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When the last transfer ends that takes place, in ticks.
+    pub end: u64,
+    /// Transfers that never take place.
+    pub lost: u64,
+    /// Pairs of a chunk and a node that it never comes to.
+    pub undelivered: u64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl<'a> Replay<'a> {
+    /// Prepares a schedule; `copy` is what it copies, as in [`super::problem::Problem`].
+    #[must_use]
+    pub fn new(graph: &'a Graph, schedule: &'a Schedule, copy: Option<&'a Demand>, chunks: usize) -> Self {
+        let order = by_start(schedule);
+        let ready = vec![0; graph.nodes() * chunks];
+        Self { graph, schedule, copy, order, chunks, ready, free: Vec::new(), busy: Vec::new() }
+    }
+
+    /// Runs it with the durations that `duration` says for a link and its usual duration: `None` for never.
+    pub fn run(&mut self, duration: &mut dyn FnMut(u32, u64) -> Option<u64>) -> Run {
+        let (graph, schedule, chunks) = (self.graph, self.schedule, self.chunks);
+        self.free.clear();
+        self.free.resize(graph.links().len(), 0);
+        self.busy.clear();
+        self.busy.resize(graph.links().len(), 0);
+        self.ready.fill(0);
+        let place = |node: u32, chunk: usize| node as usize * chunks + chunk;
+        let mut run = Run { end: 0, lost: 0, undelivered: 0 };
+        let order = std::mem::take(&mut self.order);
+        for (at, &index) in order.iter().enumerate() {
+            if at == schedule.reducing {
+                self.begin_to_copy();
+            }
+            let transfer = schedule.transfers[index as usize];
+            let link = graph.links()[transfer.link as usize];
+            let from = self.ready[place(link.from, transfer.chunk as usize)];
+            let takes = if from == NEVER { None } else { duration(transfer.link, link.duration) };
+            let there = &mut self.ready[place(link.to, transfer.chunk as usize)];
+            let is_reducing = at < schedule.reducing;
+            let Some(takes) = takes else {
+                run.lost += 1;
+                if is_reducing {
+                    *there = NEVER;
+                }
+                continue;
+            };
+            let free = &mut self.free[transfer.link as usize];
+            *free = from.max(*free).saturating_add(takes);
+            self.busy[transfer.link as usize] += takes;
+            run.end = run.end.max(*free);
+            *there = if is_reducing { (*free).max(*there) } else { (*free).min(*there) };
+        }
+        if schedule.reducing == order.len() {
+            self.begin_to_copy();
+        }
+        self.order = order;
+        run.undelivered = self.undelivered();
+        run
+    }
+
+    /// What was put together is where it belongs, and nowhere else.
+    fn begin_to_copy(&mut self) {
+        let Some(copy) = self.copy else { return };
+        for chunk in 0..self.chunks {
+            for node in 0..self.graph.nodes() as u32 {
+                if !copy.sources(chunk).contains(&node) {
+                    self.ready[node as usize * self.chunks + chunk] = NEVER;
+                }
+            }
+        }
+    }
+
+    fn undelivered(&self) -> u64 {
+        let missing = |chunk: usize, node: u32| self.ready[node as usize * self.chunks + chunk] == NEVER;
+        match self.copy {
+            Some(copy) => (0..self.chunks)
+                .map(|chunk| copy.wants(chunk).filter(|node| missing(chunk, *node)).count() as u64)
+                .sum(),
+            None => self.ready.iter().filter(|ready| **ready == NEVER).count() as u64,
+        }
+    }
+
+    /// Ends of runs in which every transfer takes its duration times a log-normal factor of mean 1, ascending.
+    pub fn varied(&mut self, sigma: f64, draws: usize, seed: u64) -> Vec<u64> {
+        let mut stream = Stream::new(seed);
+        let mut ends: Vec<u64> = (0..draws)
+            .map(|_| {
+                let mut duration = |_: u32, usual: u64| {
+                    let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
+                    Some(((usual as f64 * factor).round() as u64).max(1))
+                };
+                self.run(&mut duration).end
+            })
+            .collect();
+        ends.sort_unstable();
+        ends
+    }
+}

@@ -1,0 +1,263 @@
+//! Schedules for chunks that are not for everyone: relayed by nodes that do not want them.
+//!
+//! Each chunk gets a tree of links from where it is to who wants it: shortest ways, where links that already have much to
+//! carry count as longer, more so from one try to the next. Then every link carries what is ready, the longest rest of the way
+//! first.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use super::{
+    bound::Bounds,
+    graph::Graph,
+    plan::{Schedule, Transfer},
+    problem::Task,
+    synthesize::{Found, Method, State, Synthesizer, keep},
+};
+use crate::math::Stream;
+
+/// A link that a chunk takes.
+#[derive(Clone, Copy)]
+struct Hop {
+    link: u32,
+    chunk: u32,
+    /// Links after this one of the same chunk: `first..first + count` in the list of hops.
+    first: u32,
+    count: u32,
+    /// The longest rest of the way, this link included, in ticks.
+    rest: u64,
+}
+
+/// Routes and schedules, again and again.
+pub(super) struct Routed {
+    stream: Stream,
+    runs: u32,
+    most: u32,
+    /// How long each link was busy in the tries so far, on average.
+    loads: Vec<f64>,
+}
+
+impl Routed {
+    pub(super) fn new(seed: u64, most: u32) -> Self {
+        Self { stream: Stream::new(seed), runs: 0, most, loads: Vec::new() }
+    }
+}
+
+impl Synthesizer for Routed {
+    fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
+        let cost = task.demand.pairs().max(1) as u64 * 8;
+        let mut spent = 0;
+        while self.runs < self.most && spent < effort {
+            if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
+                return State::Finished;
+            }
+            let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
+            let hops = self.route(task);
+            spent += cost;
+            self.runs += 1;
+            if let Some(schedule) = hops.and_then(|(hops, roots)| list(task.graph, &hops, &roots, limit)) {
+                keep(best, schedule, task, Method::Routed);
+            }
+        }
+        if self.runs < self.most { State::Working } else { State::Finished }
+    }
+}
+
+impl Routed {
+    /// Hops of all chunks, and those at which they begin.
+    fn route(&mut self, task: &Task<'_>) -> Option<(Vec<Hop>, Vec<u32>)> {
+        let Task { graph, demand } = *task;
+        let links = graph.links();
+        // From even loads to loads that decide: what was busy longest is avoided more in every further try, up to a point.
+        const WEIGHTS: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 3.0];
+        let weight = WEIGHTS[self.runs as usize % WEIGHTS.len()];
+        self.loads.resize(links.len(), 0.0);
+        let mut now = vec![0.0_f64; links.len()];
+        let mut order: Vec<usize> = (0..demand.chunks()).collect();
+        self.stream.shuffle(&mut order);
+        // Chunks from the same nodes share a search where there are many.
+        let batch = (demand.chunks() * graph.nodes() / 400_000).max(1);
+        if batch > 1 {
+            order.sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+        }
+        let mut trees: Vec<(u32, Vec<u32>)> = Vec::with_capacity(demand.chunks());
+        let mut ways = Ways::new(graph.nodes());
+        let mut left = 0;
+        for (index, &chunk) in order.iter().enumerate() {
+            let sources = demand.sources(chunk);
+            if left == 0 || demand.sources(order[index - 1]) != sources {
+                let most = self.loads.iter().zip(&now).fold(1.0, |most, (a, b)| f64::max(most, a + b));
+                let jitter = self.stream.next_u64();
+                let cost = |link: usize| {
+                    let share = (self.loads[link] + now[link]) / most;
+                    let mut noise = Stream::new(jitter ^ link as u64);
+                    links[link].duration as f64 * (1.0 + weight * share * share + 0.01 * noise.unit())
+                };
+                ways.search(graph, sources, &cost);
+                left = batch;
+            }
+            left -= 1;
+            let mut tree = Vec::new();
+            for node in demand.wants(chunk) {
+                ways.take(graph, node, chunk, &mut tree)?;
+            }
+            tree.iter().for_each(|link| now[*link as usize] += links[*link as usize].duration as f64);
+            trees.push((chunk as u32, tree));
+        }
+        let runs = f64::from(self.runs + 1);
+        self.loads.iter_mut().zip(&now).for_each(|(load, now)| *load += (now - *load) / runs);
+        Some(hops(graph, &trees))
+    }
+}
+
+/// Shortest ways from some nodes.
+struct Ways {
+    cost: Vec<f64>,
+    by: Vec<Option<u32>>,
+    /// The chunk whose tree a node is in already.
+    in_tree: Vec<usize>,
+}
+
+#[derive(PartialEq)]
+struct Cost(f64);
+
+impl Eq for Cost {}
+
+impl PartialOrd for Cost {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Cost {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl Ways {
+    fn new(nodes: usize) -> Self {
+        Self { cost: vec![f64::INFINITY; nodes], by: vec![None; nodes], in_tree: vec![usize::MAX; nodes] }
+    }
+
+    fn search(&mut self, graph: &Graph, sources: &[u32], cost: &dyn Fn(usize) -> f64) {
+        self.cost.fill(f64::INFINITY);
+        self.by.fill(None);
+        let mut open = BinaryHeap::new();
+        for &source in sources {
+            self.cost[source as usize] = 0.0;
+            open.push((Reverse(Cost(0.0)), source));
+        }
+        while let Some((Reverse(Cost(at)), node)) = open.pop() {
+            if at > self.cost[node as usize] {
+                continue;
+            }
+            for &link in graph.outgoing(node as usize) {
+                let to = graph.links()[link as usize].to;
+                let then = at + cost(link as usize);
+                if then < self.cost[to as usize] {
+                    self.cost[to as usize] = then;
+                    self.by[to as usize] = Some(link);
+                    open.push((Reverse(Cost(then)), to));
+                }
+            }
+        }
+    }
+
+    /// Adds the way to a node to a chunk's tree.
+    fn take(&mut self, graph: &Graph, node: u32, chunk: usize, tree: &mut Vec<u32>) -> Option<()> {
+        let mut node = node;
+        while self.cost[node as usize] > 0.0 && self.in_tree[node as usize] != chunk {
+            let link = self.by[node as usize]?;
+            self.in_tree[node as usize] = chunk;
+            tree.push(link);
+            node = graph.links()[link as usize].from;
+        }
+        Some(())
+    }
+}
+
+/// Trees as lists of hops whose followers stand together.
+fn hops(graph: &Graph, trees: &[(u32, Vec<u32>)]) -> (Vec<Hop>, Vec<u32>) {
+    let mut hops: Vec<Hop> = Vec::with_capacity(trees.iter().map(|(_, tree)| tree.len()).sum());
+    let mut roots = Vec::new();
+    for (chunk, tree) in trees {
+        let ends = |link: u32| graph.links()[link as usize];
+        let begin = hops.len();
+        let mut by_from: Vec<u32> = tree.clone();
+        by_from.sort_unstable_by_key(|link| ends(*link).from);
+        let follow = |node: u32| {
+            let first = by_from.partition_point(|link| ends(*link).from < node);
+            let count = by_from[first..].iter().take_while(|link| ends(**link).from == node).count();
+            (first, count)
+        };
+        for &link in &by_from {
+            let (first, count) = follow(ends(link).to);
+            hops.push(Hop { link, chunk: *chunk, first: (begin + first) as u32, count: count as u32, rest: 0 });
+        }
+        // Which have none before them, and from there how long the rest is.
+        let mut is_root = vec![true; by_from.len()];
+        for hop in &hops[begin..] {
+            (hop.first..hop.first + hop.count).for_each(|next| is_root[next as usize - begin] = false);
+        }
+        let mut order: Vec<u32> =
+            (0..by_from.len()).filter(|hop| is_root[*hop]).map(|hop| (begin + hop) as u32).collect();
+        roots.extend(&order);
+        let mut next = 0;
+        while let Some(&hop) = order.get(next) {
+            next += 1;
+            let Hop { first, count, .. } = hops[hop as usize];
+            order.extend(first..first + count);
+        }
+        for &hop in order.iter().rev() {
+            let Hop { link, first, count, .. } = hops[hop as usize];
+            let longest = (first..first + count).map(|next| hops[next as usize].rest).max().unwrap_or(0);
+            hops[hop as usize].rest = longest.saturating_add(ends(link).duration);
+        }
+    }
+    (hops, roots)
+}
+
+/// Every link carries what is ready, the longest rest first; `None` as soon as it would take longer than `limit`.
+fn list(graph: &Graph, hops: &[Hop], roots: &[u32], limit: u64) -> Option<Schedule> {
+    let mut ready: Vec<BinaryHeap<(u64, Reverse<u32>)>> = vec![BinaryHeap::new(); graph.links().len()];
+    let mut is_busy = vec![false; graph.links().len()];
+    let mut transfers = Vec::with_capacity(hops.len());
+    // What arrives when.
+    let mut arriving: BinaryHeap<(Reverse<u64>, u32)> = BinaryHeap::new();
+    let mut idle: Vec<u32> = Vec::new();
+    let offer = |hop: u32, ready: &mut Vec<BinaryHeap<_>>, idle: &mut Vec<u32>, is_busy: &[bool]| {
+        let Hop { link, rest, .. } = hops[hop as usize];
+        ready[link as usize].push((rest, Reverse(hop)));
+        if !is_busy[link as usize] {
+            idle.push(link);
+        }
+    };
+    roots.iter().for_each(|root| offer(*root, &mut ready, &mut idle, &is_busy));
+    let mut now = 0;
+    loop {
+        while let Some(link) = idle.pop() {
+            if is_busy[link as usize] {
+                continue;
+            }
+            let Some((rest, Reverse(hop))) = ready[link as usize].pop() else { continue };
+            if now + rest > limit {
+                return None;
+            }
+            is_busy[link as usize] = true;
+            transfers.push(Transfer { link, chunk: hops[hop as usize].chunk, start: now });
+            arriving.push((Reverse(now + graph.links()[link as usize].duration), hop));
+        }
+        let Some(&(Reverse(next), _)) = arriving.peek() else { break };
+        now = next;
+        while let Some(&(Reverse(at), hop)) = arriving.peek()
+            && at == now
+        {
+            arriving.pop();
+            let Hop { link, first, count, .. } = hops[hop as usize];
+            is_busy[link as usize] = false;
+            idle.push(link);
+            (first..first + count).for_each(|next| offer(next, &mut ready, &mut idle, &is_busy));
+        }
+    }
+    Some(Schedule { transfers, reducing: 0 })
+}

@@ -1,0 +1,98 @@
+//! How long the library waits for an answer, from both sides of the interface: `cargo bench -p collectune-plugin-host`.
+//!
+//! Fails where the mean is above 100 ns or one call in a thousand takes more than a microsecond.
+
+use std::{fs, process::Command};
+
+use collectune::{
+    collective::Scale,
+    conf::words::{ALGORITHMS, COLLECTIVES, PROTOCOLS},
+    math::Stream,
+    policy::{
+        arm::Arm,
+        bands::Bands,
+        file::{Choice, Entry, Policy},
+    },
+};
+
+const CALLS: u64 = 2_000_000;
+const MOST_MEAN_NS: f64 = 100.0;
+const MOST_P999_NS: f64 = 1000.0;
+
+/// A tuner file as sweeps give: five collectives, several scales, ranges that meet.
+fn conf(rules: usize) -> String {
+    let mut stream = Stream::new(1);
+    let mut text = String::new();
+    for rule in 0..rules {
+        let collective = COLLECTIVES[rule % 5].0;
+        let from = (1_u64 << stream.below(34)) + stream.below(1 << 20) as u64;
+        let to = from + (1_u64 << stream.below(30));
+        let (algorithm, protocol) = (ALGORITHMS[stream.below(2)].0, PROTOCOLS[stream.below(3)].0);
+        let channels = 1 + stream.below(64);
+        text += &format!("{collective},{from},{to},{algorithm},{protocol},{channels},2,16,-1,-1\n");
+    }
+    text
+}
+
+/// Every key explores all arms, in blocks of `each` calls an arm.
+fn policy(arms: usize, each: u32) -> String {
+    let forced = (0..arms - 1).map(|n| Arm::Forced {
+        algorithm: ALGORITHMS[n % 7].1,
+        protocol: PROTOCOLS[n % 3].1,
+        channels: n as u32,
+    });
+    let arms: Vec<Arm> = std::iter::once(Arm::Auto).chain(forced).collect();
+    let bands = Bands::default();
+    let scale = Scale { nodes: 2, ranks: 16 };
+    let mut keys = Vec::new();
+    for (_, collective) in COLLECTIVES {
+        for band in 0..bands.len() as u32 {
+            let choice = Choice::Counts(vec![each; arms.len()]);
+            keys.push(Entry { collective, band, scale, overlap: None, choice });
+        }
+    }
+    Policy { seed: 7, bands, arms, keys, ..Policy::default() }.text()
+}
+
+fn main() {
+    let plugin = xtask::plugin::build().unwrap_or_else(|error| panic!("{error}"));
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{error}"));
+        path
+    };
+    let cases = [
+        ("static, 20 rules", "NCCL_TUNER_CONFIG_FILE", file("20.conf", &conf(20))),
+        ("static, 2,000 rules", "NCCL_TUNER_CONFIG_FILE", file("2000.conf", &conf(2000))),
+        ("policy, 4 arms, blocks of 64", "COLLECTUNE_TUNER_POLICY", file("4.policy", &policy(4, 16))),
+        ("policy, 64 arms, blocks of 1,024", "COLLECTUNE_TUNER_POLICY", file("64.policy", &policy(64, 16))),
+        ("passive", "IGNORED", file("none", "")),
+    ];
+    let mut is_slow = false;
+    for version in 2..=6 {
+        for (name, variable, path) in &cases {
+            let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
+                .arg(&plugin)
+                .args([&version.to_string(), "1", "16", "2", "time", &CALLS.to_string()])
+                .env(variable, path)
+                .output()
+                .unwrap_or_else(|error| panic!("{error}"));
+            let text = String::from_utf8_lossy(&output.stdout);
+            let line = text.lines().next().unwrap_or_default();
+            let number = |after: &str| {
+                let rest = line.split(after).nth(1)?;
+                rest.trim_start().split(' ').next()?.parse::<f64>().ok()
+            };
+            let (Some(mean), Some(p999)) = (number("mean"), number("p99.9")) else {
+                panic!("{text}{}", String::from_utf8_lossy(&output.stderr))
+            };
+            println!("version {version}, {name}: {line}");
+            is_slow |= mean > MOST_MEAN_NS || p999 > MOST_P999_NS;
+        }
+    }
+    assert!(
+        !is_slow,
+        "a call may take {MOST_MEAN_NS} ns in the mean, and {MOST_P999_NS} ns in one of a thousand calls"
+    );
+}

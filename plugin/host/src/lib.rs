@@ -1,0 +1,11 @@
+//! A library as the tuner plugin sees it: loads the built file, and creates, asks and destroys communicators with each
+//! version of the interface.
+//!
+//! [`library`] has the interface, from the headers and not from the plugin's own source, and all that is `unsafe`;
+//! [`table`] is the library's table of costs, with guard words around it.
+
+pub mod library;
+pub mod table;
+
+pub use library::{Comm, Communicator, Plugin, Said, Version};
+pub use table::Table;

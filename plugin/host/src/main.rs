@@ -1,0 +1,323 @@
+//! `tuner-host PLUGIN VERSION ID RANKS NODES COMMAND …`: one rank of a job, in a process of its own, so that each has its
+//! own environment. Prints what came of it, then what the plugin said.
+
+mod allocations;
+
+use std::{
+    env,
+    io::{Write, stdout},
+    process::ExitCode,
+    thread,
+    time::{Duration, Instant},
+};
+
+use collectune::{
+    conf::words::{ALGORITHMS, PROTOCOLS},
+    crc32::Crc32,
+    math::Stream,
+};
+use collectune_plugin_host::{
+    Comm, Communicator, Plugin, Table, Version,
+    library::{said, survives_null_contexts},
+};
+
+const USAGE: &str = "\
+tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
+  ask COLL:BYTES[:OPS[:REGISTERED[:ALGORITHM/PROTOCOL]]]…   ask once each, with the named combination ruled out
+  drive CALLS SEED                  random questions and tables; counts what the plugin allocates
+  reload TIMES                      load, use and unload it again
+  nonsense                          arguments that no library passes
+  threads CALLS                     two communicators in two threads, as if each were alone
+  epochs EPOCHS LENGTH AT DELAY_MS  a line for each epoch; a delay before that one
+  time CALLS                        how long a call takes";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("error: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), String> {
+    let [path, version, id, ranks, nodes, command, rest @ ..] = arguments else { return Err(USAGE.to_owned()) };
+    let number = |text: &str| text.parse::<u64>().map_err(|_ignored| format!("{text} is no number\n{USAGE}"));
+    let version = Version::of(number(version)? as u32).ok_or("versions are 2 to 6")?;
+    let comm = Comm { id: number(id)?, ranks: number(ranks)? as usize, nodes: number(nodes)? as usize };
+    let plugin = Plugin::open(path)?;
+    let numbers = |texts: &[String]| texts.iter().map(|text| number(text)).collect::<Result<Vec<u64>, _>>();
+    match command.as_str() {
+        "ask" => ask(&plugin, version, comm, rest)?,
+        "nonsense" => nonsense(&plugin, version, comm)?,
+        "drive" | "threads" | "time" | "epochs" | "reload" => match (command.as_str(), &numbers(rest)?[..]) {
+            ("drive", [calls, seed]) => drive(&plugin, version, comm, *calls, *seed)?,
+            ("reload", [times]) => {
+                drop(plugin);
+                reload(path, version, comm, *times)?;
+            }
+            ("threads", [calls]) => threads(&plugin, version, comm, *calls)?,
+            ("time", [calls]) => time(&plugin, version, comm, *calls)?,
+            ("epochs", [epochs, length, at, delay_ms]) => {
+                epochs_of(
+                    &plugin,
+                    version,
+                    comm,
+                    &Epochs { epochs: *epochs, length: *length, at: *at, delay_ms: *delay_ms },
+                )?;
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        _ => return Err(USAGE.to_owned()),
+    }
+    Ok(())
+}
+
+fn say_what_was_said() {
+    for said in said() {
+        println!("{} {}", if said.level == 2 { "WARN" } else { "INFO" }, said.text);
+    }
+}
+
+fn init(plugin: &Plugin, version: Version, comm: Comm, logs: bool) -> Result<Communicator<'_>, String> {
+    plugin.init(version, comm, logs).map_err(|result| {
+        say_what_was_said();
+        format!("init answered {result}")
+    })
+}
+
+/// `tree/ll`, or `-`.
+fn name(pair: Option<(usize, usize)>) -> String {
+    let word = |(algorithm, protocol): (usize, usize)| {
+        Some(format!("{}/{}", ALGORITHMS.get(algorithm)?.0, PROTOCOLS.get(protocol)?.0))
+    };
+    pair.and_then(word).unwrap_or_else(|| "-".to_owned())
+}
+
+fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> Result<(), String> {
+    let mut communicator = init(plugin, version, comm, true)?;
+    for question in questions {
+        let parts: Vec<&str> = question.split(':').collect();
+        let number = |place: usize, otherwise: u64| {
+            parts.get(place).map_or(Ok(otherwise), |text| text.parse().map_err(|_ignored| USAGE.to_owned()))
+        };
+        let mut table = Table::new(7, 3);
+        if let Some((algorithm, protocol)) = parts.get(4).and_then(|pair| pair.split_once('/')) {
+            let algorithm = ALGORITHMS.iter().position(|(word, _)| *word == algorithm);
+            let protocol = PROTOCOLS.iter().position(|(word, _)| *word == protocol);
+            let (Some(algorithm), Some(protocol)) = (algorithm, protocol) else { return Err(USAGE.to_owned()) };
+            table.rule_out(algorithm, protocol);
+        }
+        let (coll, bytes) = (number(0, 0)? as i32, number(1, 0)?);
+        match communicator.ask(coll, bytes, number(2, 1)? as i32, number(3, 0)? as i32, &mut table) {
+            Ok(channels) => print!("{question} = {} {channels}", name(table.forced())),
+            Err(result) => print!("{question} ! {result}"),
+        }
+        if !table.guards_are_intact() {
+            return Err("the words around the table were written".to_owned());
+        }
+        match plugin.last_decision() {
+            Some(last) => {
+                println!(" call {} arm {} p {} generation {}", last.call, last.arm, last.propensity, last.generation);
+            }
+            None => println!(),
+        }
+    }
+    println!("end {}", communicator.end());
+    say_what_was_said();
+    Ok(())
+}
+
+/// Random questions, mostly such as a library asks; the same for the same seed.
+struct Questions {
+    stream: Stream,
+    tables: [Table; 2],
+    before: Vec<f32>,
+}
+
+impl Questions {
+    fn new(seed: u64) -> Self {
+        Self { stream: Stream::new(seed), tables: [Table::new(6, 3), Table::new(7, 3)], before: vec![0.0; 21] }
+    }
+
+    /// Asks one; answers what the library would run, as a number.
+    fn ask(&mut self, communicator: &mut Communicator<'_>) -> Result<u32, String> {
+        let stream = &mut self.stream;
+        let table = &mut self.tables[usize::from(stream.below(4) > 0)];
+        table.fill(stream);
+        let size = table.entries().len();
+        self.before[..size].copy_from_slice(table.entries());
+        let coll = stream.below(5) as i32;
+        let bytes = (1_u64 << stream.below(36)) + stream.below(4096) as u64;
+        let (pipe_ops, reg_buff) = (1 + (stream.below(8) / 7) as i32, stream.below(2) as i32);
+        let channels = communicator
+            .ask(coll, bytes, pipe_ops, reg_buff, table)
+            .map_err(|result| format!("getCollInfo answered {result}"))?;
+        if !table.guards_are_intact() || !table.was_changed_as_allowed(&self.before) || !(0..256).contains(&channels) {
+            return Err(format!("collective {coll} of {bytes} bytes: {:?} became {:?}", self.before, table.entries()));
+        }
+        let forced = table.forced().map_or(0, |(algorithm, protocol)| 1 + algorithm as u32 * 3 + protocol as u32);
+        Ok(forced << 8 | channels as u32)
+    }
+}
+
+fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -> Result<(), String> {
+    let before = allocations::count();
+    let mut communicator = init(plugin, version, comm, seed.is_multiple_of(2))?;
+    println!("allocations of init {}", allocations::count() - before);
+    let mut questions = Questions::new(seed);
+    // The first call of a thread makes the loader lay out the thread's variables.
+    questions.ask(&mut communicator)?;
+    let before = allocations::count();
+    let mut forced = 0_u64;
+    let mut checksum = Crc32::new();
+    for _ in 0..calls {
+        let answer = questions.ask(&mut communicator)?;
+        forced += u64::from(answer >> 8 != 0);
+        checksum.add(&answer.to_le_bytes());
+    }
+    println!("allocations of {calls} calls {}", allocations::count() - before);
+    println!("forced {forced} digest {:08X} end {}", checksum.value(), communicator.end());
+    say_what_was_said();
+    Ok(())
+}
+
+fn nonsense(plugin: &Plugin, version: Version, comm: Comm) -> Result<(), String> {
+    let mut communicator = init(plugin, version, comm, true)?;
+    println!("survived {}", communicator.survives_nonsense() && survives_null_contexts(plugin));
+    println!("name {} end {}", plugin.name(version), communicator.end());
+    println!("chunk sizes left alone {}", plugin.leaves_chunk_sizes_alone());
+    Ok(())
+}
+
+fn digest(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -> Result<u32, String> {
+    let mut communicator = init(plugin, version, comm, true)?;
+    let mut questions = Questions::new(seed);
+    let mut checksum = Crc32::new();
+    for _ in 0..calls {
+        checksum.add(&questions.ask(&mut communicator)?.to_le_bytes());
+        if let Some(last) = plugin.last_decision() {
+            checksum.add(&last.call.to_le_bytes());
+        }
+    }
+    if communicator.end() == 0 { Ok(checksum.value()) } else { Err("the end failed".to_owned()) }
+}
+
+fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(), String> {
+    let one = || digest(plugin, version, comm, calls, 1);
+    let other = || digest(plugin, version, Comm { id: comm.id + 1, ..comm }, calls, 2);
+    let alone = (one()?, other()?);
+    let together = thread::scope(|scope| {
+        let one = scope.spawn(one);
+        let other = scope.spawn(other);
+        (one.join(), other.join())
+    });
+    match together {
+        (Ok(one), Ok(other)) => println!("same {}", (one?, other?) == alone && alone.0 != alone.1),
+        _ => return Err("a thread panicked".to_owned()),
+    }
+    Ok(())
+}
+
+/// The library unloads its plugin with its last communicator.
+fn reload(path: &str, version: Version, comm: Comm, times: u64) -> Result<(), String> {
+    let is_loaded = || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(path));
+    let mut digests = Vec::new();
+    for _ in 0..times {
+        let plugin = Plugin::open(path)?;
+        digests.push(thread::scope(|scope| scope.spawn(|| digest(&plugin, version, comm, 1000, 1)).join()));
+        digests.push(Ok(digest(&plugin, version, comm, 1000, 1)));
+        drop(plugin);
+    }
+    let first = digests.first().and_then(|first| first.as_ref().ok()).cloned();
+    let same = digests.iter().all(|digest| digest.as_ref().ok() == first.as_ref());
+    println!("same {same} loaded {}", is_loaded());
+    Ok(())
+}
+
+struct Epochs {
+    epochs: u64,
+    length: u64,
+    at: u64,
+    delay_ms: u64,
+}
+
+fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Result<(), String> {
+    let mut communicator = init(plugin, version, comm, true)?;
+    // All ranks ask the same questions.
+    let mut questions = Questions::new(comm.id);
+    let mut slowest = Duration::ZERO;
+    for epoch in 0..how.epochs {
+        if epoch == how.at {
+            thread::sleep(Duration::from_millis(how.delay_ms));
+        }
+        let mut checksum = Crc32::new();
+        let (mut generation, mut arms) = (0, 0_u64);
+        for call in 0..how.length {
+            let start = Instant::now();
+            let answer = match questions.ask(&mut communicator) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    say_what_was_said();
+                    return Err(error);
+                }
+            };
+            if call == 0 && epoch > 0 {
+                slowest = slowest.max(start.elapsed());
+            }
+            checksum.add(&answer.to_le_bytes());
+            if let Some(last) = plugin.last_decision() {
+                checksum.add(&last.call.to_le_bytes());
+                checksum.add(&last.arm.to_le_bytes());
+                checksum.add(&last.propensity.to_le_bytes());
+                generation = last.generation;
+                arms |= 1 << last.arm;
+            }
+        }
+        // Whole lines, so that those of a rank that is killed are a beginning of the others'.
+        let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.value());
+        stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).map_err(|error| error.to_string())?;
+    }
+    println!("slowest {} us end {}", slowest.as_micros(), communicator.end());
+    say_what_was_said();
+    Ok(())
+}
+
+fn time(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<(), String> {
+    const ROUND: usize = 4096;
+    let mut communicator = init(plugin, version, comm, true)?;
+    let mut stream = Stream::new(3);
+    let questions: Vec<(i32, u64)> =
+        (0..ROUND).map(|_| (stream.below(5) as i32, (1_u64 << stream.below(34)) + stream.below(4096) as u64)).collect();
+    let mut table = Table::new(7, 3);
+    let mut ask = |place: usize| {
+        let (coll, bytes) = questions[place % ROUND];
+        communicator.ask(coll, bytes, 1, 0, &mut table).map_err(|result| format!("getCollInfo answered {result}"))
+    };
+    for place in 0..ROUND {
+        ask(place)?;
+    }
+    let start = Instant::now();
+    for place in 0..calls as usize {
+        ask(place)?;
+    }
+    let mean_ns = start.elapsed().as_nanos() as f64 / calls as f64;
+    let mut each: Vec<u32> = Vec::with_capacity(calls as usize);
+    for place in 0..calls as usize {
+        let start = Instant::now();
+        ask(place)?;
+        each.push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX));
+    }
+    each.sort_unstable();
+    let quantile = |share: f64| each[((each.len() - 1) as f64 * share) as usize];
+    println!(
+        "mean {mean_ns:.1} ns, one by one with the clock: median {} ns, p99.9 {} ns, worst {} ns",
+        quantile(0.5),
+        quantile(0.999),
+        quantile(1.0)
+    );
+    println!("end {}", communicator.end());
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! How the ranks of a communicator agree: on a file system that they share, one proposal wins.
+//!
+//! A rank writes its proposal to a file of its own and links it to the record's name. `link(2)` makes a name that is not
+//! there yet or fails, so exactly one proposal becomes the record, whole and for good; then every rank reads it. Who comes
+//! late, dies, or sees other files than the others reads the same record or none.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use collectune::{crc32::Crc32, policy::file::Policy};
+
+use crate::{context::file, log::Log, record::Next};
+
+/// How long to wait between two looks at a folder, at first and at most.
+const LOOK: Duration = Duration::from_millis(1);
+const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// After such a time of waiting, a message.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where a communicator's ranks agree.
+pub struct Agreement {
+    /// `COLLECTUNE_TUNER_DIR`.
+    shared: PathBuf,
+    /// The communicator's folder in it.
+    folder: PathBuf,
+    /// This rank's name: host, process, and a number.
+    member: String,
+    timeout: Duration,
+}
+
+/// What a new member found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// All ranks.
+    All,
+    /// A record: the others have found each other, or waited long enough.
+    Late,
+    /// So many ranks after having waited long enough.
+    Few(usize),
+}
+
+impl Agreement {
+    pub fn new(shared: &Path, comm_id: u64, timeout: Duration) -> Self {
+        Self {
+            shared: shared.to_owned(),
+            folder: shared.join(format!("{comm_id:016x}")),
+            member: String::new(),
+            timeout,
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Becomes a member and waits until all ranks are, or until there is a record.
+    ///
+    /// An error means that this rank is no member, so that the others can't become active either; once it is one, it
+    /// follows the record, whatever it is.
+    pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<Joined> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let members = self.folder.join("members");
+        fs::create_dir_all(&members)?;
+        let host = host();
+        // In containers, hosts and processes can have the same names and numbers.
+        loop {
+            self.member = format!("{host}.{}.{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+            let own = members.join(&self.member);
+            match fs::File::create_new(&own) {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    // On a network it may be there all the same.
+                    let _ = fs::remove_file(&own);
+                    return Err(error);
+                }
+            }
+        }
+        let start = Instant::now();
+        let mut look = LOOK;
+        loop {
+            if self.record(0).exists() {
+                return Ok(Joined::Late);
+            }
+            let seen = fs::read_dir(&members).map_or(0, Iterator::count);
+            if seen >= ranks {
+                return Ok(Joined::All);
+            }
+            if start.elapsed() >= patience {
+                return Ok(Joined::Few(seen));
+            }
+            thread::sleep(look);
+            look = (look * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// The record of an epoch with the checksum of its text, proposed where it is not there yet; `None` where it could
+    /// neither be read nor proposed in time, which was said.
+    pub fn settle<T>(
+        &self,
+        epoch: u64,
+        log: &mut Log,
+        read: impl Fn(&[u8]) -> Option<T>,
+        proposal: impl Fn(&Self) -> String,
+    ) -> Option<(T, u32)> {
+        let start = Instant::now();
+        let mut said = 0;
+        let mut look = LOOK;
+        loop {
+            let problem = match file(&self.record(epoch)) {
+                Ok(bytes) => match read(&bytes) {
+                    Some(record) => return Some((record, Crc32::of(&bytes))),
+                    None => io::Error::other("the record can't be read"),
+                },
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match self.propose(epoch, proposal(self).as_bytes()) {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            let waited = start.elapsed();
+            if waited >= self.timeout {
+                log.failure(format_args!(
+                    "{}: {problem}; after {} ms, collectives of this communicator fail",
+                    self.record(epoch).display(),
+                    waited.as_millis()
+                ));
+                return None;
+            }
+            if waited.as_secs() / PATIENCE.as_secs() > said {
+                said = waited.as_secs() / PATIENCE.as_secs();
+                log.warn(format_args!("{}: {problem}; waiting", self.record(epoch).display()));
+            }
+            thread::sleep(look);
+            look = (look * 2).min(LONGEST_LOOK);
+        }
+    }
+
+    /// Makes a text the record of an epoch, unless another one is it already.
+    fn propose(&self, epoch: u64, text: &[u8]) -> io::Result<()> {
+        let own = self.folder.join(format!("proposal-{epoch:06}.{}", self.member));
+        let written = fs::File::create(&own).and_then(|mut file| {
+            file.write_all(text)?;
+            file.sync_all()
+        });
+        let linked = written.and_then(|()| fs::hard_link(&own, self.record(epoch)));
+        // What stays behind disturbs nobody.
+        let _ = fs::remove_file(&own);
+        match linked {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        }
+    }
+
+    fn record(&self, epoch: u64) -> PathBuf {
+        self.folder.join(format!("epoch-{epoch:06}"))
+    }
+
+    /// What this rank would follow next: the policy in `next.policy`, of this communicator or of all that share the
+    /// folder, if it is whole, of the same arms and bands, and newer.
+    pub fn proposal(&self, present: &Policy) -> Next {
+        for folder in [&self.folder, &self.shared] {
+            let Ok(bytes) = file(&folder.join("next.policy")) else { continue };
+            let Ok(reading) = Policy::read(&bytes) else { continue };
+            let next = reading.policy;
+            if next.generation > present.generation
+                && next.arms == present.arms
+                && next.bands == present.bands
+                && let Ok(text) = String::from_utf8(bytes)
+            {
+                return Next::Policy(text);
+            }
+        }
+        Next::Keep
+    }
+}
+
+/// The machine's name, fit for a file's.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| env::var("HOSTNAME").ok());
+    let mut plain = String::new();
+    for c in name.unwrap_or_default().trim().chars().take(64) {
+        let _ = plain.write_char(if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' });
+    }
+    plain
+}

@@ -1,0 +1,27 @@
+//! `libnccl-tuner-collectune.so`: the tuner plugin of Collectune for NCCL and RCCL.
+//!
+//! The library loads it into every rank, calls [`ffi`]'s `init` once per communicator and rank, and then asks before
+//! each collective which algorithm, protocol and channels to use. All ranks of a communicator must answer the same: a
+//! difference is a hang or wrong data, and nothing checks it. So an answer is a function of the agreed record, the
+//! collective, the size, the operations in the group and the number of the call; nothing else is looked at once `init`
+//! is over.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`ffi`] | the five versions of the interface, and all that is `unsafe` |
+//! | [`settings`] | the environment, read once |
+//! | [`context`] | one communicator: its mode, its counts, its failure |
+//! | [`ranges`] | the rules of a tuner file, laid out for finding one in nanoseconds |
+//! | [`table`] | a policy, laid out in the same way, and its schedule |
+//! | [`agreement`] | how ranks agree through a file system that they share |
+//! | [`record`] | what they agree on, as a file |
+//! | [`log`] | what is said through the library's logger, and how often |
+
+mod agreement;
+mod context;
+mod ffi;
+mod log;
+mod ranges;
+mod record;
+mod settings;
+mod table;

@@ -1,0 +1,95 @@
+//! What is said through the library's logger: little, and without an allocation.
+
+use std::fmt::{self, Write};
+
+use crate::ffi::Logger;
+
+/// How much it matters, as the library numbers it (`ncclDebugLogLevel`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Level {
+    /// Something is not as it was meant.
+    Warn = 2,
+    /// What was loaded.
+    Info = 3,
+}
+
+/// The most messages of a communicator.
+const MOST: u8 = 20;
+/// Kept of those for failures.
+const FOR_FAILURES: u8 = 3;
+/// The longest message, the NUL at its end included.
+const LONGEST: usize = 512;
+
+/// The messages of one communicator.
+pub struct Log {
+    logger: Logger,
+    said: u8,
+}
+
+impl Log {
+    pub fn new(logger: Logger) -> Self {
+        Self { logger, said: 0 }
+    }
+
+    /// What was loaded.
+    pub fn info(&mut self, message: fmt::Arguments<'_>) {
+        self.say(Level::Info, message);
+    }
+
+    /// Something is not as it was meant.
+    pub fn warn(&mut self, message: fmt::Arguments<'_>) {
+        self.say(Level::Warn, message);
+    }
+
+    /// Something fails, or will. Is said where others are left out already.
+    pub fn failure(&mut self, message: fmt::Arguments<'_>) {
+        if self.said < MOST {
+            self.said += 1;
+            self.write(Level::Warn, message);
+        }
+    }
+
+    fn say(&mut self, level: Level, message: fmt::Arguments<'_>) {
+        if self.said >= MOST - FOR_FAILURES {
+            return;
+        }
+        self.said += 1;
+        if self.said == MOST - FOR_FAILURES {
+            self.write(level, format_args!("{message} (further messages are left out)"));
+        } else {
+            self.write(level, message);
+        }
+    }
+
+    fn write(&self, level: Level, message: fmt::Arguments<'_>) {
+        let mut text = Text { bytes: [0; LONGEST], length: 0 };
+        // A message that is too long ends where the room does.
+        let _ = write!(text, "collectune: {message}");
+        if let Ok(text) = std::ffi::CStr::from_bytes_until_nul(&text.bytes) {
+            self.logger.say(level, text);
+        }
+    }
+}
+
+/// Room for one message.
+struct Text {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            // A file's control characters do nothing to a terminal, and its NUL does not end the message.
+            let c = if c.is_control() { ' ' } else { c };
+            // The last byte stays NUL.
+            if self.length + c.len_utf8() >= LONGEST {
+                return Err(fmt::Error);
+            }
+            c.encode_utf8(&mut self.bytes[self.length..]);
+            self.length += c.len_utf8();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! What ranks agree on, as a file: a line that says what it is, the text that is followed, and the last line of a policy
+//! file, which tells whether all of it is there.
+//!
+//! ```text
+//! collectune-record 1 static nodes=2 ranks=16 overlap=0 epoch=1024
+//! allreduce,0,65536,tree,ll,8,2,16
+//! #crc32 0F1E2D3C 97
+//! ```
+
+use std::{fmt, str::FromStr};
+
+use collectune::{
+    collective::{Algorithm, Collective, Protocol, Scale},
+    conf::words::COLLECTIVES,
+    math::mix,
+    policy::{
+        arm::Arm,
+        bands::Bands,
+        file::{Choice, Entry, Policy, opened, sealed},
+    },
+};
+
+const FORMAT: &str = "collectune-record 1 ";
+
+/// The first record: what a communicator does from its creation on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum First {
+    /// Nothing; the library chooses.
+    Passive,
+    /// It follows a file.
+    Active(Active),
+}
+
+/// All that an answer depends on, besides the call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Active {
+    /// How the text is followed.
+    pub follow: Follow,
+    /// The communicator's.
+    pub scale: Scale,
+    /// Whether the job overlaps.
+    pub overlap: bool,
+    /// Calls per epoch.
+    pub epoch: u64,
+    /// A tuner file or a policy file, whole.
+    pub text: String,
+}
+
+/// How a record's text is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// A tuner file.
+    Static,
+    /// A policy file.
+    Policy,
+    /// A policy file until another one is agreed on.
+    Online,
+}
+
+const FOLLOWS: [(&str, Follow); 3] =
+    [("static", Follow::Static), ("policy", Follow::Policy), ("online", Follow::Online)];
+
+/// A later record: what an epoch follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// What was followed before.
+    Keep,
+    /// The text of a policy file.
+    Policy(String),
+}
+
+impl fmt::Display for First {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passive => f.write_str("passive"),
+            Self::Active(active) => {
+                let word = FOLLOWS.iter().find(|(_, follow)| *follow == active.follow).map_or("", |(word, _)| word);
+                let Scale { nodes, ranks } = active.scale;
+                let overlap = u8::from(active.overlap);
+                write!(f, "{word} nodes={nodes} ranks={ranks} overlap={overlap} epoch={}", active.epoch)
+            }
+        }
+    }
+}
+
+impl First {
+    /// The record's text.
+    pub fn text(&self) -> String {
+        let body = match self {
+            Self::Passive => "",
+            Self::Active(active) => &active.text,
+        };
+        record(&self.to_string(), body)
+    }
+
+    /// Reads a record; `None` where it is torn or none.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let (head, body) = parts(bytes)?;
+        let mut words = head.split(' ');
+        let word = words.next()?;
+        if word == "passive" {
+            return Some(Self::Passive);
+        }
+        let (_, follow) = *FOLLOWS.iter().find(|(known, _)| *known == word)?;
+        let nodes = member(&mut words, "nodes=")?;
+        let ranks = member(&mut words, "ranks=")?;
+        let overlap = member::<u8>(&mut words, "overlap=")? == 1;
+        let epoch = member(&mut words, "epoch=")?;
+        Some(Self::Active(Active { follow, scale: Scale { nodes, ranks }, overlap, epoch, text: body.to_owned() }))
+    }
+}
+
+impl Next {
+    /// The record's text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Keep => record("keep", ""),
+            Self::Policy(text) => record("next", text),
+        }
+    }
+
+    /// Reads a record; `None` where it is torn or none.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        match parts(bytes)? {
+            ("keep", _) => Some(Self::Keep),
+            ("next", text) => Some(Self::Policy(text.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+fn record(head: &str, body: &str) -> String {
+    // The checksum begins a line of its own, whether the text ends with one or not.
+    sealed(format!("{FORMAT}{head}\n{body}\n"))
+}
+
+fn parts(bytes: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(opened(bytes).ok()?).ok()?;
+    text.strip_prefix(FORMAT)?.strip_suffix('\n')?.split_once('\n')
+}
+
+fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str) -> Option<T> {
+    words.next()?.strip_prefix(name)?.parse().ok()
+}
+
+/// With what an online communicator begins where no policy is given: it tries the usual arms equally often.
+pub fn beginning(scale: Scale, comm_id: u64) -> Policy {
+    const TRIED: [(Algorithm, Protocol); 3] =
+        [(Algorithm::Tree, Protocol::Simple), (Algorithm::Tree, Protocol::Ll128), (Algorithm::Ring, Protocol::Simple)];
+    const EACH: u32 = 16;
+    let forced = TRIED.map(|(algorithm, protocol)| Arm::Forced { algorithm, protocol, channels: 0 });
+    let arms: Vec<Arm> = std::iter::once(Arm::Auto).chain(forced).collect();
+    let bands = Bands::default();
+    let all = |collective: Collective| {
+        let choice = Choice::Counts(vec![EACH; arms.len()]);
+        let entry = move |band| Entry { collective, band, scale, overlap: None, choice: choice.clone() };
+        (0..bands.len() as u32).map(entry)
+    };
+    let keys = COLLECTIVES.into_iter().flat_map(|(_, collective)| all(collective)).collect();
+    Policy { seed: mix(comm_id), bands: bands.clone(), keys, arms, ..Policy::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_writes_and_nothing_that_is_torn() {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let active = |follow, text: &str| {
+            First::Active(Active { follow, scale, overlap: true, epoch: 64, text: text.to_owned() })
+        };
+        let policy = beginning(scale, 7).text();
+        for first in [
+            First::Passive,
+            active(Follow::Static, ""),
+            active(Follow::Static, "a\n\nb"),
+            active(Follow::Online, &policy),
+        ] {
+            let text = first.text();
+            assert_eq!(First::read(text.as_bytes()), Some(first));
+            assert!((0..text.len()).all(|length| First::read(&text.as_bytes()[..length]).is_none()));
+            assert_eq!(Next::read(text.as_bytes()), None);
+        }
+        for next in [Next::Keep, Next::Policy(policy)] {
+            let text = next.text();
+            assert_eq!(Next::read(text.as_bytes()), Some(next));
+            assert!((0..text.len()).all(|length| Next::read(&text.as_bytes()[..length]).is_none()));
+            assert_eq!(First::read(text.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn a_beginning_can_be_followed() {
+        let policy = beginning(Scale { nodes: 1, ranks: 8 }, 1);
+        let reading = Policy::read(policy.text().as_bytes()).unwrap();
+        assert_eq!((reading.policy, reading.notes), (policy, Vec::new()));
+    }
+}

@@ -1,0 +1,175 @@
+//! The environment, read once when a communicator is created.
+
+use std::{env, ffi::OsString, path::PathBuf, time::Duration};
+
+/// Calls of a communicator per epoch, where nothing else is said.
+const EPOCH: u64 = 1024;
+/// How long a communicator waits for its ranks, in milliseconds.
+const RENDEZVOUS_MS: u64 = 10_000;
+/// How long a rank waits for a record, in milliseconds.
+const TIMEOUT_MS: u64 = 60_000;
+
+/// What the plugin is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Passive,
+    /// Follow a tuner file.
+    Static(PathBuf),
+    /// Follow a policy file.
+    Policy(PathBuf),
+    /// Follow what is agreed on from epoch to epoch; a policy file may say how to begin.
+    Online(Option<PathBuf>),
+}
+
+/// What the environment says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `COLLECTUNE_TUNER_MODE`, or the first of the three modes whose file is given.
+    pub mode: Mode,
+    /// `COLLECTUNE_TUNER_DIR`: the folder in which the ranks agree.
+    pub folder: Option<PathBuf>,
+    /// `NCCL_WORKLOAD_OVERLAP` or `NCCL_OVERLAP_MODE`.
+    pub overlap: bool,
+    /// `COLLECTUNE_TUNER_RENDEZVOUS_MS`.
+    pub rendezvous: Duration,
+    /// `COLLECTUNE_TUNER_TIMEOUT_MS`.
+    pub timeout: Duration,
+    /// `COLLECTUNE_TUNER_EPOCH`, in calls of the communicator.
+    pub epoch: u64,
+    /// `COLLECTUNE_TUNER_LOG=2`: each new choice is logged.
+    pub logs_choices: bool,
+    /// `COLLECTUNE_TUNER_V2_LL128=1`: the machine has LL128, which a library of version 2 doesn't say.
+    pub has_ll128: bool,
+    /// `NCCL_ALGO` or `NCCL_PROTO` is set, which a library of version 2 leaves to the plugin to respect.
+    pub is_forced: bool,
+    /// `COLLECTUNE_TUNER_DRILL`: the number of the call that fails on purpose.
+    pub drill: Option<u64>,
+    /// What can't be followed, for the log.
+    pub complaints: Vec<String>,
+}
+
+impl Settings {
+    /// From the process's environment.
+    pub fn read() -> Self {
+        Self::from(|name| env::var_os(name))
+    }
+
+    fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let text = |name: &str| variable(name).map(|value| value.to_string_lossy().trim().to_owned());
+        let path = |name: &str| variable(name).map(PathBuf::from);
+        let mut complaints = Vec::new();
+        let mut number = |name: &str, least: u64| {
+            let value = text(name)?;
+            let number = value.parse().ok().filter(|number| *number >= least);
+            if number.is_none() {
+                complaints.push(format!("{name}={value} is not a whole number from {least} on; it is ignored"));
+            }
+            number
+        };
+        let rendezvous = number("COLLECTUNE_TUNER_RENDEZVOUS_MS", 0).unwrap_or(RENDEZVOUS_MS);
+        let timeout = number("COLLECTUNE_TUNER_TIMEOUT_MS", 1).unwrap_or(TIMEOUT_MS);
+        let epoch = number("COLLECTUNE_TUNER_EPOCH", 1).unwrap_or(EPOCH);
+        let drill = number("COLLECTUNE_TUNER_DRILL", 0);
+        let mut switch = |name: &str| {
+            let value = text(name)?;
+            let is_on = match value.as_str() {
+                "0" => Some(false),
+                "1" => Some(true),
+                _ => None,
+            };
+            if is_on.is_none() {
+                complaints.push(format!("{name}={value} is neither 0 nor 1; it is ignored"));
+            }
+            is_on
+        };
+        let overlap = switch("NCCL_WORKLOAD_OVERLAP").or_else(|| switch("NCCL_OVERLAP_MODE")).unwrap_or(false);
+        let has_ll128 = switch("COLLECTUNE_TUNER_V2_LL128").unwrap_or(false);
+
+        let of_overlap = path("COLLECTUNE_TUNER_CONFIG_OVERLAP").filter(|_| overlap);
+        let conf = of_overlap.or_else(|| path("NCCL_TUNER_CONFIG_FILE"));
+        let policy = path("COLLECTUNE_TUNER_POLICY");
+        let folder = path("COLLECTUNE_TUNER_DIR");
+        let asked = text("COLLECTUNE_TUNER_MODE").map(|mode| mode.to_ascii_lowercase());
+        let mut without = |what: &str| {
+            complaints.push(format!("COLLECTUNE_TUNER_MODE={what}, and no file for it is given"));
+            Mode::Passive
+        };
+        let mode = match asked.as_deref() {
+            Some("passive") => Mode::Passive,
+            Some("static") => conf.map_or_else(|| without("static"), Mode::Static),
+            Some("policy") => policy.map_or_else(|| without("policy"), Mode::Policy),
+            Some("online") if folder.is_none() => without("online"),
+            Some("online") => Mode::Online(policy),
+            Some(other) => {
+                complaints.push(format!("COLLECTUNE_TUNER_MODE={other} is none of static, policy, online, passive"));
+                Mode::Passive
+            }
+            None => match (conf, policy, &folder) {
+                (Some(conf), ..) => Mode::Static(conf),
+                (None, Some(policy), _) => Mode::Policy(policy),
+                (None, None, Some(_)) => Mode::Online(None),
+                (None, None, None) => Mode::Passive,
+            },
+        };
+        Self {
+            mode,
+            folder,
+            overlap,
+            rendezvous: Duration::from_millis(rendezvous),
+            timeout: Duration::from_millis(timeout),
+            epoch,
+            logs_choices: text("COLLECTUNE_TUNER_LOG").is_some_and(|level| level == "2"),
+            has_ll128,
+            is_forced: variable("NCCL_ALGO").is_some() || variable("NCCL_PROTO").is_some(),
+            drill,
+            complaints,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Settings {
+        Settings::from(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn the_first_mode_whose_file_is_given() {
+        let (conf, policy, folder) =
+            (("NCCL_TUNER_CONFIG_FILE", "/c"), ("COLLECTUNE_TUNER_POLICY", "/p"), ("COLLECTUNE_TUNER_DIR", "/d"));
+        let overlap = ("NCCL_OVERLAP_MODE", "1");
+        let of_overlap = ("COLLECTUNE_TUNER_CONFIG_OVERLAP", "/o");
+        let mode = |asked: &'static str| ("COLLECTUNE_TUNER_MODE", asked);
+        for (variables, expected) in [
+            (&[][..], Mode::Passive),
+            (&[conf, policy, folder], Mode::Static("/c".into())),
+            (&[policy, folder], Mode::Policy("/p".into())),
+            (&[folder], Mode::Online(None)),
+            (&[conf, policy, folder, mode("online")], Mode::Online(Some("/p".into()))),
+            (&[conf, policy, folder, mode("Policy ")], Mode::Policy("/p".into())),
+            (&[conf, mode("passive")], Mode::Passive),
+            (&[conf, of_overlap], Mode::Static("/c".into())),
+            (&[conf, of_overlap, overlap], Mode::Static("/o".into())),
+            (&[of_overlap, overlap], Mode::Static("/o".into())),
+        ] {
+            let settings = of(variables);
+            assert_eq!((settings.mode, settings.complaints), (expected, Vec::new()), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_followed_is_said() {
+        let complaints = |variables: &[(&str, &str)]| of(variables).complaints.join("; ");
+        assert!(complaints(&[("COLLECTUNE_TUNER_MODE", "ucb")]).contains("is none of"));
+        assert!(complaints(&[("COLLECTUNE_TUNER_MODE", "policy")]).contains("no file for it"));
+        assert!(complaints(&[("COLLECTUNE_TUNER_MODE", "online")]).contains("no file for it"));
+        assert!(complaints(&[("COLLECTUNE_TUNER_EPOCH", "0")]).contains("from 1 on"));
+        assert!(complaints(&[("NCCL_WORKLOAD_OVERLAP", "yes")]).contains("neither 0 nor 1"));
+        let settings = of(&[("NCCL_WORKLOAD_OVERLAP", "0"), ("NCCL_OVERLAP_MODE", "1"), ("NCCL_ALGO", "Ring")]);
+        assert!(!settings.overlap && settings.is_forced);
+    }
+}

@@ -1,0 +1,263 @@
+//! Draws a form. A field stays as long as its key and kind do, whatever it holds: nobody loses the place where he types.
+
+use leptos::prelude::*;
+
+use super::state::Desk;
+use crate::{
+    app::{
+        fields::{choice_field, stay},
+        live::{For, Show, live},
+        tuning::Bench,
+    },
+    form::{Control, Field},
+    report::Workbench,
+};
+
+/// The choices above the answer, with those of groups that have no section, and what can be saved.
+#[component]
+pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let desk = bench.desk(workbench);
+    let folds = move || {
+        desk.shown.with(|shown| {
+            let Some(shown) = shown else { return Vec::new() };
+            let has_section = |group: &str| shown.report.sections.iter().any(|section| section.title == group);
+            let mut groups: Vec<String> = Vec::new();
+            for field in &shown.form {
+                if !field.group.is_empty() && !groups.contains(&field.group) && !has_section(&field.group) {
+                    groups.push(field.group.clone());
+                }
+            }
+            groups
+        })
+    };
+    let fold = move |group: String| {
+        let words = {
+            let group = group.clone();
+            move || desk.shown.with(|shown| shown.as_ref().map(|shown| summary(&group, &shown.form)))
+        };
+        view! {
+            <details class="limits">
+                <summary>{live(words)}</summary>
+                <Fields workbench group />
+            </details>
+        }
+    };
+    let files = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
+    let save = move |(key, label): (String, String)| {
+        view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
+    };
+    view! {
+        <section class="controls" aria-label="What is chosen">
+            <Fields workbench group=String::new() />
+            <For each=folds key=String::clone children=fold />
+            <Show when=move || !files().is_empty()>
+                <div class="export" role="group" aria-label="Files">
+                    {live(move || files().into_iter().map(save).collect_view())}
+                </div>
+            </Show>
+        </section>
+    }
+}
+
+/// What a fold holds, without opening it.
+fn summary(group: &str, form: &[Field]) -> String {
+    let mut fields = form.iter().filter(|field| field.group == group);
+    match (fields.next(), fields.next()) {
+        (Some(Field { control: Control::Many(options), value, .. }), None) => {
+            let chosen = value.split(',').filter(|value| !value.is_empty()).count();
+            format!("{group}: {chosen} of {}", options.len())
+        }
+        _ => group.to_owned(),
+    }
+}
+
+/// The form of a group, by itself.
+#[component]
+pub(super) fn GroupForm(
+    workbench: Workbench,
+    /// Its title.
+    #[prop(into)]
+    group: Signal<String>,
+) -> impl IntoView {
+    let desk = expect_context::<Bench>().desk(workbench);
+    let groups = move || {
+        let group = group.get();
+        let has = desk.shown.with(|shown| {
+            shown.as_ref().is_some_and(|shown| shown.form.iter().any(|field| field.group == group && !group.is_empty()))
+        });
+        has.then_some(group).into_iter().collect::<Vec<_>>()
+    };
+    let form = move |group: String| {
+        view! {
+            <form class="own" on:submit=stay>
+                <Fields workbench group />
+            </form>
+        }
+    };
+    view! { <For each=groups key=String::clone children=form /> }
+}
+
+/// The fields of a group.
+#[component]
+fn Fields(workbench: Workbench, group: String) -> impl IntoView {
+    let desk = expect_context::<Bench>().desk(workbench);
+    let fields = move || {
+        desk.shown.with(|shown| {
+            let fields = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
+            let of_group = fields.iter().filter(|field| field.group == group);
+            of_group.map(|field| (field.key.clone(), field.label.clone(), kind(&field.control))).collect::<Vec<_>>()
+        })
+    };
+    let view = move |(key, label, kind): (String, String, u8)| field(workbench, desk, key, label, kind);
+    view! { <For each=fields key=Clone::clone children=view /> }
+}
+
+fn kind(control: &Control) -> u8 {
+    match control {
+        Control::One(_) => 0,
+        Control::Many(_) => 1,
+        Control::Switch => 2,
+        Control::Number => 3,
+        Control::Slider { .. } => 4,
+        Control::Text(_) => 5,
+        Control::Lines => 6,
+    }
+}
+
+fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8) -> AnyView {
+    let bench: Bench = expect_context();
+    // What every kind needs: what stands there, and what happens when it changes.
+    let key = StoredValue::new(key);
+    let value = move || key.with_value(|key| desk.of_field(key, |field| field.value.clone())).unwrap_or_default();
+    let choose = move |value: &str| bench.choose(workbench, &key.get_value(), value.trim());
+    let hint = move || key.with_value(|key| desk.of_field(key, |field| field.hint.clone())).unwrap_or_default();
+    let options = move || {
+        let find = |field: &Field| match &field.control {
+            Control::One(options) | Control::Many(options) => options.clone(),
+            Control::Text(likely) => likely.iter().map(|text| (text.clone(), String::new())).collect(),
+            _ => Vec::new(),
+        };
+        key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
+    };
+    match kind {
+        0 => {
+            let all = move || {
+                let value = value();
+                options().into_iter().map(|(option, text)| (text, option == value)).collect()
+            };
+            let change = move |index: usize| {
+                if let Some((option, _)) = untrack(options).get(index) {
+                    choose(option);
+                }
+            };
+            choice_field(label, Box::new(all), Box::new(change))
+        }
+        1 => {
+            let toggle = move |option: &str, on: bool| {
+                let held = untrack(value);
+                let is_on = |other: &str| if other == option { on } else { held.split(',').any(|held| held == other) };
+                let chosen: Vec<String> =
+                    untrack(options).into_iter().map(|(other, _)| other).filter(|other| is_on(other)).collect();
+                choose(&chosen.join(","));
+            };
+            let item = move |(option, text): (String, String)| {
+                let name = option.clone();
+                let is_on = move || value().split(',').any(|held| held == name);
+                check(text, Box::new(is_on), Box::new(move |on| toggle(&option, on)))
+            };
+            view! {
+                <fieldset class="field many">
+                    <legend class="visually-hidden">{label}</legend>
+                    <div class="checks">
+                        <For each=options key=|option| option.0.clone() children=item />
+                    </div>
+                </fieldset>
+            }
+            .into_any()
+        }
+        2 => check(label, Box::new(move || value() == "1"), Box::new(move |on| choose(if on { "1" } else { "" }))),
+        3 => view! {
+            <label class="field">
+                <span>{label}</span>
+                <input
+                    type="number"
+                    inputmode="decimal"
+                    step="any"
+                    placeholder=hint
+                    prop:value=value
+                    on:change:target=move |event| choose(&event.target().value())
+                />
+            </label>
+        }
+        .into_any(),
+        4 => {
+            let bound = move |which: usize| {
+                let find = |field: &Field| match field.control {
+                    Control::Slider { least, most, step } => [least, most, step][which].to_string(),
+                    _ => String::new(),
+                };
+                key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
+            };
+            view! {
+                <label class="field slider">
+                    <span>{label} " " <output>{live(value)}</output></span>
+                    <input
+                        type="range"
+                        min=move || bound(0)
+                        max=move || bound(1)
+                        step=move || bound(2)
+                        title=hint
+                        prop:value=value
+                        on:input:target=move |event| choose(&event.target().value())
+                    />
+                </label>
+            }
+            .into_any()
+        }
+        5 => {
+            let list = format!("likely-{}", key.get_value());
+            let likely =
+                move || options().into_iter().map(|(text, _)| view! { <option value=text></option> }).collect_view();
+            view! {
+                <label class="field wide">
+                    <span>{label}</span>
+                    <input
+                        type="text"
+                        list=list.clone()
+                        autocomplete="off"
+                        spellcheck="false"
+                        placeholder=hint
+                        prop:value=value
+                        on:change:target=move |event| choose(&event.target().value())
+                    />
+                    <datalist id=list>{live(likely)}</datalist>
+                </label>
+            }
+            .into_any()
+        }
+        _ => view! {
+            <label class="field wide">
+                <span>{label}</span>
+                <textarea
+                    rows="6"
+                    spellcheck="false"
+                    placeholder=hint
+                    prop:value=value
+                    on:change:target=move |event| choose(&event.target().value())
+                ></textarea>
+            </label>
+        }
+        .into_any(),
+    }
+}
+
+fn check(label: String, is_on: Box<dyn Fn() -> bool + Send>, on_change: Box<dyn Fn(bool)>) -> AnyView {
+    view! {
+        <label class="check">
+            <input type="checkbox" prop:checked=is_on on:change:target=move |event| on_change(event.target().checked()) />
+            <span>{label}</span>
+        </label>
+    }
+    .into_any()
+}

@@ -1,0 +1,166 @@
+//! Any workbench but tuning: its form over its report, both drawn from data.
+
+mod flow;
+mod form;
+mod state;
+mod words;
+
+pub use state::Desk;
+pub use words::{Words, words};
+
+use leptos::prelude::*;
+
+use super::{
+    drop::{OnFiles, OpenButton},
+    example::Example,
+    files::Files,
+    kept::KeptFiles,
+    report::SectionView,
+    tuning::Bench,
+};
+use crate::{
+    app::live::{For, Show, live},
+    report::{Fact, Report, Section, Workbench},
+};
+use form::{Bar, GroupForm};
+
+/// The workbench, or the first visit to it.
+#[component]
+pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let has_files = move || bench.documents.with(|all| all.has(workbench));
+    view! {
+        <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
+            <div class="bench">
+                <main class="bench-main">
+                    <h1 class="visually-hidden">{workbench.name()}</h1>
+                    <Show when=move || bench.shows_example()>
+                        <p class="simulated">{words(workbench).example}</p>
+                    </Show>
+                    <Centre workbench />
+                </main>
+                <aside class="bench-side" aria-label="What was loaded">
+                    <Files />
+                    <Basis workbench />
+                </aside>
+            </div>
+        </Show>
+    }
+}
+
+/// The first visit: nothing is open yet.
+#[component]
+pub fn Welcome(
+    workbench: Workbench,
+    /// What to drop, and what comes of it.
+    lead: &'static str,
+    /// What it reads.
+    reads: &'static str,
+) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let on_files: OnFiles = expect_context();
+    let example: Example = expect_context();
+    let is_reading = move || bench.has_files() && bench.task.with(Option::is_some);
+    // A link says what was looked at; what was measured did not travel with it.
+    let awaited = move || {
+        let address = bench.address.get();
+        (workbench == Workbench::Tuning && address.is_particular()).then(|| {
+            view! {
+                <p class="awaited" role="status">
+                    "This link shows " <strong>{address.to_string()}</strong> ". Drop the sweep that was measured there."
+                </p>
+            }
+        })
+    };
+    let name = if workbench == Workbench::Tuning { "Collectune" } else { workbench.name() };
+    view! {
+        <main class="welcome">
+            <div class="welcome-zone">
+                <h1>{name}</h1>
+                <Show when=is_reading>
+                    <p role="status">"Reading …"</p>
+                </Show>
+                <p class="lead">{lead}</p>
+                {live(awaited)}
+                <p class="welcome-drop">"Drop files or a folder anywhere on this page, or paste their text."</p>
+                <div class="welcome-actions">
+                    <OpenButton on_files primary=true />
+                    <Show when=move || example.is_there(workbench)>
+                        <button type="button" id="open-example" on:click=move |_| example.open(bench, workbench)>
+                            "Open the example"
+                        </button>
+                    </Show>
+                </div>
+                <p class="small">{reads}</p>
+            </div>
+            <KeptFiles />
+            <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
+        </main>
+    }
+}
+
+/// The choices over the answer.
+#[component]
+fn Centre(workbench: Workbench) -> impl IntoView {
+    let bench: Bench = expect_context();
+    let desk = bench.desk(workbench);
+    let title = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.title.clone()));
+    let summary = move || {
+        let sentences = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.summary.clone()));
+        let sentence = |text: String| view! { <p class="sentence">{text}</p> };
+        sentences.unwrap_or_default().into_iter().map(sentence).collect_view()
+    };
+    let sections = move || {
+        let all = desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.sections.len()));
+        (0..all).collect::<Vec<_>>()
+    };
+    let section = move |index: usize| {
+        let find = move |report: &Report| report.sections.get(index).cloned();
+        // What stays the same between two steps is not drawn again.
+        let section = Memo::new(move |_| desk.shown.with(|shown| find(&shown.as_ref()?.report)));
+        let group = Signal::derive(move || section.with(|section| title_of(section.as_ref())));
+        let form = view! { <GroupForm workbench group /> }.into_any();
+        view! { <SectionView section=section id=format!("section-{index}") form /> }
+    };
+    view! {
+        <Show when=move || desk.error.with(Option::is_some)>
+            <section class="panel" role="alert">
+                <h2>{words(workbench).refused}</h2>
+                <p class="wrong">{live(move || desk.error.get())}</p>
+            </section>
+        </Show>
+        <Show when=move || desk.is_there()>
+            <Bar workbench />
+            <section class="panel answer" aria-labelledby="answer-heading">
+                <h2 id="answer-heading">{live(title)}</h2>
+                {live(summary)}
+            </section>
+            <div class="panels">
+                <For each=sections key=|index| *index children=section />
+            </div>
+        </Show>
+    }
+}
+
+fn title_of(section: Option<&Section>) -> String {
+    section.map(|section| section.title.clone()).unwrap_or_default()
+}
+
+/// What the answer was computed with.
+#[component]
+fn Basis(workbench: Workbench) -> impl IntoView {
+    let desk = expect_context::<Bench>().desk(workbench);
+    let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
+    let facts = move || {
+        let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.parameters.clone()));
+        facts.unwrap_or_default().into_iter().map(row).collect_view()
+    };
+    view! {
+        <Show when=move || desk.is_there()>
+            <section class="panel" aria-labelledby="basis-heading">
+                <h2 id="basis-heading">"Computed with"</h2>
+                <dl class="facts">{live(facts)}</dl>
+            </section>
+        </Show>
+    }
+}

@@ -1,0 +1,73 @@
+//! The state of a workbench: what was chosen, and what came of it.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use crate::{
+    form::{Choices, Field},
+    workbench::Shown,
+};
+
+/// What is chosen and shown of a workbench. Copies are the same.
+#[derive(Clone, Copy)]
+pub struct Desk {
+    /// What was chosen.
+    pub choices: RwSignal<Choices>,
+    /// The answer so far.
+    pub shown: RwSignal<Option<Arc<Shown>>>,
+    /// Why there is none.
+    pub error: RwSignal<Option<String>>,
+    /// What workers did so far, for a new worker that takes the place of one that ended.
+    pub(super) done: StoredValue<Vec<Vec<u8>>>,
+    /// The worker is asked; what is chosen meanwhile is asked next.
+    pub(super) line: StoredValue<Line>,
+}
+
+/// Where the questions to the worker stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Nobody asks.
+    Free,
+    /// An answer is awaited.
+    Busy,
+    /// An answer is awaited, and other things were chosen since.
+    Outdated,
+    /// An answer of a search is awaited, and nobody wants a better one.
+    Left,
+}
+
+impl Desk {
+    /// Nothing is known.
+    pub fn new(choices: Choices) -> Self {
+        Self {
+            choices: RwSignal::new(choices),
+            shown: RwSignal::new(None),
+            error: RwSignal::new(None),
+            done: StoredValue::new(Vec::new()),
+            line: StoredValue::new(Line::Free),
+        }
+    }
+
+    /// Whether there is an answer.
+    pub fn is_there(self) -> bool {
+        self.shown.with(Option::is_some)
+    }
+
+    /// Whether something is left to be done.
+    pub fn is_partial(self) -> bool {
+        self.shown.with(|shown| shown.as_ref().is_some_and(|s| !s.jobs.rounds.is_empty() || s.jobs.goes_on))
+    }
+
+    /// Forgets everything but the choices: other files are open.
+    pub fn forget(self) {
+        self.shown.set(None);
+        self.error.set(None);
+        self.done.set_value(Vec::new());
+    }
+
+    /// Something of a field.
+    pub fn of_field<T>(self, key: &str, find: impl FnOnce(&Field) -> T) -> Option<T> {
+        self.shown.with(|shown| shown.as_ref()?.form.iter().find(|field| field.key == key).map(find))
+    }
+}

@@ -1,0 +1,90 @@
+//! What the page says of each workbench.
+
+use crate::report::Workbench;
+
+/// Words of a workbench.
+pub struct Words {
+    /// What to drop, and what comes of it.
+    pub lead: &'static str,
+    /// What it reads.
+    pub reads: &'static str,
+    /// What the example is.
+    pub example: &'static str,
+    /// What the worker does.
+    pub doing: &'static str,
+    /// Why there is no answer.
+    pub refused: &'static str,
+    /// Something was cancelled.
+    pub partial: &'static str,
+    /// Takes up what was cancelled.
+    pub again: &'static str,
+    /// Everything was done.
+    pub complete: &'static str,
+}
+
+/// The words of a workbench.
+pub const fn words(workbench: Workbench) -> Words {
+    match workbench {
+        Workbench::Overlap => Words {
+            lead: "Drop kernel metrics and slowdown statistics and see how much slower kernels get beside collectives, \
+                   and whether learning predicts it better than no model at all.",
+            reads: "Reads merged features (CSV), slowdown statistics (XLSX or CSV) with kernel metrics (CSV, JSON, ncu \
+                    --csv), GPU traces of nsys stats, and models of XGBoost as JSON. The example is simulated, not \
+                    measured.",
+            example: "This is the example: simulated kernels, not a measurement. Drop your own to replace it.",
+            doing: "Comparing",
+            refused: "Nothing to compare",
+            partial: "Not all models were compared.",
+            again: "Compare",
+            complete: "Every model predicted only what it had not seen.",
+        },
+        Workbench::Tuning => Words {
+            lead: "Drop a sweep of collectives and see which algorithm, protocol and channel count to deploy for each \
+                   message size.",
+            reads: "Reads the tables of rccl-sweep, logs and tables of nccl-tests and rccl-tests, debug logs of jobs \
+                    (NCCL_DEBUG=INFO), tuner files, A/B campaigns, and the reports and models of this page, gzipped or \
+                    not. The example is simulated, not measured.",
+            ..OTHER
+        },
+        Workbench::TrainingTime => Words {
+            lead: "Drop the samples of single operators and collectives, and see what a training step costs with a layout, \
+                   what it is made of, whether it fits, and which layout is best.",
+            reads: "Reads folders or zips of samples (CSV) of estimate-train-time with their regressor and sampling \
+                    configurations, run configurations (YAML, or vTrain's JSON), measured steps, all-reduce tables, \
+                    saved XGBoost regressors, and catalogues. The example is simulated, not measured.",
+            example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
+            doing: "Predicting",
+            refused: "Nothing to predict",
+            partial: "Not all regressors were trained.",
+            again: "Go on",
+            complete: "Errors are of what regressors had not seen.",
+        },
+        Workbench::Topology => Words {
+            lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
+                   how far it can be from the best possible one, and why.",
+            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, and schedules as CSV or \
+                    JSON. The example is made, not measured.",
+            example: "This is the example: a made graph. Drop your own to replace it.",
+            doing: "Synthesizing",
+            refused: "Nothing to synthesize",
+            partial: "Not all synthesizers were asked.",
+            again: "Go on",
+            complete: "Every schedule was verified.",
+        },
+        Workbench::Policy => Words {
+            lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
+                   and whether any arm is worth deploying.",
+            reads: "Reads reward logs and times of iterations. The example is simulated, not measured.",
+            example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
+            doing: "Replaying",
+            refused: "Nothing to replay",
+            partial: "Not everything was replayed.",
+            again: "Go on",
+            complete: "Every estimate says how sure it is.",
+        },
+    }
+}
+
+/// What the workbench with a page of its own says elsewhere.
+const OTHER: Words =
+    Words { lead: "", reads: "", example: "", doing: "", refused: "", partial: "", again: "", complete: "" };

@@ -1,0 +1,134 @@
+//! The programs that read tuner files, and how they differ.
+
+use serde::{Deserialize, Serialize};
+
+/// A program that reads tuner files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reader {
+    /// NVIDIA/nccl, plugins/tuner/example/plugin.c (at 35512d6; ext-tuner/example before).
+    #[default]
+    Example,
+    /// The RCCL plugin of rccl-sweep's authors, tuner API v4 and v5, derived from the former.
+    DnTuner,
+    /// RCCL's own (from ROCm 7.13), src/plugin/tuner/csv_tuner.cc, used when no plugin loads.
+    Rccl,
+    /// Collectune's own plugin for both libraries, which reads with [`super::strict`].
+    Collectune,
+}
+
+/// How many channels the library is told to use at most: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
+/// `nMaxChannels == 0 ? its own : nMaxChannels`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Channels {
+    /// As many as the library chooses.
+    Library,
+    /// So many.
+    Count(u32),
+    /// A number below zero, which the library takes for a maximum as well.
+    Negative(i32),
+}
+
+impl Channels {
+    /// What `*nChannels` means to the library.
+    #[must_use]
+    pub fn of(number: i32) -> Self {
+        match u32::try_from(number) {
+            Ok(0) => Self::Library,
+            Ok(count) => Self::Count(count),
+            Err(_) => Self::Negative(number),
+        }
+    }
+}
+
+/// How a reader differs from the others. A further reader is a further one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Habits {
+    /// Its name on the command line and in files.
+    pub key: &'static str,
+    /// Its name for people.
+    pub name: &'static str,
+    /// What runs where no rule applies, and where a rule's channels are -1.
+    pub preset: Channels,
+    /// A line with an unknown word or an empty field is left out; the others take an unknown word for ring, simple or
+    /// allreduce.
+    pub skips_unknown: bool,
+    /// `-1` is an algorithm and a protocol; together they leave both to the library.
+    pub has_wildcards: bool,
+    /// Blanks may stand before `#`, lines of blanks and carriage returns are nothing.
+    pub trims_lines: bool,
+    /// Channels below 1 are the library's choice; the others hand over every number except -1.
+    pub checks_channels: bool,
+    /// The default can be kept: a size that no rule matches runs as if there were no file.
+    pub keeps_default: bool,
+}
+
+impl Reader {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
+
+    /// How it reads.
+    #[must_use]
+    pub const fn habits(self) -> Habits {
+        match self {
+            Self::Example => Habits {
+                key: "example",
+                name: "NVIDIA's example",
+                preset: Channels::Count(1),
+                skips_unknown: false,
+                has_wildcards: false,
+                trims_lines: false,
+                checks_channels: false,
+                keeps_default: false,
+            },
+            Self::DnTuner => Habits {
+                key: "dn-tuner",
+                name: "DN-TUNER",
+                preset: Channels::Library,
+                skips_unknown: false,
+                has_wildcards: true,
+                trims_lines: false,
+                checks_channels: false,
+                keeps_default: true,
+            },
+            Self::Rccl => Habits {
+                key: "rccl",
+                name: "RCCL's built-in",
+                preset: Channels::Library,
+                skips_unknown: true,
+                has_wildcards: false,
+                trims_lines: true,
+                checks_channels: true,
+                keeps_default: true,
+            },
+            Self::Collectune => Habits {
+                key: "collectune",
+                name: "Collectune's plugin",
+                preset: Channels::Library,
+                skips_unknown: true,
+                has_wildcards: true,
+                trims_lines: true,
+                checks_channels: true,
+                keeps_default: true,
+            },
+        }
+    }
+
+    /// Its name on the command line and in files.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        self.habits().key
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.habits().name
+    }
+
+    /// The reader of a name on the command line.
+    #[must_use]
+    pub fn parse(key: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reader| reader.key() == key)
+    }
+}

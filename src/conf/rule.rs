@@ -1,0 +1,192 @@
+//! Lines become rules, as each reader takes them.
+
+use super::{
+    number::{atoi, strtoull},
+    reader::{Channels, Reader},
+    scan::{Piece, fields, pieces},
+    strict,
+    words::{ALGORITHMS, COLLECTIVES, PROTOCOLS, WILDCARD, find},
+};
+use crate::collective::{Algorithm, Collective, Protocol, Scale};
+
+/// A line needs this many fields: up to nRanks.
+pub const FIELDS_NEEDED: usize = 8;
+
+/// What a reader keeps of a line. −1 matches anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Line in the file, from 1.
+    pub line: u32,
+    /// Which piece of the line, from 0.
+    pub part: u32,
+    /// One of the five that a tuner is asked about.
+    pub collective: Collective,
+    /// From this size on…
+    pub min_bytes: u64,
+    /// …up to and including this one.
+    pub max_bytes: u64,
+    /// `None`: −1, for a reader that knows it.
+    pub algorithm: Option<Algorithm>,
+    /// `None`: −1, for a reader that knows it.
+    pub protocol: Option<Protocol>,
+    /// As it stands.
+    pub channels: i32,
+    /// As it stands.
+    pub nodes: i32,
+    /// As it stands.
+    pub ranks: i32,
+    /// As it stands.
+    pub pipe_ops: i32,
+    /// As it stands.
+    pub reg_buff: i32,
+}
+
+impl From<strict::Rule> for Rule {
+    fn from(rule: strict::Rule) -> Self {
+        // No communicator has more than 2³¹ nodes or ranks.
+        let or_any = |number: Option<u32>| number.map_or(-1, |number| i32::try_from(number).unwrap_or(i32::MAX));
+        let strict::Rule { line, collective, min_bytes, max_bytes, pair, .. } = rule;
+        Self {
+            line,
+            part: 0,
+            collective,
+            min_bytes,
+            max_bytes,
+            algorithm: pair.map(|(algorithm, _)| algorithm),
+            protocol: pair.map(|(_, protocol)| protocol),
+            channels: rule.channels.map_or(-1, i32::from),
+            nodes: or_any(rule.nodes),
+            ranks: or_any(rule.ranks),
+            pipe_ops: or_any(rule.pipe_ops),
+            reg_buff: -1,
+        }
+    }
+}
+
+impl Rule {
+    /// One of algorithm and protocol is −1 and the other is not.
+    #[must_use]
+    pub const fn is_half_wildcard(&self) -> bool {
+        self.algorithm.is_some() != self.protocol.is_some()
+    }
+
+    /// Whether it is about communicators of a scale, calls that are not grouped and buffers that are not registered.
+    #[must_use]
+    pub fn is_about(&self, scale: Scale) -> bool {
+        // Casts as in C: `config->nNodes == (int)ctx->nNodes`.
+        let fits = |wanted: i32, number: u32| wanted == -1 || wanted == number as i32;
+        fits(self.nodes, scale.nodes)
+            && fits(self.ranks, scale.ranks)
+            && fits(self.pipe_ops, PIPE_OPS)
+            && fits(self.reg_buff, REG_BUFF)
+    }
+
+    /// How many channels it makes the library use.
+    #[must_use]
+    pub fn told_channels(&self, reader: Reader) -> Channels {
+        let habits = reader.habits();
+        match self.channels {
+            -1 => habits.preset,
+            number if number < 1 && habits.checks_channels => habits.preset,
+            number => Channels::of(number),
+        }
+    }
+}
+
+/// `numPipeOps` of a collective that is not aggregated with others.
+pub const PIPE_OPS: u32 = 1;
+/// `regBuff` of a collective on buffers that are not registered.
+pub const REG_BUFF: u32 = 0;
+
+/// What a reader makes of one piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Skipped on purpose.
+    Comment,
+    /// Nothing stands there.
+    Blank,
+    /// Kept.
+    Rule(Rule),
+    /// Left out; only RCCL says so, in its log.
+    Dropped(Dropped),
+}
+
+/// Why a reader leaves a line out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// It has so many fields after empty ones collapsed.
+    TooFewFields(usize),
+    /// A field has nothing but blanks.
+    EmptyField,
+    /// A word is not known.
+    UnknownWord,
+}
+
+/// What a reader makes of one piece.
+#[must_use]
+pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
+    let habits = reader.habits();
+    let text = text(piece, reader);
+    let start = if habits.trims_lines { super::scan::trim(text) } else { text };
+    match start.first() {
+        Some(b'#') => return Content::Comment,
+        None if habits.trims_lines || piece.text.is_empty() => return Content::Blank,
+        _ => {}
+    }
+    let fields = fields(text);
+    if habits.skips_unknown && fields.iter().any(|field| field.is_empty()) {
+        return Content::Dropped(Dropped::EmptyField);
+    }
+    if fields.len() < FIELDS_NEEDED {
+        return Content::Dropped(Dropped::TooFewFields(fields.len()));
+    }
+    let collective = find(&COLLECTIVES, fields[0]);
+    let algorithm = find(&ALGORITHMS, fields[3]);
+    let protocol = find(&PROTOCOLS, fields[4]);
+    if habits.skips_unknown && (collective.is_none() || algorithm.is_none() || protocol.is_none()) {
+        return Content::Dropped(Dropped::UnknownWord);
+    }
+    let is_wildcard = |field: &[u8]| habits.has_wildcards && field == WILDCARD;
+    let or_any = |field: Option<&&[u8]>| field.map_or(-1, |field| atoi(field).value);
+    Content::Rule(Rule {
+        line: piece.line,
+        part: piece.part,
+        collective: collective.unwrap_or(Collective::AllReduce),
+        min_bytes: strtoull(fields[1]).value,
+        max_bytes: strtoull(fields[2]).value,
+        algorithm: (!is_wildcard(fields[3])).then_some(algorithm.unwrap_or(Algorithm::Ring)),
+        protocol: (!is_wildcard(fields[4])).then_some(protocol.unwrap_or(Protocol::Simple)),
+        channels: atoi(fields[5]).value,
+        nodes: atoi(fields[6]).value,
+        ranks: atoi(fields[7]).value,
+        pipe_ops: or_any(fields.get(8)),
+        reg_buff: or_any(fields.get(9)),
+    })
+}
+
+/// What of a piece a reader looks at: RCCL ends a line at a carriage return as well.
+#[must_use]
+pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
+    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.habits().trims_lines);
+    &piece.text[..end.unwrap_or(piece.text.len())]
+}
+
+/// The rules that a reader finds in a file, in its order.
+///
+/// ```
+/// use collectune::conf::{Reader, read};
+/// let conf = b"# rules\nallreduce,0,4095,TREE,ll,8,2,16\nalltoall,0,65536,ring,simple,4,-1,-1\n";
+/// assert_eq!(read(conf, Reader::Example).len(), 2); // a ring rule, and one for allreduce
+/// assert_eq!(read(conf, Reader::Rccl).len(), 0);
+/// ```
+#[must_use]
+pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
+    if reader == Reader::Collectune {
+        return strict::read(bytes).into_iter().map(Rule::from).collect();
+    }
+    let rule = |piece: Piece<'_>| match content(&piece, reader) {
+        Content::Rule(rule) => Some(rule),
+        _ => None,
+    };
+    pieces(bytes).filter_map(rule).collect()
+}

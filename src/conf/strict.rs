@@ -1,0 +1,341 @@
+//! The tuner file as Collectune's own plugin reads it.
+//!
+//! The grammar is that of NVIDIA's example (NVIDIA/nccl, plugins/tuner/example): `colltype,minbytes,maxbytes,algorithm,
+//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`Fault`] here, and the
+//! line is skipped: an unknown word never becomes ring, nor an unknown collective allreduce. Words are read in any case,
+//! blanks may stand anywhere around a field, `#` begins a comment anywhere, sizes may end in K, M or G (powers of 1024),
+//! and `auto` and -1 leave a choice to the library.
+
+use super::words::{ALGORITHMS, COLLECTIVES, PROTOCOLS};
+use crate::collective::{Algorithm, Collective, Protocol};
+
+/// What one line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// The line, from 1.
+    pub line: u32,
+    /// The collective.
+    pub collective: Collective,
+    /// From this size on…
+    pub min_bytes: u64,
+    /// …up to and including this one.
+    pub max_bytes: u64,
+    /// What to run; `None` leaves it to the library.
+    pub pair: Option<(Algorithm, Protocol)>,
+    /// How many channels at most; `None` leaves it to the library. More do not fit into a field of RCCL.
+    pub channels: Option<u8>,
+    /// On so many nodes; `None`: any.
+    pub nodes: Option<u32>,
+    /// On so many ranks; `None`: any.
+    pub ranks: Option<u32>,
+    /// In groups of so many operations; `None`: any.
+    pub pipe_ops: Option<u32>,
+    /// It asks for registered or unregistered buffers, which the plugin does not look at: they can differ between ranks,
+    /// and what ranks choose must not.
+    pub asks_for_registration: bool,
+}
+
+/// The fields by their place.
+pub const FIELDS: [&str; 10] = [
+    "collective",
+    "minbytes",
+    "maxbytes",
+    "algorithm",
+    "protocol",
+    "channels",
+    "nNodes",
+    "nRanks",
+    "numPipeOps",
+    "regBuff",
+];
+/// A line needs this many of them: up to nRanks.
+pub const FIELDS_NEEDED: usize = 8;
+
+/// Why a line is skipped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It ends too early.
+    #[error("{0} of the 8 fields that are needed")]
+    TooFewFields(usize),
+    /// A field can't be read.
+    #[error("{field}: \"{text}\" {why}")]
+    Field {
+        /// Its name.
+        field: &'static str,
+        /// What stands there, at most [`LONGEST_EXCERPT`] characters of it.
+        text: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Half of a choice can't be left to the library.
+    #[error("algorithm and protocol: one is left to the library and the other is not; a tuner can only set both")]
+    HalfAChoice,
+    /// The range holds no size.
+    #[error("minbytes {0} is above maxbytes {1}")]
+    EmptyRange(u64, u64),
+    /// A NUL byte stands in it.
+    #[error("a NUL byte: this is not a text line")]
+    Nul,
+}
+
+/// No more than so many characters of a file are repeated in a message.
+pub const LONGEST_EXCERPT: usize = 24;
+
+/// What stands in a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Blanks, or a comment.
+    Nothing,
+    /// The names of the fields.
+    Header,
+    /// A rule.
+    Rule(Rule),
+    /// Something that is skipped.
+    Fault(Fault),
+}
+
+/// The lines of a file, numbered from 1. A line ends with LF, CR LF or CR.
+///
+/// ```
+/// use collectune::conf::strict::{Content, lines};
+/// let conf = b"# rules\nAllReduce, 0, 64K, Tree, LL, 8, 2, 16 # small\nalltoall,0,1M,ring,simple,4,-1,-1\n";
+/// let read: Vec<Content> = lines(conf).map(|(_, content)| content).collect();
+/// assert!(matches!(&read[..], [Content::Nothing, Content::Rule(rule), Content::Fault(_)] if rule.max_bytes == 65536));
+/// ```
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
+    let mut rest = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
+    let mut number = 0_u32;
+    let mut may_be_header = true;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        number = number.saturating_add(1);
+        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len());
+        let line = &rest[..end];
+        let ending = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = rest.get(end + ending..).unwrap_or_default();
+        let content = content(line, number, may_be_header);
+        may_be_header &= content == Content::Nothing;
+        Some((number, content))
+    })
+}
+
+/// The rules of a file.
+#[must_use]
+pub fn read(bytes: &[u8]) -> Vec<Rule> {
+    let rule = |(_, content)| match content {
+        Content::Rule(rule) => Some(rule),
+        _ => None,
+    };
+    lines(bytes).filter_map(rule).collect()
+}
+
+fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
+    if line.contains(&0) {
+        return Content::Fault(Fault::Nul);
+    }
+    let end = line.iter().position(|byte| *byte == b'#').unwrap_or(line.len());
+    let text = line[..end].trim_ascii();
+    if text.is_empty() {
+        return Content::Nothing;
+    }
+    // Without an allocation for each line; what stands after the tenth field is not known and not read.
+    let mut fields = [&b""[..]; FIELDS.len()];
+    let mut count = 0;
+    for (place, field) in fields.iter_mut().zip(text.split(|byte| *byte == b',')) {
+        *place = field.trim_ascii();
+        count += 1;
+    }
+    let fields = &fields[..count];
+    if may_be_header && is_header(fields) {
+        return Content::Header;
+    }
+    match rule(fields, number) {
+        Ok(rule) => Content::Rule(rule),
+        Err(fault) => Content::Fault(fault),
+    }
+}
+
+/// `collective_type,min_bytes,…`: names where a collective and a size should be.
+fn is_header(fields: &[&[u8]]) -> bool {
+    let is_name = |field: &&[u8]| field.first().is_some_and(u8::is_ascii_alphabetic);
+    fields.len() >= FIELDS_NEEDED && find(&COLLECTIVES, fields[0]).is_none() && fields[..3].iter().all(is_name)
+}
+
+fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
+    if fields.len() < FIELDS_NEEDED {
+        return Err(Fault::TooFewFields(fields.len()));
+    }
+    let fault = |index: usize, why| Fault::Field { field: FIELDS[index], text: excerpt(fields[index]), why };
+    let collective = find(&COLLECTIVES, fields[0]).ok_or_else(|| fault(0, "is no collective that a tuner decides"))?;
+    let size = |index: usize| size(fields[index]).ok_or_else(|| fault(index, "is not a size in bytes"));
+    let min_bytes = size(1)?;
+    let max_bytes = if fields[2] == b"-1" { u64::MAX } else { size(2)? };
+    let algorithm = choice(&ALGORITHMS, fields[3]).ok_or_else(|| fault(3, "is not known"))?;
+    let protocol = choice(&PROTOCOLS, fields[4]).ok_or_else(|| fault(4, "is not known"))?;
+    let pair = match (algorithm, protocol) {
+        (Some(algorithm), Some(protocol)) => Some((algorithm, protocol)),
+        (None, None) => None,
+        _ => return Err(Fault::HalfAChoice),
+    };
+    let channels = match fields[5] {
+        b"0" => None,
+        field if is_open(field) => None,
+        field => Some(whole(field).and_then(|n| u8::try_from(n).ok()).ok_or_else(|| fault(5, "is not in -1 to 255"))?),
+    };
+    let count = |index: usize, least: u32| match fields.get(index) {
+        None => Ok(None),
+        Some(field) if field.is_empty() && index >= FIELDS_NEEDED => Ok(None),
+        Some(field) if is_open(field) => Ok(None),
+        Some(field) => match whole(field).and_then(|n| u32::try_from(n).ok()) {
+            Some(number) if number >= least => Ok(Some(number)),
+            _ => Err(fault(index, "is neither a number of them nor -1")),
+        },
+    };
+    if min_bytes > max_bytes {
+        return Err(Fault::EmptyRange(min_bytes, max_bytes));
+    }
+    Ok(Rule {
+        line,
+        collective,
+        min_bytes,
+        max_bytes,
+        pair,
+        channels,
+        nodes: count(6, 1)?,
+        ranks: count(7, 1)?,
+        pipe_ops: count(8, 0)?,
+        asks_for_registration: count(9, 0)?.is_some(),
+    })
+}
+
+/// What a word stands for, in any case.
+fn find<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<T> {
+    words.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(field)).map(|(_, meaning)| *meaning)
+}
+
+/// What a word stands for, or the library's choice.
+fn choice<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<Option<T>> {
+    if is_open(field) { Some(None) } else { find(words, field).map(Some) }
+}
+
+fn is_open(field: &[u8]) -> bool {
+    field == b"-1" || field.eq_ignore_ascii_case(b"auto")
+}
+
+fn size(field: &[u8]) -> Option<u64> {
+    let (last, digits) = field.split_last()?;
+    match last.to_ascii_uppercase() {
+        b'K' => whole(digits)?.checked_mul(1 << 10),
+        b'M' => whole(digits)?.checked_mul(1 << 20),
+        b'G' => whole(digits)?.checked_mul(1 << 30),
+        _ => whole(field),
+    }
+}
+
+/// Nothing but digits.
+fn whole(field: &[u8]) -> Option<u64> {
+    if !field.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// The begin of a field, without control characters.
+fn excerpt(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&field[..field.len().min(4 * LONGEST_EXCERPT)]).into_owned();
+    let shown: String = text.chars().take(LONGEST_EXCERPT).map(|c| if c.is_control() { '·' } else { c }).collect();
+    if shown.len() < field.len() && text.chars().count() > LONGEST_EXCERPT { shown + "…" } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Content {
+        let mut all = lines(text.as_bytes());
+        let first = all.next().unwrap().1;
+        assert!(all.next().is_none(), "{text}");
+        first
+    }
+
+    fn fault(text: &str) -> String {
+        match one(text) {
+            Content::Fault(fault) => fault.to_string(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_rule_in_any_dress() {
+        let plain = one("allreduce,1024,65536,tree,ll128,8,2,16,-1,-1");
+        let expected = Rule {
+            line: 1,
+            collective: Collective::AllReduce,
+            min_bytes: 1024,
+            max_bytes: 65536,
+            pair: Some((Algorithm::Tree, Protocol::Ll128)),
+            channels: Some(8),
+            nodes: Some(2),
+            ranks: Some(16),
+            pipe_ops: None,
+            asks_for_registration: false,
+        };
+        assert_eq!(plain, Content::Rule(expected));
+        for dressed in [
+            "  AllReduce , 1K,\t64k ,TREE,LL128 , 8,2,16 # for two nodes",
+            "allreduce,1024,65536,tree,ll128,8,2,16\r\n",
+            "allreduce,1024,65536,tree,ll128,8,2,16\r",
+            "\u{FEFF}allreduce,1024,65536,tree,ll128,8,2,16,,",
+            "allreduce,1024,65536,tree,ll128,8,2,16,-1,-1,7,8",
+        ] {
+            assert_eq!(one(dressed), plain, "{dressed}");
+        }
+        let open = "allgather,0,-1,auto,-1,-1,AUTO,-1,2,1";
+        let Content::Rule(rule) = one(open) else { panic!("{open}") };
+        assert_eq!((rule.max_bytes, rule.pair, rule.channels, rule.nodes), (u64::MAX, None, None, None));
+        assert_eq!((rule.pipe_ops, rule.asks_for_registration), (Some(2), true));
+        let all = "allreduce,0,18446744073709551615,ring,ll,0,-1,-1";
+        assert!(matches!(one(all), Content::Rule(Rule { max_bytes: u64::MAX, channels: None, .. })));
+    }
+
+    #[test]
+    fn what_c_guesses_at_is_a_fault() {
+        for (line, expected) in [
+            ("alltoall,0,1,ring,ll,1,-1,-1", "collective: \"alltoall\" is no collective that a tuner decides"),
+            ("allreduce,,1,ring,ll,1,-1,-1", "minbytes: \"\" is not a size in bytes"),
+            ("allreduce,-1,1,ring,ll,1,-1,-1", "minbytes: \"-1\" is not a size in bytes"),
+            ("allreduce,0,1.5M,ring,ll,1,-1,-1", "maxbytes: \"1.5M\" is not a size in bytes"),
+            (
+                "allreduce,0,99999999999999999999,ring,ll,1,-1,-1",
+                "maxbytes: \"99999999999999999999\" is not a size in bytes",
+            ),
+            ("allreduce,0,17179869184G,ring,ll,1,-1,-1", "maxbytes: \"17179869184G\" is not a size in bytes"),
+            ("allreduce,0,1,rnig,ll,1,-1,-1", "algorithm: \"rnig\" is not known"),
+            ("allreduce,0,1,ring,ll256,1,-1,-1", "protocol: \"ll256\" is not known"),
+            ("allreduce,0,1,ring,ll,256,-1,-1", "channels: \"256\" is not in -1 to 255"),
+            ("allreduce,0,1,ring,ll,-2,-1,-1", "channels: \"-2\" is not in -1 to 255"),
+            ("allreduce,0,1,ring,ll,1,0,-1", "nNodes: \"0\" is neither a number of them nor -1"),
+            ("allreduce,0,1,ring,ll,1,1,many", "nRanks: \"many\" is neither a number of them nor -1"),
+            ("allreduce,8,4,ring,ll,1,-1,-1", "minbytes 8 is above maxbytes 4"),
+            ("allreduce,0,1,ring,ll,1,-1", "7 of the 8 fields that are needed"),
+            ("allreduce,0,1,ring\0,ll,1,-1,-1", "a NUL byte: this is not a text line"),
+        ] {
+            assert_eq!(fault(line), expected, "{line}");
+        }
+        for half in ["-1,simple", "tree,auto"] {
+            assert!(fault(&format!("allgather,4096,8388608,{half},112,1,8,-1,-1")).contains("one is left"), "{half}");
+        }
+        assert!(fault(&format!("{},0,1,ring,ll,1,-1,-1", "é".repeat(90))).contains("…"));
+    }
+
+    #[test]
+    fn a_header_stands_only_before_the_rules() {
+        let header = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks";
+        let text = format!("# x\r\r{header}\n{header}\n");
+        let all: Vec<(u32, Content)> = lines(text.as_bytes()).collect();
+        assert_eq!(all[2], (3, Content::Header));
+        assert!(matches!(all[3], (4, Content::Fault(_))));
+    }
+}

@@ -1,0 +1,271 @@
+//! What can be chosen, as data: the page draws any form, an address carries any choices, and neither knows the workbench
+//! that asks.
+
+use serde::{Deserialize, Serialize};
+
+/// What was chosen: values by the keys of their fields. What is not chosen is as usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices(Vec<(String, String)>);
+
+/// A choice that can't be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{label}: {value:?} is not {expected}")]
+pub struct ChoiceError {
+    /// What was chosen.
+    pub label: String,
+    /// The start of what stands there.
+    pub value: String,
+    /// What can stand there.
+    pub expected: String,
+}
+
+/// Keys of an address that say which page it is, not what was chosen.
+const OF_THE_PAGE: [&str; 3] = ["v", "w", "x"];
+const MOST: usize = 200;
+
+impl Choices {
+    /// What was chosen for a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Chooses a value, instead of the one before.
+    pub fn set(&mut self, key: &str, value: &str) {
+        match self.0.iter_mut().find(|(known, _)| known == key) {
+            Some((_, held)) => value.clone_into(held),
+            None => self.0.push((key.to_owned(), value.to_owned())),
+        }
+    }
+
+    /// Takes a choice back.
+    pub fn clear(&mut self, key: &str) {
+        self.0.retain(|(known, _)| known != key);
+    }
+
+    /// Nothing was chosen.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keys and values, in the order in which they were chosen.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// A value of any type that can be read from text; `None` where nothing was chosen.
+    ///
+    /// # Errors
+    /// What was chosen is no such value.
+    pub fn parsed<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let wrong = || ChoiceError { label: key.to_owned(), value: start_of(value), expected: expected.to_owned() };
+        value.trim().parse().ok().map(Some).ok_or_else(wrong)
+    }
+
+    /// Reads them from the fragment of an address; what can't be read is passed over.
+    ///
+    /// ```
+    /// use collectune::form::Choices;
+    /// let choices = Choices::parse("#v=1&w=overlap&shown=forest&name=a%20b");
+    /// assert_eq!((choices.get("shown"), choices.get("name")), (Some("forest"), Some("a b")));
+    /// assert_eq!(choices.suffix(), "&shown=forest&name=a%20b");
+    /// ```
+    #[must_use]
+    pub fn parse(fragment: &str) -> Self {
+        let mut choices = Self::default();
+        let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
+        for (key, value) in pairs.take(MOST).filter(|(key, _)| !OF_THE_PAGE.contains(key)) {
+            if let (Some(key), Some(value)) = (decoded(key), decoded(value)) {
+                choices.set(&key, &value);
+            }
+        }
+        choices
+    }
+
+    /// What follows in the fragment of an address.
+    #[must_use]
+    pub fn suffix(&self) -> String {
+        let mut text = String::new();
+        for (key, value) in &self.0 {
+            text.push('&');
+            encode(key, &mut text);
+            text.push('=');
+            encode(value, &mut text);
+        }
+        text
+    }
+}
+
+/// What a fragment says of a key; the last where it says several things.
+#[must_use]
+pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
+    let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(of, _)| *of == key).map(|(_, value)| value).next_back()
+}
+
+fn start_of(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Writes what needs no escape in a fragment as it is, and everything else as `%20`.
+fn encode(text: &str, into: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~,:/*+".contains(&byte) {
+            into.push(char::from(byte));
+        } else {
+            into.push('%');
+            into.push(char::from(HEX[usize::from(byte >> 4)]));
+            into.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            bytes.push((digit()? * 16 + digit()?) as u8);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its key in [`Choices`] and in the address; unique in the form.
+    pub key: String,
+    /// What it is, with its unit.
+    pub label: String,
+    /// More about it, in a few words.
+    pub hint: String,
+    /// Empty for the bar above the answer; else the title of the section that it belongs to, or of a fold in the bar
+    /// where there is no such section.
+    pub group: String,
+    /// How it is chosen.
+    pub control: Control,
+    /// What stands there.
+    pub value: String,
+    /// What stands there as long as nothing is chosen.
+    pub usual: String,
+    /// Choosing it takes back what was chosen in the rest of its group.
+    pub leads: bool,
+}
+
+/// How a value is chosen. Values are text; of several, with commas between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Control {
+    /// One of these: value and label.
+    One(Vec<(String, String)>),
+    /// Any of these: value and label.
+    Many(Vec<(String, String)>),
+    /// `1`, or nothing.
+    Switch,
+    /// A number, typed.
+    Number,
+    /// A number, by sliding.
+    Slider {
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+        /// What it moves by.
+        step: f64,
+    },
+    /// Words, with some that are likely.
+    Text(Vec<String>),
+    /// Lines of text.
+    Lines,
+}
+
+impl Field {
+    /// A field of the bar above the answer, as it stands by the choices.
+    #[must_use]
+    pub fn new(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
+        let usual = usual.into();
+        let value = choices.get(key).map_or_else(|| usual.clone(), str::to_owned);
+        Self {
+            key: key.to_owned(),
+            label: label.to_owned(),
+            hint: String::new(),
+            group: String::new(),
+            control,
+            value,
+            usual,
+            leads: false,
+        }
+    }
+
+    /// The same in a group.
+    #[must_use]
+    pub fn of(mut self, group: &str) -> Self {
+        group.clone_into(&mut self.group);
+        self
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hinted(mut self, hint: &str) -> Self {
+        hint.clone_into(&mut self.hint);
+        self
+    }
+
+    /// The same, but choosing it takes back the rest of its group.
+    #[must_use]
+    pub const fn leading(mut self) -> Self {
+        self.leads = true;
+        self
+    }
+}
+
+/// A table whose rows are choices: opening one chooses its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowChoice {
+    /// The field.
+    pub key: String,
+    /// A value for each row.
+    pub values: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_choice_takes_the_place_of_the_one_before() {
+        let mut choices = Choices::parse("#v=1&w=topology&x=1&n=4&n=8&broken&%zz=1");
+        assert_eq!(choices.iter().collect::<Vec<_>>(), [("n", "8")]);
+        choices.set("n", "16");
+        assert_eq!(choices.parsed::<u32>("n", "a whole number"), Ok(Some(16)));
+        choices.set("n", "many");
+        let error = choices.parsed::<u32>("n", "a whole number").unwrap_err();
+        assert_eq!(error.to_string(), "n: \"many\" is not a whole number");
+        choices.clear("n");
+        assert!(choices.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(pairs in proptest::collection::vec((".{1,12}", ".{0,40}"), 0..20)) {
+            let mut choices = Choices::default();
+            for (key, value) in pairs.iter().filter(|(key, _)| !OF_THE_PAGE.contains(&key.as_str())) {
+                choices.set(key, value);
+            }
+            prop_assert_eq!(Choices::parse(&format!("#v=1{}", choices.suffix())), choices);
+        }
+
+        #[test]
+        fn any_text_is_read(text in ".{0,300}") {
+            let _ = Choices::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Logs of rewards.
+
+use std::io::Read;
+
+use super::{
+    Outcome,
+    open::{Content, Result, fatal},
+};
+use crate::{
+    policy::read::{self, Form, Log},
+    text::{Lines, Records},
+    units::{count, grouped},
+};
+
+/// Reads a delimited log.
+pub(super) fn table<R: Read>(records: &mut Records<R>, name: &str, is_own: bool) -> Result<(Outcome, Content)> {
+    let log = read::rows(records, name, is_own);
+    if let Some(why) = records.error().and_then(fatal) {
+        return Err(why);
+    }
+    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
+    Ok(opened(log?, broken))
+}
+
+/// Reads a list of times.
+pub(super) fn times(lines: &mut Lines<impl Read>, name: &str) -> Result<(Outcome, Content)> {
+    let log = read::times(lines, name);
+    if let Some(why) = lines.error().and_then(fatal) {
+        return Err(why);
+    }
+    let broken = lines.error().map(|error| format!("{error}: what stands before line {} was read", lines.number()));
+    Ok(opened(log?, broken))
+}
+
+/// Reads means of episodes or a table of arms; `None` where a JSON is neither.
+pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
+    if !read::is_json(text) {
+        return None;
+    }
+    let value = serde_json::from_str(text).ok()?;
+    read::json(&value, name).map(|log| Ok(opened(log, None)))
+}
+
+fn opened(mut log: Log, broken: Option<String>) -> (Outcome, Content) {
+    let rows = log.rows.len() as u64;
+    let holds = match (log.form, &log.table) {
+        (Form::ArmTable, Some(table)) => count(table.rows.len() as u64, "cell"),
+        (Form::Episodes, _) => count(rows, "episode"),
+        _ if log.keys.len() > 1 => format!("{} lines of {} keys", grouped(rows), log.keys.len()),
+        _ => count(rows, "line"),
+    };
+    let outcome = Outcome::Known {
+        format: log.form.words().to_owned(),
+        holds,
+        problems: std::mem::take(&mut log.problems),
+        notes: broken.into_iter().chain(std::mem::take(&mut log.notes)).collect(),
+    };
+    (outcome, Content::Rewards(Box::new(log)))
+}

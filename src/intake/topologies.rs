@@ -1,0 +1,85 @@
+//! Links, schedules and dumps of machines.
+
+use std::io::Read;
+
+use super::{
+    Outcome,
+    open::{Content, Result},
+};
+use crate::{
+    text::Problems,
+    topology::{conditions, dump, read, result, study::Part},
+    units::{Size, count},
+};
+
+/// The longest of these files.
+const LONGEST: u64 = 512 << 20;
+
+/// Whether a text begins as one of them.
+pub(super) fn is_topology(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    dump::is_dump(&head) || result::is_result(&head) || read::is_topology(&head)
+}
+
+/// Reads one.
+pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> {
+    let mut text = String::new();
+    let length =
+        source.take(LONGEST + 1).read_to_string(&mut text).map_err(|error| format!("can't be read: {error}"))?;
+    if length as u64 > LONGEST {
+        return Err(format!("has more than {} MiB, more than any topology or schedule", LONGEST >> 20));
+    }
+    let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    let stem = stem.split('.').next().unwrap_or(stem);
+    let links =
+        |links: usize, nodes: u32| format!("{}, {}", count(u64::from(nodes), "node"), count(links as u64, "link"));
+    if dump::is_dump(&text) {
+        return Ok(match dump::read(&text).map_err(|why| format!("can't be used: {why}"))? {
+            dump::Dump::Machine(machine) => {
+                let (gpus, nics) = (machine.gpus.len() as u64, machine.nics.len() as u64);
+                let holds = format!("{}, {}", count(gpus, "GPU"), count(nics, "network port"));
+                known("topology dump of NCCL", holds, Vec::new(), Part::Machine(machine))
+            }
+            dump::Dump::Patterns(patterns) => {
+                let of = patterns.iter().filter(|pattern| !pattern.channels.is_empty());
+                let all: Vec<String> =
+                    of.map(|of| format!("{} of {}", count(of.channels.len() as u64, "channel"), of.kind)).collect();
+                known("graph dump of NCCL", all.join(", "), Vec::new(), Part::Patterns(patterns))
+            }
+        });
+    }
+    if result::is_result(&text) {
+        let read = result::read(&text, stem, read::Options::default().unit);
+        let file = read.map_err(|error| format!("can't be used: {error}"))?;
+        let transfers = count(file.transfers.len() as u64, "transfer");
+        let holds = format!("{}, {transfers}, {}", links(file.topology.links.len(), file.topology.nodes), file.dialect);
+        let notes = file.notes.clone();
+        return Ok(known("schedule of a collective", holds, notes, Part::Result(file)));
+    }
+    let reading =
+        read::read(&text, stem, read::Options::default()).map_err(|error| format!("can't be used: {error}"))?;
+    let holds = links(reading.topology.links.len(), reading.topology.nodes);
+    Ok(known("topology", holds, reading.notes, Part::Topology(reading.topology)))
+}
+
+/// Reads conditions of a collective; `None` where a JSON is none.
+pub(super) fn json(text: &str) -> Option<Result<(Outcome, Content)>> {
+    if !["\"preconditions\"", "\"postconditions\""].iter().all(|key| text.contains(key)) {
+        return None;
+    }
+    Some(match conditions::read_custom(text) {
+        Err(error) => Err(format!("can't be used: {error}")),
+        Ok((custom, size)) => {
+            let mut holds = count(custom.chunks.len() as u64, "chunk");
+            if let Some(bytes) = size {
+                holds += &format!(" of {}", Size(bytes));
+            }
+            Ok(known("conditions of a collective", holds, Vec::new(), Part::Conditions(custom, size)))
+        }
+    })
+}
+
+fn known(format: &str, holds: String, notes: Vec<String>, part: Part) -> (Outcome, Content) {
+    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: Problems::default(), notes };
+    (outcome, Content::Topology(Box::new(part)))
+}

@@ -1,0 +1,159 @@
+//! Samples of operators and collectives, runs, samplings, catalogues: what the training-time workbench takes in, also as
+//! an archive of all of them.
+
+use std::io::Read;
+
+use super::{
+    Outcome,
+    open::{Content, File, Opened, Result, fatal, read_inflated},
+};
+use crate::{
+    text::{Problems, Records, excerpt},
+    training_time::{
+        bundle::{DroppedFile, MOST_BYTES, MOST_FILE_BYTES, MOST_FILES},
+        read::{self, Part, headers::Family, name},
+    },
+    units::count,
+    zip::Archive,
+};
+
+/// Reads a table of this trade.
+pub(super) fn table<R: Read>(records: &mut Records<R>, family: Family, file: &File<'_>) -> Result<Opened> {
+    let mut problems = Problems::default();
+    records.skip_comments();
+    let part = read::table(records, family, file.name, &mut problems)?;
+    if let Some(why) = records.error().and_then(fatal) {
+        return Err(why);
+    }
+    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
+    Ok(opened(part, problems, broken.into_iter().collect(), file))
+}
+
+/// Reads a configuration; `None` where the text is one of another trade.
+pub(super) fn configuration(text: &str, file: &File<'_>) -> Option<Opened> {
+    read::configuration(text).map(|part| opened(part, Problems::default(), Vec::new(), file))
+}
+
+/// A regressor of an operator that XGBoost saved, which its name tells from other models.
+pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
+    let stem = name::stem(file.name);
+    let is_ours = stem.ends_with("_fwd") || stem.ends_with("_bwd");
+    if !is_ours || !text.contains("gradient_booster") {
+        return None;
+    }
+    let value: serde_json::Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) => return Some(Err(format!("begins like a model of XGBoost, but is no JSON: {error}"))),
+    };
+    Some(match crate::learn::xgboost::read(&value) {
+        Ok(model) => Ok(opened(Part::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+/// A table that is nearly one of this trade.
+pub(super) fn near(why: String, file: &File<'_>) -> Opened {
+    let outcome = Outcome::Refused(format!("{} {why}.", excerpt(file.name)));
+    let content = Content::Training(vec![dropped(file.name, file.size_bytes, Part::Unrecognised(why))]);
+    (outcome, content).into()
+}
+
+fn dropped(path: &str, size_bytes: u64, part: Part) -> DroppedFile {
+    DroppedFile { path: path.to_owned(), size_bytes, part, problems: Problems::default() }
+}
+
+fn opened(part: Part, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
+    if file.size_bytes > MOST_FILE_BYTES {
+        let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
+        return near(why, file);
+    }
+    let rows = |rows: usize| count(rows as u64, "row");
+    let (format, holds) = match &part {
+        Part::Operator(samples) if samples.backward_us.is_empty() => ("samples of an optimizer", rows(samples.len())),
+        Part::Operator(samples) => ("samples of an operator", rows(samples.len())),
+        Part::Collective(samples) => ("samples of a collective", rows(samples.len())),
+        Part::Settings(settings) => ("settings of regressors", rows(settings.len())),
+        Part::Steps(table) => ("measured training steps", rows(table.steps.len())),
+        Part::Reduce(table) => ("all-reduce times", rows(table.points.len())),
+        Part::OldOptimizer(samples) => ("samples of an optimizer, old form", rows(*samples)),
+        Part::Run(_) => ("configuration of a training run", String::new()),
+        Part::Sampling(sampling) => ("configuration of a sampling", count(sampling.points() as u64, "point")),
+        Part::Catalogue(catalogue) => ("catalogue", count(catalogue.operators.len() as u64, "operator")),
+        Part::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
+        Part::Unrecognised(why) => return near(why.clone(), file),
+    };
+    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes };
+    let content = Content::Training(vec![DroppedFile { problems, ..dropped(file.name, file.size_bytes, part) }]);
+    (outcome, content).into()
+}
+
+/// Reads all files of an archive; archives within it stay closed.
+pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
+    let archive = Archive::open(bytes).map_err(|error| error.to_string())?;
+    let names: Vec<&str> = archive.names().filter(|name| !is_noise(name)).collect();
+    if let Some(name) = names.iter().find(|name| is_unsafe(name)) {
+        return Err(format!("is refused: an entry is named {}, which points outside of the archive", excerpt(name)));
+    }
+    let mut files = Vec::new();
+    let mut inflated = 0;
+    for name in names.iter().take(MOST_FILES) {
+        let bytes = archive.bytes(name).map_err(|error| error.to_string())?;
+        inflated += bytes.len() as u64;
+        if inflated > MOST_BYTES {
+            return Err(format!("is refused: it inflates to more than {} MiB", MOST_BYTES >> 20));
+        }
+        let path = path(name, file.name);
+        let size_bytes = bytes.len() as u64;
+        if bytes.starts_with(b"PK\x03\x04") {
+            let why = "is an archive within an archive, which stays closed; unpack it".to_owned();
+            files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+            continue;
+        }
+        if bytes.len() as u64 > MOST_FILE_BYTES {
+            let why = format!("has more than {} MiB", MOST_FILE_BYTES >> 20);
+            files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+            continue;
+        }
+        let entry = File { name: &path, size_bytes, ..*file };
+        match read_inflated(Box::new(&bytes[..]), &entry, share_read) {
+            Ok(Opened { content: Content::Training(more), .. }) => files.extend(more),
+            Ok(_) => {
+                let why = "is a file of another workbench; unpack the archive and drop it by itself".to_owned();
+                files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
+            }
+            Err(why) => files.push(dropped(&path, size_bytes, Part::Unrecognised(why))),
+        }
+    }
+    let used = files.iter().filter(|file| !matches!(file.part, Part::Unrecognised(_))).count();
+    if used == 0 {
+        return Err("is a zip archive without a workbook and without samples of a training step; unpack it".to_owned());
+    }
+    let mut notes = Vec::new();
+    if names.len() > MOST_FILES {
+        notes.push(format!("Only the first {MOST_FILES} of its {} files were read", names.len()));
+    }
+    let outcome = Outcome::Known {
+        format: "archive of samples".to_owned(),
+        holds: format!("{} of {}", count(used as u64, "file"), files.len()),
+        problems: Problems::default(),
+        notes,
+    };
+    Ok((outcome, Content::Training(files)).into())
+}
+
+/// A folder, or what operating systems add.
+fn is_noise(name: &str) -> bool {
+    name.ends_with('/') || name.starts_with("__MACOSX/") || name::leaf(name).starts_with('.')
+}
+
+fn is_unsafe(name: &str) -> bool {
+    let drive = name.as_bytes().get(1) == Some(&b':');
+    name.starts_with(['/', '\\']) || drive || name.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// The path of an entry; where its own folders name no cluster, the archive does.
+fn path(entry: &str, archive: &str) -> String {
+    let folders = name::folders(entry);
+    let names_a_cluster = folders.len() > 1 || folders.first().is_some_and(|folder| !name::is_kind(folder));
+    if names_a_cluster { entry.to_owned() } else { format!("{}/{entry}", name::stem(archive)) }
+}

@@ -1,0 +1,170 @@
+//! Bars and cells: rectangles with words in them.
+
+use plotters::style::text_anchor::HPos;
+
+use super::{
+    Mark, Point, Rect, Series, Spacing,
+    marks::Scales,
+    measure::text_width,
+    palette::{Inks, STEPS},
+    paper::{DrawError, Letters, Paper},
+    scale::{Scale, coordinate},
+    table::value_text,
+};
+use crate::order::Order;
+
+/// The part of its row that a bar takes, and the most in CSS pixels.
+const SHARE: f64 = 0.78;
+const THICKEST: f64 = 36.0;
+/// Bars narrower than so many device pixels have no gap beside them, and cells smaller than so many.
+const NARROW: f64 = 3.0;
+const SMALL: f64 = 6.0;
+/// Free room on both sides of a word together, in bars and in cells, and above and below it.
+const AROUND: f64 = 3.0;
+const AROUND_VALUE: f64 = 6.0;
+const LEADING: f64 = 2.0;
+
+/// What a point covers; `None` where it can't be drawn, and for marks without areas.
+pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> {
+    let (top, bottom) = scales.y.unit_around(point.y)?;
+    match mark {
+        Mark::Spans => {
+            let (start, end) = (scales.x.place(point.x)?, scales.x.place(point.x + point.value?)?);
+            let (middle, half) = (f64::midpoint(top, bottom), ((bottom - top) * SHARE).clamp(1.0, THICKEST) / 2.0);
+            Some(Rect { left: start.min(end), top: middle - half, right: start.max(end), bottom: middle + half })
+        }
+        Mark::Cells(..) => {
+            let (left, right) = scales.x.unit_around(point.x)?;
+            Some(Rect { left, top, right, bottom })
+        }
+        _ => None,
+    }
+}
+
+/// From the centre of a cell to where a dot stands that marks it: in the upper right corner, beside the value.
+pub(super) fn corner(x: &Scale, y: &Scale) -> (f64, f64) {
+    const INSIDE: f64 = 8.0;
+    let half = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| ((to - from) / 2.0 - INSIDE).max(0.0));
+    (half(x), -half(y))
+}
+
+/// A rectangle on whole device pixels, at least one wide and high.
+fn on_pixels(paper: &Paper<'_>, area: &Rect) -> Rect {
+    let (left, top) = (paper.snapped(area.left), paper.snapped(area.top));
+    Rect {
+        left,
+        top,
+        right: paper.snapped(area.right).max(left + paper.pixel()),
+        bottom: paper.snapped(area.bottom).max(top + paper.pixel()),
+    }
+}
+
+/// The words of a note that stand in a bar.
+fn label(note: &str) -> &str {
+    note.split([',', ':', ';']).next().unwrap_or_default().trim()
+}
+
+/// Draws bars. Neighbours too thin to be told apart are drawn as one, so that a drawing never has more bars than pixels.
+pub(super) fn spans(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
+    let colour = inks.colour(series.colour);
+    let places = series.points.iter().filter_map(|point| Some((area(point, &series.mark, scales)?, point)));
+    let mut bars: Vec<(Rect, &Point)> = places.map(|(area, point)| (on_pixels(paper, &area), point)).collect();
+    bars.order_by(|(a, _), (b, _)| a.top.total_cmp(&b.top).then(a.left.total_cmp(&b.left)));
+    let narrow = NARROW * paper.pixel();
+    let mut thin: Option<Rect> = None;
+    for (bar, point) in bars {
+        let is_thin = bar.width() < narrow;
+        if let Some(run) = thin.as_mut().filter(|run| is_thin && run.top == bar.top && bar.left <= run.right) {
+            run.right = run.right.max(bar.right);
+            continue;
+        }
+        if let Some(run) = thin.take() {
+            paper.rectangle(&run, &colour)?;
+        }
+        if is_thin {
+            thin = Some(bar);
+            continue;
+        }
+        let bar = Rect { right: bar.right - paper.pixel(), ..bar };
+        paper.rectangle(&bar, &colour)?;
+        let letters = Letters::new(10.5, &inks.on(series.colour)).anchored(HPos::Center);
+        let has_room = bar.height() >= letters.size + LEADING && bar.width() > letters.size;
+        let label = if has_room { label(&point.note) } else { "" };
+        if !label.is_empty() && letters.width(label) + AROUND <= bar.width() {
+            let centre = (f64::midpoint(bar.left, bar.right), f64::midpoint(bar.top, bar.bottom));
+            paper.text(label, centre, letters)?;
+        }
+    }
+    thin.map_or(Ok(()), |run| paper.rectangle(&run, &colour))
+}
+
+/// The colour scale of a series of cells: from its smallest value to its largest.
+struct Range {
+    low: f64,
+    high: f64,
+}
+
+impl Range {
+    fn of(series: &Series, spacing: Spacing) -> Option<Self> {
+        let (low, high) = ends(series, spacing)?;
+        Some(Self { low: coordinate(low, spacing)?, high: coordinate(high, spacing)? })
+    }
+
+    /// Which colour; the middle one where all values are the same.
+    fn step(&self, place: f64) -> usize {
+        let share = (place - self.low) / (self.high - self.low);
+        if share.is_finite() { ((share * STEPS as f64) as usize).min(STEPS - 1) } else { STEPS / 2 }
+    }
+}
+
+/// The smallest and the largest value that a series of cells shows.
+pub(super) fn ends(series: &Series, spacing: Spacing) -> Option<(f64, f64)> {
+    let shown = series.points.iter().filter_map(|point| point.value.filter(|v| coordinate(*v, spacing).is_some()));
+    let ends = shown.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    (ends.0 <= ends.1).then_some(ends)
+}
+
+/// Draws cells, with their values in them where all have room.
+pub(super) fn cells(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
+    let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
+    let range = Range::of(series, *spacing);
+    let unit = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| to - from);
+    let (width, height) = (unit(&scales.x), unit(&scales.y));
+    let gap = if width.min(height) > SMALL * paper.pixel() { paper.pixel() } else { 0.0 };
+    let text = |point: &Point| value_text(point.value?, quantity).into();
+    let mut sizes = [11.5, 10.0, 9.0].into_iter().filter(|size| size + LEADING + gap <= height && width > *size);
+    let size = sizes.find(|size| {
+        let labels = series.points.iter().filter_map(|point| -> Option<String> { text(point) });
+        labels.map(|label| text_width(&label, *size)).all(|label| label + AROUND_VALUE <= width)
+    });
+    for point in &series.points {
+        let Some(cell) = area(point, &series.mark, scales).map(|cell| on_pixels(paper, &cell)) else { continue };
+        let cell = Rect { right: cell.right - gap, bottom: cell.bottom - gap, ..cell };
+        let place = point.value.and_then(|value| coordinate(value, *spacing));
+        let Some((range, place)) = range.as_ref().zip(place) else {
+            paper.rectangle(&cell, &inks.fine_grid)?;
+            continue;
+        };
+        let (colour, ink) = inks.step(range.step(place));
+        paper.rectangle(&cell, &colour)?;
+        if let Some((size, label)) = size.zip(text(point)) {
+            let centre = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
+            paper.text(&label, centre, Letters::new(size, &ink).anchored(HPos::Center))?;
+        }
+    }
+    Ok(())
+}
+
+/// The width of one colour in the key of cells, in CSS pixels.
+const KEY_STEP: f64 = 8.0;
+/// The width of the key of cells.
+pub(super) const KEY_WIDTH: f64 = KEY_STEP * STEPS as f64;
+
+/// The scale of colours from low to high.
+pub(super) fn key(paper: &Paper<'_>, (left, middle): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
+    (0..STEPS).try_for_each(|step| {
+        let left = left + step as f64 * KEY_STEP;
+        let area = Rect { left, top: middle - 6.0, right: left + KEY_STEP, bottom: middle + 6.0 };
+        paper.rectangle(&area, &inks.step(step).0)
+    })
+}

@@ -1,0 +1,94 @@
+//! What can be chosen for a call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    collective::{Algorithm, Protocol},
+    conf::words::{ALGORITHMS, PROTOCOLS, word},
+};
+
+/// The library's own choice, or a forced one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Arm {
+    /// Whatever the library chooses; what that is can change with the library.
+    #[default]
+    Auto,
+    /// Forced.
+    Forced {
+        /// One of those that a tuner can ask for.
+        algorithm: Algorithm,
+        /// One of the three.
+        protocol: Protocol,
+        /// Channels; 0: as many as the library chooses.
+        channels: u32,
+    },
+}
+
+impl Arm {
+    /// Reads a label in any spelling: `auto`, `tree_simple`, `Tree+Simple`, `TREE/LL128`, `ring/simple/24`.
+    ///
+    /// ```
+    /// use collectune::policy::arm::Arm;
+    /// assert_eq!(Arm::parse("tree_simple"), Arm::parse("Tree+Simple"));
+    /// assert_eq!(Arm::parse("collnet-direct simple 24").map(|arm| arm.to_string()).as_deref(), Some("collnet_direct/simple/24"));
+    /// assert_eq!(Arm::parse("AUTO"), Some(Arm::Auto));
+    /// assert_eq!(Arm::parse("tree"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(label: &str) -> Option<Self> {
+        let lower = label.trim().to_ascii_lowercase();
+        if matches!(lower.as_str(), "auto" | "default" | "-1") {
+            return Some(Self::Auto);
+        }
+        let mut words: Vec<&str> =
+            lower.split(['/', '+', '_', '-', ' ', ':', '.']).filter(|word| !word.is_empty()).collect();
+        let channels = match words.last()?.strip_suffix("ch").unwrap_or(words.last()?).parse() {
+            Ok(channels) if words.len() > 2 => {
+                words.pop();
+                channels
+            }
+            _ => 0,
+        };
+        Self::forced(&words[..words.len() - 1].join("_"), words.last()?, channels)
+    }
+
+    /// From the columns `algo` and `proto` of a log, or the members of a policy file.
+    #[must_use]
+    pub fn forced(algorithm: &str, protocol: &str, channels: u32) -> Option<Self> {
+        let algorithm = Algorithm::parse(algorithm).filter(|of| word(&ALGORITHMS, of).is_some())?;
+        let protocol = Protocol::parse(protocol).filter(|of| word(&PROTOCOLS, of).is_some())?;
+        Some(Self::Forced { algorithm, protocol, channels })
+    }
+
+    /// The words of tuner files for algorithm and protocol; `None` for [`Arm::Auto`].
+    #[must_use]
+    pub fn words(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Auto => None,
+            Self::Forced { algorithm, protocol, .. } => {
+                Some((word(&ALGORITHMS, algorithm)?, word(&PROTOCOLS, protocol)?))
+            }
+        }
+    }
+
+    /// Channels that it asks for; 0: none.
+    #[must_use]
+    pub const fn channels(&self) -> u32 {
+        match self {
+            Self::Auto => 0,
+            Self::Forced { channels, .. } => *channels,
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((algorithm, protocol)) = self.words() else { return f.pad("auto") };
+        match self.channels() {
+            0 => f.pad(&format!("{algorithm}/{protocol}")),
+            channels => f.pad(&format!("{algorithm}/{protocol}/{channels}")),
+        }
+    }
+}

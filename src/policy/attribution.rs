@@ -1,0 +1,298 @@
+//! Which arm ran, for each line of a log: the first way that applies, always named.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    arm::Arm,
+    bands::Bands,
+    file::{Choice, Policy},
+    key::Key,
+    read::{Form, Log, PartialKey},
+};
+use crate::{
+    bandit::{
+        schedule::{block_length, deal},
+        series::period_p,
+    },
+    collective::Collective,
+    units::count,
+};
+
+/// What its owner says of a log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogSettings {
+    /// Every line is of this arm.
+    pub arm: Option<Arm>,
+    /// Lines before this one are left out: they explored, or warmed up.
+    pub from_line: u32,
+    /// Where the log does not say it.
+    pub collective: Option<Collective>,
+    /// Where the log does not say it.
+    pub scale: Option<crate::collective::Scale>,
+    /// In bytes, where the log does not say it.
+    pub size_bytes: Option<u64>,
+    /// Where the log does not say it.
+    pub overlap: Option<bool>,
+}
+
+/// What its owner says of how arms were chosen in all logs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// The arms by their numbers: of a column of numbers, or of a round robin.
+    pub arms: Vec<Arm>,
+    /// Arms took turns, and the first logged line came after so many calls.
+    pub warm_up: Option<u32>,
+    /// Only so many calls took turns, counted from the very first, warm-up included; what came after is not attributed.
+    pub turns: Option<u32>,
+    /// The text of the policy file by whose schedule arms ran.
+    pub policy: Option<String>,
+}
+
+/// How lines got their arms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Attribution {
+    /// The log says it of each line.
+    Columns,
+    /// From the policy's seed and counts, and the column `call`.
+    Schedule,
+    /// Arms took turns by the column `call`.
+    CallTurns,
+    /// The file's name.
+    Name,
+    /// Its owner says it of the whole file.
+    Given,
+    /// Arms took turns by line, after a warm-up of given length.
+    LineTurns,
+    /// Not at all.
+    None,
+}
+
+impl Attribution {
+    /// For people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Columns => "the log names the arm of each line",
+            Self::Schedule => "from the schedule of the policy file and the calls of the log",
+            Self::CallTurns => "arms took turns by the calls of the log",
+            Self::Name => "from the file's name",
+            Self::Given => "as given for the whole file",
+            Self::LineTurns => "arms took turns by line, after the given warm-up",
+            Self::None => "not attributed: the log does not say which arm ran",
+        }
+    }
+}
+
+/// One line with all that is known of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// What ran.
+    pub key: Key,
+    /// Which arm; `None`: not attributed.
+    pub arm: Option<Arm>,
+    /// In milliseconds.
+    pub latency_ms: f64,
+    /// The probability with which the arm was chosen.
+    pub propensity: Option<f64>,
+    /// In its file.
+    pub line: u32,
+}
+
+/// A log whose lines have their arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attributed {
+    /// How.
+    pub how: Attribution,
+    /// In the order of the file.
+    pub lines: Vec<Observation>,
+    /// What must be known.
+    pub notes: Vec<String>,
+    /// The log shows no trace of the schedule by which it was attributed: P of its period by chance.
+    pub no_trace: Option<f64>,
+}
+
+/// Gives each line of a log its key and its arm. `elsewhere` is what other logs are about.
+///
+/// # Errors
+/// A key lacks something that nobody says, or the policy file can't be read; a sentence without its subject.
+pub fn attribute(
+    log: &Log,
+    settings: &LogSettings,
+    schedule: &Schedule,
+    bands: &Bands,
+    elsewhere: &[PartialKey],
+) -> Result<Attributed, String> {
+    let mut notes = Vec::new();
+    let keys = keys(log, settings, elsewhere, &mut notes)?;
+    let policy = match &schedule.policy {
+        Some(text) => Some(Policy::read(text.as_bytes()).map_err(|error| format!("the policy file {error}"))?.policy),
+        None => None,
+    };
+    let arms = &schedule.arms;
+    let has_arms = log.rows.iter().any(|row| row.arm.is_some());
+    let has_calls = log.rows.iter().any(|row| row.call.is_some());
+    let how = if settings.arm.is_some() {
+        Attribution::Given
+    } else if has_arms && log.numbered_arms && arms.is_empty() {
+        notes.push("It names arms by numbers, and nobody says which is which".to_owned());
+        Attribution::None
+    } else if has_arms {
+        Attribution::Columns
+    } else if has_calls && policy.is_some() {
+        Attribution::Schedule
+    } else if has_calls && arms.len() > 1 {
+        Attribution::CallTurns
+    } else if log.name.arm.is_some() {
+        Attribution::Name
+    } else if arms.len() > 1 && schedule.warm_up.is_some() && log.form != Form::Times {
+        Attribution::LineTurns
+    } else {
+        Attribution::None
+    };
+    let mut counts = crate::sorted::SortedMap::new();
+    let mut dealt = Dealt::default();
+    let mut lines = Vec::with_capacity(log.rows.len());
+    let mut beyond = 0_u64;
+    for row in &log.rows {
+        let key = keys[row.key as usize];
+        let turn = counts.entry(row.key).or_insert(u64::from(schedule.warm_up.unwrap_or(0)));
+        let by_line = *turn;
+        *turn += 1;
+        if row.line < settings.from_line {
+            continue;
+        }
+        let takes_turns = |call: u64| schedule.turns.is_none_or(|turns| call < u64::from(turns));
+        let mut propensity = row.propensity;
+        let arm = match how {
+            Attribution::Given => settings.arm,
+            Attribution::Columns if log.numbered_arms => {
+                let arm = row.arm.and_then(|arm| arms.get(usize::from(arm)).copied());
+                beyond += u64::from(arm.is_none());
+                arm
+            }
+            Attribution::Columns => row.arm.and_then(|arm| log.arms.get(usize::from(arm)).copied()),
+            Attribution::Name => log.name.arm,
+            Attribution::CallTurns => row
+                .call
+                .filter(|call| takes_turns(*call))
+                .and_then(|call| arms.get((call % arms.len() as u64) as usize).copied()),
+            Attribution::LineTurns => takes_turns(by_line).then(|| arms[(by_line % arms.len() as u64) as usize]),
+            Attribution::Schedule => {
+                let of_policy = policy.as_ref().filter(|of| row.generation.is_none_or(|own| own == of.generation));
+                let ran = of_policy.zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, bands, call));
+                propensity = propensity.or(ran.map(|(_, propensity)| propensity));
+                ran.map(|(arm, _)| arm)
+            }
+            Attribution::None => None,
+        };
+        lines.push(Observation { key, arm, latency_ms: row.latency_ms, propensity, line: row.line });
+    }
+    if beyond > 0 {
+        notes.push(format!("{}: the arm's number is beyond the table of arms", count(beyond, "line")));
+    }
+    let no_trace = match how {
+        Attribution::Schedule | Attribution::CallTurns | Attribution::LineTurns => trace(&lines, arms.len()),
+        _ => None,
+    };
+    Ok(Attributed { how, lines, notes, no_trace })
+}
+
+/// P that the arms' latencies differ as much by chance, where that is likely: of the first key's attributed lines. Turns of a
+/// schedule have no period, so lines are first put in an order in which they have one.
+fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
+    let key = lines.first()?.key;
+    let of_key = || lines.iter().filter(move |line| line.key == key && line.arm.is_some());
+    let mut by_arm: Vec<(Arm, Vec<f64>)> = Vec::new();
+    for line in of_key() {
+        let Some(arm) = line.arm else { continue };
+        match by_arm.iter_mut().find(|(known, _)| *known == arm) {
+            Some((_, values)) => values.push(line.latency_ms),
+            None => by_arm.push((arm, vec![line.latency_ms])),
+        }
+    }
+    let rounds = by_arm.iter().map(|(_, values)| values.len()).min()?;
+    let turns: Vec<f64> = (0..rounds).flat_map(|round| by_arm.iter().map(move |(_, values)| values[round])).collect();
+    if by_arm.len() < 2 || arms == 1 {
+        return None;
+    }
+    let p = period_p(&turns, by_arm.len(), 7);
+    (p >= 0.05).then_some(p)
+}
+
+/// The last block that was dealt.
+#[derive(Default)]
+struct Dealt {
+    of: Option<(u64, u64)>,
+    order: Vec<u8>,
+}
+
+impl Dealt {
+    fn arm(&mut self, policy: &Policy, key: &Key, _bands: &Bands, call: u64) -> Option<(Arm, f64)> {
+        let band_key = key.in_band(&policy.bands);
+        let Some(entry) = policy.entry(&band_key) else { return Some((Arm::Auto, 1.0)) };
+        match &entry.choice {
+            Choice::Fixed(arm) => Some((*policy.arms.get(*arm as usize)?, 1.0)),
+            Choice::Counts(counts) => {
+                let length = block_length(counts) as u64;
+                let (block, place) = (call / length, call % length);
+                let hash = band_key.hash();
+                if self.of != Some((hash, block)) {
+                    self.order.resize(length as usize, 0);
+                    deal(counts, policy.seed, hash, block, &mut self.order);
+                    self.of = Some((hash, block));
+                }
+                let arm = usize::from(*self.order.get(place as usize)?);
+                Some((*policy.arms.get(arm)?, f64::from(counts[arm]) / length as f64))
+            }
+        }
+    }
+}
+
+/// The keys of a log, whole.
+fn keys(
+    log: &Log,
+    settings: &LogSettings,
+    elsewhere: &[PartialKey],
+    notes: &mut Vec<String>,
+) -> Result<Vec<Key>, String> {
+    let given = PartialKey {
+        collective: settings.collective,
+        scale: settings.scale,
+        size_bytes: settings.size_bytes,
+        overlap: settings.overlap,
+    };
+    let one = |key: &PartialKey| {
+        let named = PartialKey {
+            collective: key.collective.or(given.collective),
+            scale: key.scale.or(given.scale).or(log.name.scale),
+            size_bytes: key.size_bytes.or(given.size_bytes).or(log.name.size_bytes),
+            overlap: key.overlap.or(given.overlap),
+        };
+        // What all other logs agree on that are about the same.
+        let agrees = |other: &&PartialKey| {
+            named.scale.is_none_or(|scale| other.scale == Some(scale))
+                && named.size_bytes.is_none_or(|size| other.size_bytes == Some(size))
+        };
+        let mut fitting = elsewhere.iter().filter(agrees);
+        let other = fitting.next().copied().filter(|first| fitting.all(|other| other == first));
+        let mut named = other.map_or(named, |other| PartialKey {
+            collective: named.collective.or(other.collective),
+            scale: named.scale.or(other.scale),
+            size_bytes: named.size_bytes.or(other.size_bytes),
+            overlap: named.overlap,
+        });
+        if named.collective.is_none() {
+            notes.push("It names no collective: taken for all_reduce".to_owned());
+            named.collective = Some(Collective::AllReduce);
+        }
+        named.completed(&given).ok_or_else(|| {
+            let missing = match (named.size_bytes, named.scale) {
+                (None, None) => "size, nodes and ranks",
+                (None, _) => "size",
+                _ => "nodes and ranks",
+            };
+            format!("says nothing of {missing}, and nor does its name: give them")
+        })
+    };
+    log.keys.iter().map(one).collect()
+}

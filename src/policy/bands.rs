@@ -1,0 +1,104 @@
+//! Sizes brought together, for the plugin's table alone: what is measured is analysed at its exact size.
+
+use serde::{Deserialize, Serialize};
+
+/// The most bounds.
+pub const MOST_BOUNDS: usize = 31;
+
+/// Bounds between bands of sizes in bytes, ascending. A band begins at its lower bound and ends before its upper one.
+///
+/// ```
+/// use collectune::policy::bands::Bands;
+/// let bands = Bands::default();
+/// assert_eq!((bands.len(), bands.of(67_108_864)), (7, 5));
+/// assert_eq!(bands.range(5), (33_554_432, Some(134_217_728)));
+/// assert_eq!((bands.of(1023), bands.of(1024)), (0, 1));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Bands(Vec<u64>);
+
+/// Why bounds are no bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BandsError {
+    /// None, or more than there may be.
+    #[error("there are {0} bounds between bands; 1 to {MOST_BOUNDS} are possible")]
+    Count(usize),
+    /// Not ascending.
+    #[error("the bounds between bands must ascend: {1} follows {0}")]
+    NotAscending(u64, u64),
+    /// A word that is no size.
+    #[error("{0:?} is neither six, seven or eight nor a list of sizes in bytes")]
+    NoSize(String),
+}
+
+impl Bands {
+    /// The named sets.
+    pub const NAMED: [(&str, &[u64]); 3] = [
+        ("six", &[1024, 16_384, 262_144, 1_048_576, 8_388_608]),
+        ("seven", &[1024, 262_144, 1_048_576, 4_194_304, 33_554_432, 134_217_728]),
+        ("eight", &[1024, 32_768, 262_144, 1_048_576, 4_194_304, 16_777_216, 134_217_728]),
+    ];
+
+    /// Custom bounds.
+    ///
+    /// # Errors
+    /// There are none or too many, or they don't ascend.
+    pub fn new(bounds: Vec<u64>) -> Result<Self, BandsError> {
+        if bounds.is_empty() || bounds.len() > MOST_BOUNDS {
+            return Err(BandsError::Count(bounds.len()));
+        }
+        match bounds.windows(2).find(|pair| pair[0] >= pair[1]) {
+            Some(pair) => Err(BandsError::NotAscending(pair[0], pair[1])),
+            None => Ok(Self(bounds)),
+        }
+    }
+
+    /// A name, or sizes between commas: `1K,256K,1M`.
+    ///
+    /// # Errors
+    /// As [`Bands::new`], or a word is no size.
+    pub fn parse(text: &str) -> Result<Self, BandsError> {
+        let named = |(name, _): &&(&str, &[u64])| name.eq_ignore_ascii_case(text.trim());
+        if let Some((_, bounds)) = Self::NAMED.iter().find(named) {
+            return Ok(Self(bounds.to_vec()));
+        }
+        let size = |word: &str| {
+            let size: Result<crate::units::Size, _> = word.trim().parse();
+            size.ok().map(|size| size.0).ok_or_else(|| BandsError::NoSize(word.trim().to_owned()))
+        };
+        Self::new(text.split(',').map(size).collect::<Result<_, _>>()?)
+    }
+
+    /// The bounds.
+    #[must_use]
+    pub fn bounds(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// How many bands there are.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "there are always two")]
+    pub fn len(&self) -> usize {
+        self.0.len() + 1
+    }
+
+    /// The band of a size.
+    #[must_use]
+    pub fn of(&self, size_bytes: u64) -> u32 {
+        self.0.iter().filter(|bound| **bound <= size_bytes).count() as u32
+    }
+
+    /// Where a band begins, and before what it ends; `None`: nowhere.
+    #[must_use]
+    pub fn range(&self, band: u32) -> (u64, Option<u64>) {
+        let band = band as usize;
+        let from = band.checked_sub(1).and_then(|below| self.0.get(below)).copied();
+        (from.unwrap_or(0), self.0.get(band).copied())
+    }
+}
+
+impl Default for Bands {
+    fn default() -> Self {
+        Self(Self::NAMED[1].1.to_vec())
+    }
+}

@@ -1,0 +1,179 @@
+//! Charts of logs and replays.
+
+use super::{pool::Pool, replay::StrategyResult, result::KeyResult};
+use crate::{
+    bandit::strategies::Kind,
+    math::{exp, ln},
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    units::{percent, significant},
+};
+
+/// The most dots of a chart; of more, every so-manieth is drawn.
+const MOST_DOTS: usize = 4000;
+
+fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
+    Axis { label: label.to_owned(), quantity, spacing }
+}
+
+/// What latencies are of.
+fn latency(of: &KeyResult) -> &'static str {
+    match of.objective {
+        super::read::Objective::Communication => "Latency, ms",
+        super::read::Objective::Iteration => "Iteration, ms",
+    }
+}
+
+fn colour(place: usize) -> Colour {
+    if place == 0 { Colour::Default } else { Colour::Palette((place - 1) as u8) }
+}
+
+/// Each line in the order of time, coloured by arm.
+#[must_use]
+pub fn latencies(pool: &Pool, of: &KeyResult) -> Chart {
+    let total = pool.lines.len() + pool.unattributed.len();
+    let each = total.div_ceil(MOST_DOTS).max(1);
+    let mut series: Vec<Series> = of
+        .arms
+        .iter()
+        .enumerate()
+        .map(|(place, arm)| Series {
+            name: arm.arm.to_string(),
+            colour: colour(place),
+            mark: Mark::Dots,
+            points: Vec::new(),
+        })
+        .collect();
+    for (index, line) in pool.lines.iter().enumerate().step_by(each) {
+        let point = Point { x: (index + 1) as f64, y: line.latency_ms, ..Point::default() };
+        series[line.arm].points.push(point);
+    }
+    let unattributed = pool.unattributed.iter().enumerate().step_by(each);
+    let points: Vec<Point> = unattributed
+        .map(|(index, value)| Point { x: (pool.lines.len() + index + 1) as f64, y: *value, ..Point::default() })
+        .collect();
+    series.push(Series { name: "no arm known".to_owned(), colour: Colour::Muted, mark: Mark::Dots, points });
+    series.retain(|series| !series.points.is_empty());
+    let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
+    Chart {
+        id: "policy-latencies".to_owned(),
+        title: format!("Over time: {}", pool.key),
+        summary: format!("{total} lines of {} arms in the order in which they were logged.{thinned}", series.len()),
+        x: axis("Line", Quantity::Number, Spacing::Linear),
+        y: axis(latency(of), Quantity::Number, Spacing::Linear),
+        series,
+    }
+}
+
+/// The densities of the arms' means.
+#[must_use]
+pub fn posteriors(of: &KeyResult) -> Option<Chart> {
+    let ran: Vec<(usize, &super::result::ArmResult)> =
+        of.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0 && arm.credible_ms.1 > arm.credible_ms.0).collect();
+    let series: Vec<Series> = ran
+        .iter()
+        .map(|(place, arm)| {
+            let freedom = (2.0 + arm.n_eff).max(2.0);
+            let (low, high) = arm.credible_ms;
+            let middle = f64::midpoint(low, high);
+            let scale = (high - low) / 2.0 / crate::bandit::student::quantile(0.975, freedom);
+            let normal = exp(ln_gamma_ratio(freedom)) / (scale * (freedom * std::f64::consts::PI).sqrt());
+            let points = (-40..=40_i32)
+                .map(|step| {
+                    let t = f64::from(step) / 10.0;
+                    let density = normal * exp(-(freedom + 1.0) / 2.0 * ln(1.0 + t * t / freedom));
+                    Point { x: middle + scale * t, y: density, note: arm.arm.to_string(), ..Point::default() }
+                })
+                .collect();
+            Series { name: arm.arm.to_string(), colour: colour(*place), mark: Mark::Line, points }
+        })
+        .collect();
+    let best = ran.iter().min_by(|a, b| a.1.mean_ms.total_cmp(&b.1.mean_ms))?;
+    Some(Chart {
+        id: "policy-posteriors".to_owned(),
+        title: "Where each arm's mean lies".to_owned(),
+        summary: format!(
+            "The lowest mean is that of {}, {} ms; 95 % of its posterior lie between {} and {}.",
+            best.1.arm,
+            significant(best.1.mean_ms),
+            significant(best.1.credible_ms.0),
+            significant(best.1.credible_ms.1)
+        ),
+        x: axis("Mean, ms", Quantity::Number, Spacing::Linear),
+        y: axis("Density", Quantity::Number, Spacing::Linear),
+        series,
+    })
+}
+
+/// ln Γ((ν + 1)/2) − ln Γ(ν/2).
+fn ln_gamma_ratio(freedom: f64) -> f64 {
+    crate::bandit::student::ln_gamma((freedom + 1.0) / 2.0) - crate::bandit::student::ln_gamma(freedom / 2.0)
+}
+
+/// Cumulative regret over steps.
+#[must_use]
+pub fn regret(strategies: &[StrategyResult], words: &str) -> Chart {
+    let series = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key()).enumerate().map(|(place, of)| {
+        let point = |index: usize| Point {
+            x: f64::from(of.steps[index]),
+            y: of.regret_ms[index],
+            low: Some(of.regret_spread_ms[index].0),
+            high: Some(of.regret_spread_ms[index].1),
+            note: format!("{}: {} ms", of.title, significant(of.regret_ms[index])),
+            value: None,
+        };
+        Series {
+            name: of.title.clone(),
+            colour: if of.strategy == Kind::Auto.key() { Colour::Default } else { Colour::Palette(place as u8) },
+            mark: if of.is_raw { Mark::Dashed } else { Mark::Line },
+            points: (0..of.steps.len()).map(point).collect(),
+        }
+    });
+    let least = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key() && !of.is_raw);
+    let least = least.min_by(|a, b| a.regret_ms.last().unwrap_or(&0.0).total_cmp(b.regret_ms.last().unwrap_or(&0.0)));
+    Chart {
+        id: "policy-regret".to_owned(),
+        title: "Cumulative regret".to_owned(),
+        summary: least.map_or_else(String::new, |of| {
+            let regret = of.regret_ms.last().copied().unwrap_or(0.0);
+            format!("{words}. Least at the end: {}, {} ms.", of.title, significant(regret))
+        }),
+        x: axis("Step", Quantity::Number, Spacing::Logarithmic),
+        y: axis("Regret, ms", Quantity::Number, Spacing::Linear),
+        series: series.collect(),
+    }
+}
+
+/// Shares of arms over steps of one strategy.
+#[must_use]
+pub fn shares(of: &StrategyResult, arms: &[String], steps: u32) -> Chart {
+    let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;
+    let series = arms.iter().enumerate().map(|(place, arm)| Series {
+        name: arm.clone(),
+        colour: if arm == "auto" { Colour::Default } else { Colour::Palette(place as u8) },
+        mark: Mark::Line,
+        points: (0..)
+            .zip(&of.arm_shares)
+            .map(|(index, shares)| {
+                let share = shares.get(place).copied().unwrap_or(0.0) * 100.0;
+                Point {
+                    x: (f64::from(index) + 0.5) * stretch,
+                    y: share,
+                    note: format!("{arm}: {}", percent(share).trim_start_matches('+')),
+                    ..Point::default()
+                }
+            })
+            .collect(),
+    });
+    let last = of.arm_shares.last().and_then(|shares| {
+        let most = shares.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some(format!("At the end {} has {:.0} %.", arms.get(most.0)?, most.1 * 100.0))
+    });
+    Chart {
+        id: format!("policy-shares-{}", of.strategy),
+        title: format!("Shares of arms: {}", of.title),
+        summary: last.unwrap_or_default(),
+        x: axis("Step", Quantity::Number, Spacing::Linear),
+        y: axis("Calls", Quantity::Percent, Spacing::Linear),
+        series: series.collect(),
+    }
+}

@@ -1,0 +1,303 @@
+//! What leaves: tuner files, the policy file, a script of runs that would settle what is open.
+
+use super::{
+    arm::Arm,
+    bands::Bands,
+    file::{Choice, Entry, Evidence, Policy},
+    key::Key,
+    request::{File, Settings},
+    result::{Decision, KeyResult},
+};
+use crate::{
+    collective::{Collective, Scale},
+    conf::{
+        Reader,
+        words::{COLLECTIVES, word},
+        write::{FIELDS, channels_of_library, line},
+    },
+    order::Order,
+    sorted::SortedSet,
+    units::Size,
+};
+
+/// A range of sizes, both ends included, and what runs there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    from: u64,
+    to: u64,
+    arm: Arm,
+}
+
+/// Keys that differ by size alone.
+type Place = (Collective, Scale, Option<bool>);
+
+fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
+    let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
+    all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
+    let place = |key: &Key| (key.collective, key.scale, key.overlap);
+    all.order_by_key(|(key, _)| (place(key), key.size_bytes));
+    all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
+}
+
+/// Ranges from band to band; a band with several answers is split where the larger size begins. `arm` says what a key runs.
+fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> Arm) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    for (key, of) in keys {
+        let (from, end) = bands.range(bands.of(key.size_bytes));
+        let to = end.map_or(u64::MAX, |end| end - 1);
+        let arm = arm(of);
+        match spans.last_mut().filter(|last| last.to >= key.size_bytes) {
+            Some(last) if last.arm == arm => {}
+            Some(last) => {
+                last.to = key.size_bytes - 1;
+                spans.push(Span { from: key.size_bytes, to, arm });
+            }
+            None => spans.push(Span { from, to, arm }),
+        }
+    }
+    spans
+}
+
+/// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
+#[must_use]
+pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Vec<File> {
+    let all = places(results);
+    let mut files = Vec::new();
+    for overlap in [false, true] {
+        let of_mode: Vec<_> = all.iter().filter(|((_, _, of), _)| of.unwrap_or(overlap) == overlap).collect();
+        let is_measured = of_mode.iter().any(|((_, _, of), _)| *of == Some(overlap));
+        if of_mode.is_empty() || (overlap && !is_measured) {
+            continue;
+        }
+        let mut text =
+            format!("# {} {}: rules for {}\n", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), reader.name());
+        if all.iter().any(|((_, _, of), _)| of.is_some()) {
+            text += if overlap { "# for jobs that overlap\n" } else { "# for jobs without overlap\n" };
+        }
+        let mut notes = Vec::new();
+        let mut rules = String::new();
+        for ((collective, scale, _), keys) in &of_mode {
+            rules += &self::rules(*collective, *scale, keys, settings, reader, &mut notes);
+        }
+        if rules.is_empty() {
+            text += "# no rule: the library keeps the choice\n";
+        }
+        let name = match (reader, overlap) {
+            (Reader::Rccl, false) => "rccl_tuner_gfx950.csv",
+            (Reader::Rccl, true) => "rccl_tuner_gfx950_overlap.csv",
+            (_, false) => "nccl_tuner.conf",
+            (_, true) => "nccl_tuner_overlap.conf",
+        };
+        let text = text + "# " + FIELDS + "\n" + &rules;
+        files.push(File { name: name.to_owned(), text, note: notes.join(" ") });
+    }
+    files
+}
+
+fn rules(
+    collective: Collective,
+    scale: Scale,
+    keys: &[(Key, &KeyResult)],
+    settings: &Settings,
+    reader: Reader,
+    notes: &mut Vec<String>,
+) -> String {
+    let keeps = reader.habits().keeps_default;
+    // A reader that can't keep the default runs one channel where no rule matches.
+    let arm = |of: &KeyResult| match of.chosen() {
+        Arm::Auto if !keeps => of.of_candidate().map(|best| best.arm).unwrap_or_default(),
+        chosen => chosen,
+    };
+    let mut spans = spans(keys, &settings.bands, arm);
+    if !keeps {
+        let slower: Vec<String> = keys
+            .iter()
+            .filter(|(_, of)| of.chosen() == Arm::Auto && is_worse(of))
+            .map(|(key, _)| Size(key.size_bytes).to_string())
+            .collect();
+        if !slower.is_empty() || spans.iter().any(|span| span.arm == Arm::Auto) {
+            notes.push(format!(
+                "Nothing is written for {collective} on {scale}: this reader can't keep the library's choice, and no other arm \
+                 is as fast{}.",
+                if slower.is_empty() { String::new() } else { format!(" at {}", slower.join(", ")) }
+            ));
+            return String::new();
+        }
+        if keys.iter().any(|(_, of)| of.chosen() == Arm::Auto) {
+            notes.push(format!(
+                "{collective} on {scale}: this reader can't keep the library's choice; where nothing beats it, the best other \
+                 arm is written."
+            ));
+        }
+        close_gaps(&mut spans);
+    }
+    let mut text = String::new();
+    for span in spans {
+        let (pair, channels) = match span.arm {
+            Arm::Auto if !writes_auto(reader) => continue,
+            Arm::Auto => (None, -1),
+            Arm::Forced { algorithm, protocol, channels } => {
+                let channels = i32::try_from(channels).ok().filter(|channels| *channels > 0);
+                (Some((algorithm, protocol)), channels.unwrap_or(channels_of_library(reader)))
+            }
+        };
+        if let Some(rule) = line(collective, (span.from, span.to), pair, channels, scale) {
+            text += &(rule + "\n");
+        }
+    }
+    text
+}
+
+/// The candidate is worse than the library's choice beyond doubt, or was never compared.
+fn is_worse(of: &KeyResult) -> bool {
+    of.of_candidate().is_none_or(|arm| arm.comparison.is_none_or(|of| of.p_worse >= super::judge::SURE))
+}
+
+/// Our own plugin is told where the library keeps the choice: then a range says so itself.
+fn writes_auto(reader: Reader) -> bool {
+    reader.key() == "collectune"
+}
+
+/// Ranges from nothing to the largest size, without holes: each reaches to the next.
+fn close_gaps(spans: &mut [Span]) {
+    let begins: Vec<u64> = spans.iter().map(|span| span.from).collect();
+    for (index, span) in spans.iter_mut().enumerate() {
+        if index == 0 {
+            span.from = 0;
+        }
+        span.to = begins.get(index + 1).map_or(u64::MAX, |next| next - 1);
+    }
+}
+
+/// The policy file. A band whose sizes have different answers gets a bound of its own, as far as there may be bounds.
+#[must_use]
+pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Policy {
+    let all = places(results);
+    let mut bounds: SortedSet<u64> = settings.bands.bounds().iter().copied().collect();
+    for (_, keys) in &all {
+        for pair in keys.windows(2) {
+            let ((a, one), (b, other)) = (&pair[0], &pair[1]);
+            if settings.bands.of(a.size_bytes) == settings.bands.of(b.size_bytes) && one.chosen() != other.chosen() {
+                bounds.insert(b.size_bytes);
+            }
+        }
+    }
+    let bands = Bands::new(bounds.iter().copied().collect()).unwrap_or_else(|_| settings.bands.clone());
+    let mut arms = vec![Arm::Auto];
+    for arm in results.iter().flat_map(|of| of.arms.iter().map(|arm| arm.arm)) {
+        if !arms.contains(&arm) && arms.len() < crate::bandit::schedule::MOST_ARMS {
+            arms.push(arm);
+        }
+    }
+    let mut policy =
+        Policy { generation, library: settings.library.clone(), bands, seed: settings.seed, arms, ..Policy::default() };
+    for ((collective, scale, overlap), keys) in all {
+        for (key, of) in keys {
+            let band = policy.bands.of(key.size_bytes);
+            let place = |arm: Arm| policy.arms.iter().position(|known| *known == arm).unwrap_or(0);
+            let arm = place(of.chosen());
+            let same = |entry: &Entry| {
+                (entry.collective, entry.scale, entry.band, entry.overlap) == (collective, scale, band, overlap)
+            };
+            if policy.keys.iter().any(same) || policy.keys.len() >= super::file::MOST_KEYS {
+                continue;
+            }
+            let mut evidence = Evidence {
+                key: policy.keys.len() as u32,
+                n: vec![0; policy.arms.len()],
+                mean_ms: vec![0.0; policy.arms.len()],
+                p_better: of.p_better().unwrap_or(0.0),
+                gain_pct: of.of_candidate().and_then(|arm| arm.comparison).map_or(0.0, |of| of.gain_pct),
+            };
+            for arm in of.arms.iter().filter(|arm| arm.n > 0) {
+                let place = place(arm.arm);
+                (evidence.n[place], evidence.mean_ms[place]) = (arm.n, rounded(arm.mean_ms));
+            }
+            (evidence.p_better, evidence.gain_pct) = (rounded(evidence.p_better), rounded(evidence.gain_pct));
+            policy.keys.push(Entry { collective, band, scale, overlap, choice: Choice::Fixed(arm as u32) });
+            policy.evidence.push(evidence);
+        }
+    }
+    policy
+}
+
+/// To six digits: more say nothing.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// A script of interleaved runs of a command, each with one arm forced, for the keys that are open.
+#[must_use]
+pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File {
+    let open: Vec<&KeyResult> = results.iter().filter(|of| !matches!(of.decision, Decision::Deploy(_))).collect();
+    let mut arms: Vec<Arm> = vec![Arm::Auto];
+    for arm in open.iter().flat_map(|of| &of.arms).chain(results.iter().flat_map(|of| &of.arms)) {
+        if !arms.contains(&arm.arm) {
+            arms.push(arm.arm);
+        }
+    }
+    if arms.len() == 1 {
+        arms.extend(["tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)));
+    }
+    let needed = open.iter().filter_map(|of| of.lines_needed).max();
+    let mut text = String::from(
+        "#!/usr/bin/env bash\n\
+         # Interleaved runs of every arm, shuffled in each round, so that what drifts meets all alike.\n\
+         # The job appends a line for each iteration to the file that $NCCL_TUNER_REWARD_FILE names, from one process:\n\
+         #   allreduce,67108864,2,8,12.34     (collective, bytes, nodes, ranks, iteration in milliseconds)\n\
+         # Leave warm-up iterations out. Then: collectune policy replay rewards/*.log\n",
+    );
+    for of in &open {
+        if let Some(key) = of.key {
+            text += &format!("# open: {key}: {}\n", of.verdict);
+        }
+    }
+    if let Some(needed) = needed {
+        text += &format!("# To tell a gain of 5 % takes {needed} lines per arm over all rounds.\n");
+    }
+    text += "set -u\nmkdir -p rewards\n\n";
+    text += &format!("command=({command})\n");
+    text += "run() { # log, then settings of the environment\n  local log=$1; shift\n  \
+             env \"$@\" NCCL_TUNER_REWARD_FILE=\"rewards/$log\" \"${command[@]}\" || echo \"$log: failed\" >&2\n}\n\n";
+    let mut stream = crate::math::Stream::new(settings.seed);
+    for round in 1..=ROUNDS {
+        let mut order = arms.clone();
+        stream.shuffle(&mut order);
+        for arm in order {
+            let label = arm.to_string().replace('/', "_");
+            let environment = match arm {
+                Arm::Auto => String::new(),
+                Arm::Forced { algorithm, protocol, channels } => {
+                    let mut set =
+                        format!(" NCCL_ALGO={} NCCL_PROTO={}", nccl_name(algorithm.name()), nccl_name(protocol.name()));
+                    if channels > 0 {
+                        set += &format!(" NCCL_MIN_NCHANNELS={channels} NCCL_MAX_NCHANNELS={channels}");
+                    }
+                    set
+                }
+            };
+            text += &format!("run rewards_{label}_r{round:02}.log{environment}\n");
+        }
+    }
+    File {
+        name: "policy_runs.sh".to_owned(),
+        text,
+        note: "Runs that would settle what is open; a log's name tells its arm.".to_owned(),
+    }
+}
+
+/// Rounds of the script.
+const ROUNDS: u32 = 8;
+
+/// As the library's variables name it.
+fn nccl_name(name: &str) -> String {
+    match name {
+        "SIMPLE" => "Simple".to_owned(),
+        "TREE" => "Tree".to_owned(),
+        "RING" => "Ring".to_owned(),
+        "COLLNET_DIRECT" => "CollnetDirect".to_owned(),
+        "COLLNET_CHAIN" => "CollnetChain".to_owned(),
+        "NVLS_TREE" => "NVLSTree".to_owned(),
+        other => other.to_owned(),
+    }
+}

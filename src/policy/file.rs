@@ -1,0 +1,520 @@
+//! The policy file: what the plugin loads, and what a record of an epoch carries.
+//!
+//! UTF-8 JSON, then a last line `#crc32 XXXXXXXX LENGTH` over the bytes before it, so that a file that is torn anywhere is
+//! known to be torn:
+//!
+//! ```json
+//! {"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a",
+//!  "arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],
+//!  "keys":[{"coll":"allreduce","band":1,"nodes":2,"ranks":8,"overlap":null,"arm":1}],
+//!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    arm::Arm,
+    bands::{Bands, BandsError},
+    key::BandKey,
+};
+use crate::{
+    bandit::schedule::{LONGEST_BLOCK, MOST_ARMS, block_length},
+    collective::{Collective, Scale},
+    conf::words::{COLLECTIVES, word},
+    crc32::Crc32,
+    sorted::SortedSet,
+    text::json,
+};
+
+/// The `format` of a policy file.
+const FORMAT: &str = "collectune-policy";
+/// The version that is read and written.
+const VERSION: u32 = 1;
+/// What begins the last line.
+const FOOTER: &str = "#crc32 ";
+/// The longest file.
+pub const LONGEST: usize = 16 << 20;
+/// The most keys of a file.
+pub const MOST_KEYS: usize = 4096;
+
+/// What to run for which key. A key that is not there runs `auto`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policy {
+    /// Counts up with every change: an older one never replaces a newer one.
+    pub generation: u64,
+    /// The library's version, where it is known: what `auto` means depends on it.
+    pub library: Option<String>,
+    /// How sizes are brought together.
+    pub bands: Bands,
+    /// Of the schedule of keys that explore.
+    pub seed: u64,
+    /// The arms; the first is [`Arm::Auto`].
+    pub arms: Vec<Arm>,
+    /// Keys, each at most once.
+    pub keys: Vec<Entry>,
+    /// What the choices stand on.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What to run for a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One of the five collectives that a tuner is asked about.
+    pub collective: Collective,
+    /// The band's number.
+    pub band: u32,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// For jobs that overlap, for those that don't, or for both.
+    pub overlap: Option<bool>,
+    /// What to run.
+    pub choice: Choice,
+}
+
+/// One arm, or several by a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Always this one of the policy's arms.
+    Fixed(u32),
+    /// In every block of calls each arm so often, shuffled by [`crate::bandit::schedule::deal`]; a count per arm.
+    Counts(Vec<u32>),
+}
+
+/// What a choice stands on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The key's place among [`Policy::keys`].
+    pub key: u32,
+    /// Observations per arm.
+    pub n: Vec<u64>,
+    /// Mean latency per arm, in milliseconds; 0 where an arm has none.
+    pub mean_ms: Vec<f64>,
+    /// P(the chosen arm is better than `auto`).
+    pub p_better: f64,
+    /// Gain over `auto`, in per cent of its mean.
+    pub gain_pct: f64,
+}
+
+/// A policy that was read, and what of it is not as it was meant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// The policy.
+    pub policy: Policy,
+    /// In words: keys that run `auto` because their arm is not there.
+    pub notes: Vec<String>,
+}
+
+/// Why a text is no policy, for people.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FileError {
+    /// Longer than any policy.
+    #[error("is no policy file: it has more than {} MiB", LONGEST >> 20)]
+    TooLong,
+    /// The last line is no checksum.
+    #[error("does not end with a line \"#crc32 XXXXXXXX LENGTH\": it is torn, or no policy file")]
+    NoChecksum,
+    /// Fewer or more bytes than were written.
+    #[error("has {found} bytes before its checksum where {said} were written: it is torn")]
+    Torn {
+        /// What the last line says.
+        said: u64,
+        /// What is there.
+        found: usize,
+    },
+    /// Other bytes than were written.
+    #[error("has the checksum {found:08X} where {said:08X} was written: it was changed or torn")]
+    Checksum {
+        /// What the last line says.
+        said: u32,
+        /// Of what is there.
+        found: u32,
+    },
+    /// No JSON, or not the members that a policy has, or one of them twice.
+    #[error("is no policy: {0}")]
+    Json(String),
+    /// Another format.
+    #[error("is of the format {0:?}, not \"collectune-policy\"")]
+    Format(String),
+    /// Another version.
+    #[error("is of version {0}; this program reads version 1")]
+    Version(u32),
+    /// Bounds that don't ascend.
+    #[error(transparent)]
+    Bands(#[from] BandsError),
+    /// The seed is no number.
+    #[error("has the seed {0:?}, which is no \"0x…\" of up to 16 digits")]
+    Seed(String),
+    /// None or too many.
+    #[error("has {0} arms; 1 to {MOST_ARMS} are possible")]
+    Arms(usize),
+    /// The first arm must be `auto`.
+    #[error("arm 0 is {0}, but must be auto")]
+    FirstArm(Arm),
+    /// An arm that is none, or twice.
+    #[error("arm {0} is neither auto nor an algorithm and a protocol that a tuner can ask for")]
+    Arm(usize),
+    /// More than there may be.
+    #[error("has {0} keys; at most {MOST_KEYS} are possible")]
+    TooManyKeys(usize),
+    /// A collective that a tuner is not asked about.
+    #[error("key {key}: a tuner is not asked about the collective {word:?}")]
+    Collective {
+        /// The key's place, from 0.
+        key: usize,
+        /// What stands there.
+        word: String,
+    },
+    /// A band that is not there.
+    #[error("key {key}: there is no band {band}")]
+    Band {
+        /// The key's place, from 0.
+        key: usize,
+        /// What stands there.
+        band: u32,
+    },
+    /// A number that is neither 0, 1 nor null.
+    #[error("key {0}: overlap must be 0, 1 or null")]
+    Overlap(usize),
+    /// Neither an arm nor counts, or both.
+    #[error("key {0} must have either an arm or counts")]
+    Choice(usize),
+    /// Counts that are not one per arm, or too few or many in all.
+    #[error("key {0}: counts must be one per arm, and 1 to {LONGEST_BLOCK} in all")]
+    Counts(usize),
+    /// The same key again.
+    #[error("key {second} is key {first} again")]
+    Twice {
+        /// The earlier one's place, from 0.
+        first: usize,
+        /// The later one's.
+        second: usize,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    format: String,
+    version: u32,
+    generation: u64,
+    #[serde(default)]
+    library: Option<String>,
+    bands: Vec<u64>,
+    seed: String,
+    arms: Vec<ArmDocument>,
+    keys: Vec<KeyDocument>,
+    #[serde(default)]
+    evidence: Vec<Evidence>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct ArmDocument {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    algo: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proto: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    channels: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeyDocument {
+    coll: String,
+    band: u32,
+    nodes: u32,
+    ranks: u32,
+    #[serde(default)]
+    overlap: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arm: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counts: Option<Vec<u32>>,
+}
+
+impl Policy {
+    /// What is to run for a key: an entry for just its overlap goes before one for both. `None`: `auto`.
+    #[must_use]
+    pub fn entry(&self, key: &BandKey) -> Option<&Entry> {
+        let fits = |entry: &&Entry| {
+            (entry.collective, entry.band, entry.scale) == (key.collective, key.band, key.scale)
+                && entry.overlap.is_none_or(|overlap| overlap == key.overlap)
+        };
+        let mut fitting = self.keys.iter().filter(fits);
+        let first = fitting.next()?;
+        if first.overlap.is_some() { Some(first) } else { Some(fitting.next().unwrap_or(first)) }
+    }
+
+    /// The whole text of the file, checksum included. The same policy gives the same bytes.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let arm = |arm: &Arm| match arm.words() {
+            None => ArmDocument { name: Some("auto".to_owned()), ..ArmDocument::default() },
+            Some((algorithm, protocol)) => ArmDocument {
+                name: None,
+                algo: Some(algorithm.to_owned()),
+                proto: Some(protocol.to_owned()),
+                channels: Some(arm.channels()),
+            },
+        };
+        let key = |entry: &Entry| {
+            let (arm, counts) = match &entry.choice {
+                Choice::Fixed(arm) => (Some(*arm), None),
+                Choice::Counts(counts) => (None, Some(counts.clone())),
+            };
+            KeyDocument {
+                coll: word(&COLLECTIVES, &entry.collective).unwrap_or(entry.collective.name()).to_owned(),
+                band: entry.band,
+                nodes: entry.scale.nodes,
+                ranks: entry.scale.ranks,
+                overlap: entry.overlap.map(u8::from),
+                arm,
+                counts,
+            }
+        };
+        let document = Document {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            generation: self.generation,
+            library: self.library.clone(),
+            bands: self.bands.bounds().to_vec(),
+            seed: format!("{:#x}", self.seed),
+            arms: self.arms.iter().map(arm).collect(),
+            keys: self.keys.iter().map(key).collect(),
+            evidence: self.evidence.clone(),
+        };
+        sealed(json::compact(&document) + "\n")
+    }
+
+    /// Reads a policy file.
+    ///
+    /// ```
+    /// use collectune::policy::{arm::Arm, file::Policy};
+    /// let policy = Policy { arms: vec![Arm::Auto], ..Policy::default() };
+    /// assert_eq!(Policy::read(policy.text().as_bytes()).map(|reading| reading.policy), Ok(policy));
+    /// ```
+    ///
+    /// # Errors
+    /// It is torn or changed, or says what can't be followed.
+    pub fn read(bytes: &[u8]) -> Result<Reading, FileError> {
+        let document: Document =
+            serde_json::from_slice(opened(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
+        if document.format != FORMAT {
+            return Err(FileError::Format(document.format.chars().take(40).collect()));
+        }
+        if document.version != VERSION {
+            return Err(FileError::Version(document.version));
+        }
+        let digits =
+            document.seed.strip_prefix("0x").or(document.seed.strip_prefix("0X")).filter(|d| !d.starts_with('+'));
+        let seed = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let seed = seed.ok_or_else(|| FileError::Seed(document.seed.chars().take(40).collect()))?;
+        let bands = Bands::new(document.bands)?;
+        let arms = arms(&document.arms)?;
+        if document.keys.len() > MOST_KEYS {
+            return Err(FileError::TooManyKeys(document.keys.len()));
+        }
+        let mut notes = Vec::new();
+        let mut keys = Vec::with_capacity(document.keys.len());
+        let mut known = SortedSet::new();
+        for (index, key) in document.keys.into_iter().enumerate() {
+            let entry = entry(index, key, &bands, arms.len(), &mut notes)?;
+            let place = (entry.collective, entry.band, entry.scale, entry.overlap);
+            if !known.insert(place) {
+                let same = |other: &Entry| (other.collective, other.band, other.scale, other.overlap) == place;
+                return Err(FileError::Twice { first: keys.iter().position(same).unwrap_or(0), second: index });
+            }
+            keys.push(entry);
+        }
+        let Document { generation, library, mut evidence, .. } = document;
+        evidence.retain(|of| (of.key as usize) < keys.len());
+        Ok(Reading { policy: Policy { generation, library, bands, seed, arms, keys, evidence }, notes })
+    }
+}
+
+fn arms(documents: &[ArmDocument]) -> Result<Vec<Arm>, FileError> {
+    if documents.is_empty() || documents.len() > MOST_ARMS {
+        return Err(FileError::Arms(documents.len()));
+    }
+    let mut arms = Vec::with_capacity(documents.len());
+    for (index, of) in documents.iter().enumerate() {
+        let arm = match (&of.name, &of.algo, &of.proto) {
+            (_, Some(algorithm), Some(protocol)) => Arm::forced(algorithm, protocol, of.channels.unwrap_or(0)),
+            (Some(name), None, None) => Arm::parse(name),
+            _ => None,
+        };
+        let arm = arm.filter(|arm| !arms.contains(arm)).ok_or(FileError::Arm(index))?;
+        arms.push(arm);
+    }
+    if arms[0] == Arm::Auto { Ok(arms) } else { Err(FileError::FirstArm(arms[0])) }
+}
+
+fn entry(
+    index: usize,
+    key: KeyDocument,
+    bands: &Bands,
+    arms: usize,
+    notes: &mut Vec<String>,
+) -> Result<Entry, FileError> {
+    let collective = Collective::parse(&key.coll).filter(|of| word(&COLLECTIVES, of).is_some());
+    let collective =
+        collective.ok_or_else(|| FileError::Collective { key: index, word: key.coll.chars().take(40).collect() })?;
+    if key.band as usize >= bands.len() {
+        return Err(FileError::Band { key: index, band: key.band });
+    }
+    let overlap = match key.overlap {
+        None => None,
+        Some(0) => Some(false),
+        Some(1) => Some(true),
+        Some(_) => return Err(FileError::Overlap(index)),
+    };
+    let choice = match (key.arm, key.counts) {
+        (Some(arm), None) if arm as usize >= arms => {
+            notes.push(format!("key {index}: there is no arm {arm}; it runs auto"));
+            Choice::Fixed(0)
+        }
+        (Some(arm), None) => Choice::Fixed(arm),
+        (None, Some(counts)) => {
+            let length = block_length(&counts);
+            if counts.len() != arms || !(1..=LONGEST_BLOCK).contains(&length) {
+                return Err(FileError::Counts(index));
+            }
+            Choice::Counts(counts)
+        }
+        _ => return Err(FileError::Choice(index)),
+    };
+    Ok(Entry { collective, band: key.band, scale: Scale { nodes: key.nodes, ranks: key.ranks }, overlap, choice })
+}
+
+/// A text with the line that tells whether it is whole.
+#[must_use]
+pub fn sealed(text: String) -> String {
+    let footer = format!("{FOOTER}{:08X} {}\n", Crc32::of(text.as_bytes()), text.len());
+    text + &footer
+}
+
+/// What stands before the line that tells whether it is whole.
+///
+/// # Errors
+/// There is no such line, or it says that something else was written.
+pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
+    if bytes.len() > LONGEST {
+        return Err(FileError::TooLong);
+    }
+    let whole = bytes.strip_suffix(b"\n").ok_or(FileError::NoChecksum)?;
+    let begin = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
+    let (before, footer) = bytes.split_at(begin);
+    let footer = std::str::from_utf8(footer).ok().and_then(|footer| footer.trim_end().strip_prefix(FOOTER));
+    let parts = footer.and_then(|footer| footer.split_once(' '));
+    let hexadecimal = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (checksum, length) = parts.filter(|(checksum, _)| hexadecimal(checksum)).ok_or(FileError::NoChecksum)?;
+    let said: u64 = length.parse().ok().ok_or(FileError::NoChecksum)?;
+    if said != before.len() as u64 {
+        return Err(FileError::Torn { said, found: before.len() });
+    }
+    let said = u32::from_str_radix(checksum, 16).ok().ok_or(FileError::NoChecksum)?;
+    let found = Crc32::of(before);
+    if said == found { Ok(before) } else { Err(FileError::Checksum { said, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> Policy {
+        let scale = Scale { nodes: 2, ranks: 8 };
+        let entry = |band, overlap, choice| Entry { collective: Collective::AllReduce, band, scale, overlap, choice };
+        Policy {
+            generation: 17,
+            library: Some("2.28.9".to_owned()),
+            bands: Bands::default(),
+            seed: 0xFEDC_BA98_7654_3210,
+            arms: ["auto", "tree/simple", "tree/ll128", "ring/simple/24"]
+                .iter()
+                .filter_map(|a| Arm::parse(a))
+                .collect(),
+            keys: vec![
+                entry(5, None, Choice::Fixed(2)),
+                entry(5, Some(true), Choice::Counts(vec![61, 1, 1, 1])),
+                entry(4, Some(false), Choice::Fixed(3)),
+            ],
+            evidence: vec![Evidence {
+                key: 0,
+                n: vec![64, 64, 64, 64],
+                mean_ms: vec![10.5, 9.25, 11.0, 10.0],
+                p_better: 0.96875,
+                gain_pct: 4.125,
+            }],
+        }
+    }
+
+    #[test]
+    fn reads_what_it_writes() {
+        assert_eq!(policy().arms.len(), 4);
+        let text = policy().text();
+        assert_eq!(Policy::read(text.as_bytes()), Ok(Reading { policy: policy(), notes: Vec::new() }));
+        let key = |band, overlap| BandKey {
+            collective: Collective::AllReduce,
+            band,
+            scale: Scale { nodes: 2, ranks: 8 },
+            overlap,
+        };
+        let choice = |band, overlap| policy().entry(&key(band, overlap)).map(|entry| entry.choice.clone());
+        assert_eq!(choice(5, false), Some(Choice::Fixed(2)));
+        assert_eq!(choice(5, true), Some(Choice::Counts(vec![61, 1, 1, 1])));
+        assert_eq!((choice(4, true), choice(3, false)), (None, None));
+    }
+
+    #[test]
+    fn a_file_that_is_torn_anywhere_is_known_to_be() {
+        let text = policy().text();
+        for length in 0..text.len() {
+            assert!(Policy::read(&text.as_bytes()[..length]).is_err(), "{length}");
+        }
+        for place in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[place] ^= 4;
+            assert_ne!(Policy::read(&changed).ok().map(|reading| reading.policy), Some(policy()), "{place}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_followed_is_refused_in_a_sentence() {
+        let json = policy().text();
+        let json = json.lines().next().unwrap();
+        let refused = |from: &str, to: &str| {
+            assert!(json.contains(from), "{from}");
+            match Policy::read(sealed(json.replacen(from, to, 1) + "\n").as_bytes()) {
+                Err(error) => error.to_string(),
+                Ok(reading) => reading.notes.join("; "),
+            }
+        };
+        for (from, to, said) in [
+            ("\"version\":1", "\"version\":2", "is of version 2; this program reads version 1"),
+            ("\"version\":1", "\"version\":1,\"version\":1", "duplicate field `version`"),
+            ("-policy", "-report", "is of the format \"collectune-report\""),
+            ("1024,262144", "262144,1024", "the bounds between bands must ascend: 1024 follows 262144"),
+            ("\"seed\":\"0xfe", "\"seed\":\"fe", "no \"0x…\""),
+            ("{\"name\":\"auto\"}", "{\"algo\":\"ring\",\"proto\":\"ll\"}", "arm 0 is ring/ll, but must be auto"),
+            ("\"algo\":\"tree\"", "\"algo\":\"bush\"", "arm 1 is neither auto nor"),
+            ("\"arm\":2", "\"arm\":4", "key 0: there is no arm 4; it runs auto"),
+            ("\"arm\":2", "\"arm\":-4", "invalid value"),
+            ("\"arm\":2", "\"arms\":2", "key 0 must have either an arm or counts"),
+            ("[61,1,1,1]", "[61,1,1]", "key 1: counts must be one per arm"),
+            ("[61,1,1,1]", "[4294967295,4294967295,1,1]", "key 1: counts must be one per arm"),
+            ("[61,1,1,1]", "[0,0,0,0]", "key 1: counts must be one per arm"),
+            ("allreduce", "alltoall", "key 0: a tuner is not asked about the collective \"alltoall\""),
+            ("\"band\":5", "\"band\":7", "key 0: there is no band 7"),
+            ("\"overlap\":1", "\"overlap\":2", "key 1: overlap must be 0, 1 or null"),
+            ("\"overlap\":1", "\"overlap\":null", "key 1 is key 0 again"),
+        ] {
+            let answer = refused(from, to);
+            assert!(answer.contains(said), "{to}: {answer}");
+        }
+        let key = "{\"coll\":\"allreduce\",\"band\":5,\"nodes\":2,\"ranks\":8,\"arm\":2},";
+        let many = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(5000)), 1) + "\n";
+        assert_eq!(Policy::read(sealed(many).as_bytes()), Err(FileError::TooManyKeys(5003)));
+        let million = json.replacen("\"keys\":[", &("\"keys\":[".to_owned() + &key.repeat(1_000_000)), 1) + "\n";
+        assert_eq!(Policy::read(sealed(million).as_bytes()), Err(FileError::TooLong));
+    }
+}

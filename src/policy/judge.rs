@@ -1,0 +1,390 @@
+//! Is another arm worth deploying? One key's log, judged by what it can bear.
+
+use super::{
+    arm::Arm,
+    attribution::Attribution,
+    pool::Pool,
+    read::Objective,
+    result::{ArmResult, Decision, Estimator, Flag, KeyResult},
+};
+use crate::{
+    bandit::{
+        compare::{self, DRAWS},
+        estimators,
+        series::{self, Drift, Summary},
+        statistics::{NormalInverseGamma, Statistics},
+        strategies::Kind,
+    },
+    units::{count, percent, significant},
+};
+
+/// So many values an arm needs to be drawn from.
+pub const LEAST_VALUES: usize = 5;
+/// So many independent values an arm needs to be decided about.
+pub const LEAST_EFFECTIVE: f64 = 8.0;
+/// So sure a decision must be.
+pub const SURE: f64 = 0.95;
+/// So much another arm must gain, in per cent of `auto`'s mean.
+pub const LEAST_GAIN_PCT: f64 = 1.0;
+/// What is to be told from nothing, as a share of `auto`'s mean, where it is said how much to measure.
+pub const TOLD_APART: f64 = 0.05;
+/// From which share of variance between two groups on there are two modes: one normal has 0.64, a uniform 0.75.
+const TWO_MODES: f64 = 0.8;
+
+/// A key's result and what must not be computed again.
+pub struct Judged {
+    /// The result.
+    pub result: KeyResult,
+    /// Resampled means of each arm, [`DRAWS`] of them, where the log can bear it.
+    pub draws: Vec<Vec<f64>>,
+}
+
+/// Judges one key.
+#[must_use]
+pub fn judge(pool: &Pool, seed: u64) -> Judged {
+    let series = pool.series();
+    let summaries: Vec<Summary> = series.iter().map(|values| series::summary(values)).collect();
+    let drift = drift(pool, &summaries, seed);
+    let mut result = KeyResult {
+        key: Some(pool.key),
+        objective: pool.objective,
+        attributions: pool.attributions.clone(),
+        estimator: estimator(pool, &summaries),
+        arms: arms(pool, &series, &summaries),
+        candidate: candidate(&summaries),
+        ..KeyResult::default()
+    };
+    flags(pool, &drift, &mut result);
+    let draws = match result.estimator {
+        Estimator::None => vec![Vec::new(); series.len()],
+        _ => draws(pool, &series, &summaries, drift.is_found(), seed),
+    };
+    let means: Vec<f64> = summaries.iter().map(|of| of.mean).collect();
+    for (arm, comparison) in result.arms.iter_mut().zip(compare::compare(&draws, &means, 0)) {
+        arm.comparison = comparison;
+    }
+    weigh(pool, &mut result, seed);
+    decide(pool, &drift, &summaries, &mut result);
+    Judged { result, draws }
+}
+
+/// The arm of the lowest mean besides `auto`.
+fn candidate(summaries: &[Summary]) -> Option<u32> {
+    let ran = summaries.iter().enumerate().skip(1).filter(|(_, of)| of.n > 0);
+    ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
+}
+
+/// Deviations from each arm's mean, in the order of time.
+fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
+    let attributed: Vec<f64> = pool.lines.iter().map(|line| line.latency_ms - summaries[line.arm].mean).collect();
+    if !attributed.is_empty() {
+        let level = pool.lines.iter().map(|line| line.latency_ms).sum::<f64>() / pool.lines.len() as f64;
+        return series::drift(&attributed, level, seed);
+    }
+    let all = Statistics::of(&pool.unattributed);
+    let deviations: Vec<f64> = pool.unattributed.iter().map(|value| value - all.mean).collect();
+    series::drift(&deviations, all.mean, seed)
+}
+
+/// Which estimator the log can bear.
+fn estimator(pool: &Pool, summaries: &[Summary]) -> Estimator {
+    let ran = summaries.iter().filter(|of| of.n > 0).count();
+    if ran < 2 {
+        return Estimator::None;
+    }
+    if let Some(lines) = pool.weighted() {
+        let uniform = 1.0 / ran as f64;
+        let is_uniform = lines.iter().all(|line| (line.propensity - uniform).abs() < 1e-6);
+        return if is_uniform { Estimator::Rejection } else { Estimator::Weighting };
+    }
+    let is_enough = summaries.iter().all(|of| of.n == 0 || of.n >= LEAST_VALUES);
+    if pool.adaptive.is_some() || !is_enough { Estimator::None } else { Estimator::Resampling }
+}
+
+fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResult> {
+    let ran: Vec<f64> = summaries.iter().filter(|of| of.n > 0).map(|of| of.mean).collect();
+    let prior = NormalInverseGamma::weak(ran.iter().sum::<f64>() / ran.len().max(1) as f64);
+    let one = |((arm, values), of): ((&Arm, &Vec<f64>), &Summary)| {
+        let modes = series::modes(values);
+        // Dependent values count for as many as they are worth.
+        let mut statistics = Statistics::of(values);
+        if of.n > 0 {
+            statistics.discount(of.effective / of.n as f64);
+        }
+        ArmResult {
+            arm: *arm,
+            n: of.n as u64,
+            mean_ms: of.mean,
+            median_ms: of.median,
+            trimmed_ms: of.trimmed_mean,
+            deviation_ms: of.deviation,
+            autocorrelation: of.autocorrelation,
+            n_eff: of.effective,
+            block: of.block as u32,
+            slow_share: modes.filter(|modes| is_two(of, modes)).map(|modes| modes.slow_share),
+            separation: modes.map_or(0.0, |modes| modes.separation),
+            credible_ms: if of.n > 0 { prior.after(&statistics).interval() } else { (0.0, 0.0) },
+            comparison: None,
+            estimate: None,
+        }
+    };
+    pool.arms.iter().zip(series).zip(summaries).map(one).collect()
+}
+
+/// Two modes that are worth telling apart: each has its share, and they are apart by more than a twentieth.
+fn is_two(of: &Summary, modes: &series::Modes) -> bool {
+    of.n >= 16
+        && modes.separation >= TWO_MODES
+        && (0.1..=0.9).contains(&modes.slow_share)
+        && modes.slow - modes.fast > 0.05 * of.mean
+}
+
+fn flags(pool: &Pool, drift: &Drift, result: &mut KeyResult) {
+    let ran: Vec<&ArmResult> = result.arms.iter().filter(|arm| arm.n > 0).collect();
+    let winner = |of: fn(&ArmResult) -> f64| ran.iter().min_by(|a, b| of(a).total_cmp(&of(b))).map(|arm| arm.arm);
+    let by_mean = winner(|arm| arm.mean_ms);
+    let disagree = winner(|arm| arm.median_ms) != by_mean || winner(|arm| arm.trimmed_ms) != by_mean;
+    let two_modes = ran.iter().any(|arm| arm.slow_share.is_some());
+    let few = ran.iter().any(|arm| arm.n_eff < LEAST_EFFECTIVE);
+    let dependent = ran.iter().any(|arm| arm.n_eff < 0.9 * arm.n as f64);
+    let flags = [
+        (Flag::Bimodal, two_modes || (disagree && ran.iter().any(|arm| arm.separation >= 0.75))),
+        (Flag::Drifting, drift.is_found()),
+        (Flag::Sequential, ran.len() > 1 && !pool.is_interleaved()),
+        (Flag::Dependent, dependent),
+        (Flag::TooFew, few),
+        (Flag::Adaptive, pool.adaptive.is_some() && pool.weighted().is_none()),
+        (Flag::NoTrace, pool.no_trace.is_some()),
+        (Flag::Unattributed, !pool.unattributed.is_empty()),
+        (Flag::NoAuto, !ran.is_empty() && result.arms[0].n == 0),
+        (Flag::CommunicationOnly, pool.objective == Objective::Communication),
+        (Flag::Means, pool.of_means),
+    ];
+    result.flags = flags.into_iter().filter(|(_, holds)| *holds).map(|(flag, _)| flag).collect();
+}
+
+/// Resampled means per arm: by the arm's own blocks; where the level drifts and arms took turns, by stretches of time that
+/// hold every arm, so that the drift is common to all.
+fn draws(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary], drifts: bool, seed: u64) -> Vec<Vec<f64>> {
+    if drifts && pool.is_interleaved() {
+        let lines: Vec<(usize, f64)> = pool.lines.iter().map(|line| (line.arm, line.latency_ms)).collect();
+        if let Some(draws) = compare::resampled_together(&lines, series.len(), seed) {
+            return draws;
+        }
+    }
+    let one = |(arm, (values, of)): (u64, (&Vec<f64>, &Summary))| {
+        compare::resampled_means(values, of.block, crate::math::mix(seed ^ (arm + 1)))
+    };
+    (0..).zip(series.iter().zip(summaries)).map(one).collect()
+}
+
+/// What propensities say.
+fn weigh(pool: &Pool, result: &mut KeyResult, seed: u64) {
+    let Some(lines) = pool.weighted().filter(|_| result.estimator != Estimator::None) else { return };
+    let arms = pool.arms.len();
+    let block = result.arms.iter().map(|arm| arm.block as usize).max().unwrap_or(1);
+    for place in 0..arms {
+        let mut policy = vec![0.0; arms];
+        policy[place] = 1.0;
+        if result.arms[place].n > 0 {
+            result.arms[place].estimate = Some(estimators::cross_fitted(&lines, arms, &policy, block, seed));
+        }
+    }
+    if result.estimator == Estimator::Rejection {
+        let best = (0..arms)
+            .filter(|arm| result.arms[*arm].n > 0)
+            .min_by(|a, b| result.arms[*a].mean_ms.total_cmp(&result.arms[*b].mean_ms));
+        let named = Kind::ALL.iter().filter(|kind| !kind.is_raw());
+        let walked =
+            named.map(|kind| (kind.title(), estimators::rejection(&lines, arms, 0, best.unwrap_or(0), *kind, 5)));
+        result.rejection = walked.collect();
+    }
+}
+
+fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyResult) {
+    let has = |result: &KeyResult, flag| result.flags.contains(&flag);
+    let mut sentences = Vec::new();
+    sentences.extend(pool.no_trace.map(|p| {
+        format!("This log shows no trace of the schedule: arms that are credited by it differ no more than by chance (p = {p:.2}).")
+    }));
+    if has(result, Flag::Drifting) {
+        sentences.push(if drift.wanders {
+            "Neighbouring values hang together over as much as a quarter of the log: its mean says little of tomorrow's.".to_owned()
+        } else {
+            format!(
+                "The level drifts: the second half is at {} of the first (p = {:.3}).",
+                percent(drift.change_pct),
+                drift.cusum_p.min(drift.halves_p)
+            )
+        });
+    }
+    if has(result, Flag::Bimodal) {
+        let shares: Vec<String> = result
+            .arms
+            .iter()
+            .filter_map(|arm| Some(format!("{} {:.0} %", arm.arm, arm.slow_share? * 100.0)))
+            .collect();
+        let mut told = "Latencies have two modes: medians and means tell different stories, and iteration time adds up by the mean".to_owned();
+        if !shares.is_empty() {
+            told += &format!(" (in the slow mode: {})", shares.join(", "));
+        }
+        sentences.push(told + ".");
+    }
+    let (decision, why) = conclusion(pool, summaries, result);
+    result.decision = decision;
+    sentences.insert(0, why);
+    if decision == Decision::Keep && result.candidate.is_some() {
+        let auto = &summaries[0];
+        result.lines_needed = compare::lines_needed(auto, TOLD_APART * auto.mean);
+        if let Some(values) = compare::values_needed(auto.deviation, TOLD_APART * auto.mean) {
+            sentences.push(format!(
+                "To tell a gain of {} from none takes {values} independent values per arm{}.",
+                percent(TOLD_APART * 100.0),
+                match result.lines_needed {
+                    Some(lines) if lines != values => format!(", {lines} lines as dependent as these"),
+                    _ => String::new(),
+                }
+            ));
+        }
+    }
+    if has(result, Flag::CommunicationOnly) {
+        sentences.push(
+            "Communication only: a collective that is faster alone may slow the computation beside it.".to_owned(),
+        );
+    }
+    let words: Vec<String> = verdict(result);
+    result.verdict = words.join("; ");
+    result.sentences = sentences;
+}
+
+/// What to do, and why in a sentence.
+fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decision, String) {
+    let has = |flag| result.flags.contains(&flag);
+    let none = |why: &str| (Decision::None, why.to_owned());
+    let ran = summaries.iter().filter(|of| of.n > 0).count();
+    if ran == 0 || pool.attributions == [Attribution::None] {
+        return none(
+            "Nothing says which arm ran: only how latencies lie over time can be told, and no arm is recommended.",
+        );
+    }
+    let Some(candidate) = result.of_candidate() else {
+        return none("Only the library's own choice ran: there is nothing to compare it with.");
+    };
+    if ran == 1 {
+        return (Decision::None, format!("Only {} ran: there is nothing to compare it with.", candidate.arm));
+    }
+    if has(Flag::NoAuto) {
+        return none("The library's own choice never ran: nothing says whether another arm is better than it.");
+    }
+    if result.estimator == Estimator::None {
+        let lowest = pool.lines.iter().map(|line| line.latency_ms).fold(f64::INFINITY, f64::min);
+        return (
+            Decision::None,
+            match &pool.adaptive {
+                Some(strategy) => format!(
+                    "A strategy that learns ({strategy}) chose the arms, with unknown probabilities: means of arms that it gave up early are \
+                 too high by luck as well as by merit. All that is sure: the best arm is not faster than {} ms, the lowest value seen.",
+                    significant(lowest)
+                ),
+                None => format!("An arm has fewer than {LEAST_VALUES} values: too few to draw from."),
+            },
+        );
+    }
+    if has(Flag::Drifting) && has(Flag::Sequential) {
+        return none("The arms were measured one after the other while the machine drifted: they can't be compared.");
+    }
+    let (auto, comparison) = (&result.arms[0], candidate.comparison.unwrap_or_default());
+    let least = candidate.n_eff.min(auto.n_eff);
+    let gain = format!(
+        "{} is {} against auto in the mean ({} and {} ms), P(better) = {:.2}",
+        candidate.arm,
+        if comparison.gain_pct >= 0.0 {
+            format!("{} faster", bare(comparison.gain_pct))
+        } else {
+            format!("{} slower", bare(-comparison.gain_pct))
+        },
+        significant(candidate.mean_ms),
+        significant(auto.mean_ms),
+        comparison.p_better
+    );
+    let keep = |why: String| (Decision::Keep, format!("{gain}: {why}"));
+    if least < LEAST_EFFECTIVE {
+        return keep(format!(
+            "with no more than {} independent values keep auto.",
+            count(least.max(0.0) as u64, "value").trim_end_matches(" values").trim_end_matches(" value")
+        ));
+    }
+    if comparison.p_better < SURE {
+        return keep("not sure enough, keep auto.".to_owned());
+    }
+    if comparison.gain_pct < LEAST_GAIN_PCT {
+        return keep("not worth it, keep auto.".to_owned());
+    }
+    if let Some(estimate) = candidate.estimate
+        && estimate.ess < estimators::LEAST_ESS
+    {
+        return keep(format!("the weights are worth {:.0} lines, too few; keep auto.", estimate.ess));
+    }
+    (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}: deploy it."))
+}
+
+fn bare(pct: f64) -> String {
+    percent(pct).trim_start_matches('+').to_owned()
+}
+
+/// `keep auto; bimodal`.
+fn verdict(result: &KeyResult) -> Vec<String> {
+    let mut words = Vec::new();
+    let has = |flag| result.flags.contains(&flag);
+    match result.decision {
+        Decision::Deploy(_) => words.push(format!("run {}", result.chosen())),
+        Decision::Keep => words.push("keep auto".to_owned()),
+        Decision::None => {
+            words.extend(has(Flag::Drifting).then(|| "drifting".to_owned()));
+            words.push("no decision".to_owned());
+        }
+    }
+    words.extend(has(Flag::Bimodal).then(|| "bimodal".to_owned()));
+    words.extend((has(Flag::Drifting) && result.decision != Decision::None).then(|| "drifting".to_owned()));
+    words.extend(has(Flag::NoTrace).then(|| "no trace of the schedule".to_owned()));
+    words
+}
+
+/// Takes back what another size of the same band forbids: an arm is deployed for a band only where no size in it is worse for
+/// it beyond doubt. Answers the bands with several winners, in words.
+pub fn agree(results: &mut [KeyResult], bands: &super::bands::Bands) -> Vec<String> {
+    let mut told = Vec::new();
+    for index in 0..results.len() {
+        let (Decision::Deploy(arm), Some(key)) = (results[index].decision, results[index].key) else { continue };
+        let arm = results[index].arms[arm as usize].arm;
+        let is_worse = |other: &KeyResult| {
+            other.key.is_some_and(|of| of.in_band(bands) == key.in_band(bands) && of.overlap == key.overlap)
+                && other.arms.iter().any(|of| of.arm == arm && of.comparison.is_some_and(|c| c.p_worse >= SURE))
+        };
+        let Some(other) = results.iter().find(|other| is_worse(other)).and_then(|other| other.key) else { continue };
+        let why = format!(
+            "{arm} is worse than auto for {other}, which lies in the same band: keep auto, or split the band there."
+        );
+        let result = &mut results[index];
+        result.decision = Decision::Keep;
+        result.verdict = result.verdict.replacen(&format!("run {arm}"), "keep auto", 1);
+        result.sentences.insert(0, why.clone());
+        told.push(why);
+    }
+    for (index, one) in results.iter().enumerate() {
+        for other in &results[..index] {
+            let (Some(a), Some(b)) = (one.key, other.key) else { continue };
+            let same_band = a.in_band(bands) == b.in_band(bands) && a.overlap == b.overlap;
+            if same_band && one.chosen() != other.chosen() {
+                told.push(format!(
+                    "{b} and {a} lie in one band and have different answers, {} and {}: the band is split between them.",
+                    other.chosen(),
+                    one.chosen()
+                ));
+            }
+        }
+    }
+    told
+}
+
+const _: () = assert!(DRAWS >= 1000);

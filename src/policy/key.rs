@@ -1,0 +1,95 @@
+//! What a policy is asked for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::bands::Bands;
+use crate::{
+    bandit::schedule::Fnv,
+    collective::{Collective, Scale, Workload},
+    conf::words::{COLLECTIVES, word},
+    units::Size,
+};
+
+/// What is analysed by itself: calls of one exact size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// As the library hands it to a tuner, in bytes.
+    pub size_bytes: u64,
+    /// The job computes meanwhile, or doesn't; `None`: nobody said.
+    pub overlap: Option<bool>,
+}
+
+impl Key {
+    /// Without what the job does meanwhile.
+    #[must_use]
+    pub const fn workload(&self) -> Workload {
+        Workload { collective: self.collective, scale: self.scale, size_bytes: self.size_bytes }
+    }
+
+    /// What a policy is asked for at this size.
+    #[must_use]
+    pub fn in_band(&self, bands: &Bands) -> BandKey {
+        BandKey {
+            collective: self.collective,
+            band: bands.of(self.size_bytes),
+            scale: self.scale,
+            overlap: self.overlap == Some(true),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} on {}", self.collective, Size(self.size_bytes), self.scale)?;
+        match self.overlap {
+            None => Ok(()),
+            Some(false) => write!(f, ", without overlap"),
+            Some(true) => write!(f, ", with overlap"),
+        }
+    }
+}
+
+/// What a communicator asks a policy: a collective, a band of sizes, a scale, and whether the job overlaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BandKey {
+    /// One of the five that a tuner is asked about.
+    pub collective: Collective,
+    /// The band's number.
+    pub band: u32,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// What the job says of itself (`NCCL_WORKLOAD_OVERLAP`); no where it says nothing.
+    pub overlap: bool,
+}
+
+impl BandKey {
+    /// FNV-1a of `allreduce/5/2/8/0`: collective, band, nodes, ranks, overlap.
+    ///
+    /// ```
+    /// use collectune::{collective::{Collective, Scale}, policy::key::BandKey};
+    /// let scale = Scale { nodes: 2, ranks: 8 };
+    /// let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
+    /// assert_eq!(key.hash(), 0xD8FD_171D_3B55_A31B);
+    /// ```
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let Scale { nodes, ranks } = self.scale;
+        Fnv::new()
+            .text(word(&COLLECTIVES, &self.collective).unwrap_or_default())
+            .text("/")
+            .number(u64::from(self.band))
+            .text("/")
+            .number(u64::from(nodes))
+            .text("/")
+            .number(u64::from(ranks))
+            .text("/")
+            .number(u64::from(self.overlap))
+            .value()
+    }
+}

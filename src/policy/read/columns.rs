@@ -1,0 +1,136 @@
+//! Which column of a reward log holds what.
+
+use crate::{
+    collective::Collective,
+    text::{number, whole},
+};
+
+/// What a column can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Collective,
+    Size,
+    Nodes,
+    Ranks,
+    Latency,
+    Arm,
+    Algo,
+    Proto,
+    Channels,
+    Strategy,
+    Propensity,
+    Call,
+    Generation,
+    Overlap,
+    Rank,
+    Timestamp,
+}
+
+/// Every name with what it holds.
+const NAMES: [(&str, Column); 24] = [
+    ("colltype", Column::Collective),
+    ("collective", Column::Collective),
+    ("nbytes", Column::Size),
+    ("size_bytes", Column::Size),
+    ("bytes", Column::Size),
+    ("nnodes", Column::Nodes),
+    ("nodes", Column::Nodes),
+    ("num_nodes", Column::Nodes),
+    ("nranks", Column::Ranks),
+    ("ranks", Column::Ranks),
+    ("num_gpus", Column::Ranks),
+    ("arm", Column::Arm),
+    ("algo", Column::Algo),
+    ("algorithm", Column::Algo),
+    ("proto", Column::Proto),
+    ("protocol", Column::Proto),
+    ("channels", Column::Channels),
+    ("strategy", Column::Strategy),
+    ("propensity", Column::Propensity),
+    ("call", Column::Call),
+    ("generation", Column::Generation),
+    ("overlap", Column::Overlap),
+    ("rank", Column::Rank),
+    ("timestamp", Column::Timestamp),
+];
+
+/// Names of latencies, with milliseconds per unit; the last is of iterations.
+const LATENCIES: [(&str, f64); 4] =
+    [("latency_ms", 1.0), ("latency_us", 1e-3), ("latency_s", 1e3), ("iteration_ms", 1.0)];
+
+/// Where a log has its columns.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    /// The headers as they stand; of a log without any, the names of the five fields.
+    pub(super) headers: Vec<String>,
+    /// What each column holds; `None`: something that is not known.
+    holds: Vec<Option<Column>>,
+    /// Milliseconds per unit of the latency.
+    pub(super) ms: f64,
+    /// The latency is of iterations.
+    pub(super) is_iteration: bool,
+}
+
+impl Columns {
+    /// The five fields of a log without a header, of which there may be more if it says nothing of them.
+    pub(super) fn plain() -> Self {
+        use Column::{Collective, Latency, Nodes, Ranks, Size};
+        Self {
+            headers: ["collType", "nBytes", "nNodes", "nRanks", "latency_ms"].map(str::to_owned).to_vec(),
+            holds: [Collective, Size, Nodes, Ranks, Latency].map(Some).to_vec(),
+            ms: 1.0,
+            is_iteration: false,
+        }
+    }
+
+    /// From a header that has a size and a latency.
+    pub(super) fn of(headers: &[&str]) -> Option<Self> {
+        let mut columns = Self { headers: Vec::new(), holds: Vec::new(), ms: 1.0, is_iteration: false };
+        for header in headers {
+            let name = header.to_ascii_lowercase();
+            let latency = LATENCIES.iter().position(|(known, _)| *known == name);
+            let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
+            let column = latency.map(|_| Column::Latency).or(known).filter(|column| columns.place(*column).is_none());
+            if let (Some(Column::Latency), Some(at)) = (column, latency) {
+                (columns.ms, columns.is_iteration) = (LATENCIES[at].1, at == 3);
+            }
+            columns.headers.push((*header).to_owned());
+            columns.holds.push(column);
+        }
+        let has_busbw = headers.iter().any(|header| header.to_ascii_lowercase().contains("busbw"));
+        (columns.place(Column::Size).is_some() && columns.place(Column::Latency).is_some() && !has_busbw)
+            .then_some(columns)
+    }
+
+    /// Where something stands.
+    pub(super) fn place(&self, column: Column) -> Option<usize> {
+        self.holds.iter().position(|holds| *holds == Some(column))
+    }
+
+    /// The header over something; empty where it has none.
+    pub(super) fn name(&self, column: Column) -> &str {
+        self.place(column).map_or("", |place| self.headers[place].as_str())
+    }
+
+    /// Headers of columns that nothing is known of.
+    pub(super) fn unknown(&self) -> Vec<&str> {
+        let pairs = self.headers.iter().zip(&self.holds);
+        pairs.filter(|(_, holds)| holds.is_none()).map(|(header, _)| header.as_str()).collect()
+    }
+}
+
+/// Whether headers are those of a reward log.
+#[must_use]
+pub fn is_header(headers: &[String]) -> bool {
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    Columns::of(&headers).is_some()
+}
+
+/// Whether cells are those of a line of a reward log without a header.
+#[must_use]
+pub fn is_plain(cells: &[String]) -> bool {
+    let [collective, size, nodes, ranks, latency] = cells else { return false };
+    Collective::parse(collective).is_some()
+        && [size, nodes, ranks].iter().all(|cell| whole(cell).is_some())
+        && number(latency).is_some()
+}

@@ -1,0 +1,141 @@
+//! Logs of rewards become rows: how long each call or iteration took, of which key, and which arm ran where that is said.
+
+mod columns;
+mod json;
+mod name;
+mod rows;
+mod times;
+
+use super::{arm::Arm, key::Key};
+use crate::{
+    collective::{Collective, Scale},
+    text::{Listing, Problems},
+};
+
+pub use self::{
+    columns::{is_header, is_plain},
+    json::{is_json, json},
+    name::FileName,
+    rows::rows,
+    times::{is_times, times},
+};
+
+/// The most rows of a log.
+pub const MOST_ROWS: usize = 4_000_000;
+/// The first line of a log as this program writes it.
+pub const MARK: &str = "# collectune-rewards 1";
+
+/// The forms of logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Five fields, no header.
+    #[default]
+    Plain,
+    /// With a header.
+    Headed,
+    /// As this program writes it.
+    Own,
+    /// One number a line, all of one arm.
+    Times,
+    /// Means of episodes.
+    Episodes,
+    /// Means per arm, without what they are means of.
+    ArmTable,
+}
+
+impl Form {
+    /// For people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Plain => "reward log",
+            Self::Headed => "reward log with a header",
+            Self::Own => "reward log of Collectune",
+            Self::Times => "list of times",
+            Self::Episodes => "means of episodes",
+            Self::ArmTable => "table of arms",
+        }
+    }
+}
+
+/// What a log's numbers are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Objective {
+    /// How long collectives took: computation that they slow down is not in it.
+    #[default]
+    Communication,
+    /// How long iterations of the job took.
+    Iteration,
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Its line, or its place in a list, from 1.
+    pub line: u32,
+    /// Its key, by place among [`Log::keys`].
+    pub key: u32,
+    /// In milliseconds.
+    pub latency_ms: f64,
+    /// Its arm, by place among [`Log::arms`], where the log says it.
+    pub arm: Option<u16>,
+    /// The probability with which that was chosen.
+    pub propensity: Option<f64>,
+    /// The application's own count of calls of this key.
+    pub call: Option<u64>,
+    /// Of the policy.
+    pub generation: Option<u64>,
+}
+
+/// What a key of a log lacks is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PartialKey {
+    /// The collective.
+    pub collective: Option<Collective>,
+    /// Nodes and ranks.
+    pub scale: Option<Scale>,
+    /// In bytes.
+    pub size_bytes: Option<u64>,
+    /// Whether the job computes meanwhile.
+    pub overlap: Option<bool>,
+}
+
+impl From<Key> for PartialKey {
+    fn from(key: Key) -> Self {
+        Self {
+            collective: Some(key.collective),
+            scale: Some(key.scale),
+            size_bytes: Some(key.size_bytes),
+            overlap: key.overlap,
+        }
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// What form it has.
+    pub form: Form,
+    /// What its numbers are.
+    pub objective: Objective,
+    /// What the rows are of.
+    pub keys: Vec<PartialKey>,
+    /// The arms that the log names.
+    pub arms: Vec<Arm>,
+    /// An arm is named by its number alone: which is which must be said.
+    pub numbered_arms: bool,
+    /// Labels of arms that are none, with how often they stand there.
+    pub unknown_arms: Vec<(String, u64)>,
+    /// In the order of the file.
+    pub rows: Vec<Row>,
+    /// What the file's name says.
+    pub name: FileName,
+    /// Strategies that the log names.
+    pub strategies: Vec<String>,
+    /// Means without what they are means of: shown, never replayed.
+    pub table: Option<Listing>,
+    /// What can't be used.
+    pub problems: Problems,
+    /// What must be known.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,60 @@
+//! What a file's name says: `times_auto_2x4_64MB.txt`, `iteration_times_tree_simple.txt`.
+
+use crate::{
+    collective::Scale,
+    policy::{arm::Arm, read::Objective},
+    units::Size,
+};
+
+/// What a name says of all that is in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileName {
+    /// The arm, where it names one.
+    pub arm: Option<Arm>,
+    /// In bytes.
+    pub size_bytes: Option<u64>,
+    /// `2x4`: two nodes of four ranks.
+    pub scale: Option<Scale>,
+    /// It speaks of iterations.
+    pub objective: Objective,
+}
+
+impl FileName {
+    /// Reads the last part of a path.
+    ///
+    /// ```
+    /// use collectune::policy::{arm::Arm, read::FileName};
+    /// let name = FileName::parse("logs/times_auto_2x4_64MB_a.txt");
+    /// assert_eq!((name.arm, name.size_bytes), (Some(Arm::Auto), Some(64 << 20)));
+    /// assert_eq!(name.scale.map(|scale| (scale.nodes, scale.ranks)), Some((2, 8)));
+    /// assert_eq!(FileName::parse("iteration_times_simple.txt").arm, None);
+    /// assert_eq!(FileName::parse("times_tree-ll128.txt").arm, Arm::parse("tree/ll128"));
+    /// ```
+    #[must_use]
+    pub fn parse(path: &str) -> Self {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+        let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
+        let arm = |length: usize| words.windows(length).find_map(|words| Arm::parse(&words.join("_")));
+        // The longest first: `nvls_tree_simple` is not tree/simple.
+        let arm = arm(4).or_else(|| arm(3)).or_else(|| arm(2)).or_else(|| arm(1));
+        Self {
+            arm,
+            size_bytes: words.iter().find_map(|word| size(word)),
+            scale: words.iter().find_map(|word| scale(word)),
+            objective: if name.contains("iteration") { Objective::Iteration } else { Objective::Communication },
+        }
+    }
+}
+
+fn size(word: &str) -> Option<u64> {
+    let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_size =
+        unit.len() < word.len() && matches!(unit, "b" | "k" | "kb" | "kib" | "m" | "mb" | "mib" | "g" | "gb" | "gib");
+    is_size.then(|| word.parse::<Size>().ok().map(|size| size.0)).flatten()
+}
+
+fn scale(word: &str) -> Option<Scale> {
+    let (nodes, each) = word.split_once('x')?;
+    let (nodes, each): (u32, u32) = (nodes.parse().ok()?, each.parse().ok()?);
+    (nodes > 0 && each > 0).then_some(Scale { nodes, ranks: nodes.checked_mul(each)? })
+}

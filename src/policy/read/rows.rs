@@ -1,0 +1,361 @@
+//! Delimited logs, with and without a header.
+
+use std::io::Read;
+
+use super::{
+    Form, Log, MOST_ROWS, Objective, PartialKey, Row,
+    columns::{Column, Columns},
+    name::FileName,
+};
+use crate::{
+    collective::{Collective, Scale},
+    policy::{arm::Arm, key::Key},
+    sorted::SortedMap,
+    text::{Problem, Records, State, number},
+    units::count,
+};
+
+/// Reads a delimited log. `is_own` says that its first line was that of this program.
+///
+/// # Errors
+/// Most of it can't be read, or it is longer than any log; a sentence without its subject.
+pub fn rows<R: Read>(records: &mut Records<R>, name: &str, is_own: bool) -> Result<Log, String> {
+    let mut reader = Reader::new(name);
+    while let Some(record) = records.next() {
+        let cells: Vec<&str> = record.cells().collect();
+        if cells.first().is_some_and(|cell| cell.starts_with('#')) {
+            continue;
+        }
+        let place = Place { line: record.line(), excerpt: record.excerpt(), state: record.state() };
+        if reader.columns.is_none() {
+            match Columns::of(&cells) {
+                Some(columns) => {
+                    reader.log.form = Form::Headed;
+                    reader.begin(columns);
+                    continue;
+                }
+                None => reader.begin(Columns::plain()),
+            }
+        } else if reader.is_header(&cells) {
+            reader.again.push(place.line);
+            continue;
+        }
+        reader.lines += 1;
+        if let Err((column, text, why)) = reader.row(&cells, &place) {
+            let why = format!("{why}; the line was left out");
+            reader.log.problems.push(Problem::new(place.line, &column, &text, why));
+        }
+        if reader.log.rows.len() > MOST_ROWS {
+            return Err(format!("has more than {MOST_ROWS} lines; split it by key"));
+        }
+    }
+    if is_own {
+        reader.log.form = Form::Own;
+    }
+    reader.finish()
+}
+
+struct Place {
+    line: u64,
+    excerpt: String,
+    state: State,
+}
+
+/// Column, text and what is wrong with it.
+type Wrong = (String, String, String);
+
+#[derive(Default)]
+struct Reader {
+    log: Log,
+    columns: Option<Columns>,
+    keys: SortedMap<PartialKey, u32>,
+    arms: SortedMap<Arm, u16>,
+    unknown_arms: SortedMap<String, u64>,
+    /// Of each row.
+    ranks: Vec<Option<u32>>,
+    times: Vec<Option<f64>>,
+    lines: u64,
+    /// Where further headers stand.
+    again: Vec<u64>,
+}
+
+impl Reader {
+    fn new(name: &str) -> Self {
+        let log = Log { name: FileName::parse(name), ..Log::default() };
+        Self { log, ..Self::default() }
+    }
+
+    fn begin(&mut self, columns: Columns) {
+        let unknown = columns.unknown();
+        if !unknown.is_empty() {
+            self.log.notes.push(format!("Columns that are not used: {}", unknown.join(", ")));
+        }
+        if columns.is_iteration {
+            self.log.objective = Objective::Iteration;
+        }
+        self.columns = Some(columns);
+    }
+
+    fn is_header(&self, cells: &[&str]) -> bool {
+        let same = |columns: &Columns| {
+            columns.headers.len() == cells.len()
+                && columns.headers.iter().zip(cells).all(|(header, cell)| header.eq_ignore_ascii_case(cell))
+        };
+        self.columns.as_ref().is_some_and(same)
+    }
+
+    fn row(&mut self, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+        let Some(columns) = self.columns.take() else { return Ok(()) };
+        let read = self.row_of(&columns, cells, place);
+        self.columns = Some(columns);
+        read
+    }
+
+    fn row_of(&mut self, columns: &Columns, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+        let whole_line = |why: &str| (String::new(), place.excerpt.clone(), why.to_owned());
+        match place.state {
+            State::Whole => {}
+            State::Last => return Err(whole_line("has no line end: it may be torn")),
+            State::Broken => return Err(whole_line("is where the file breaks off")),
+            State::OpenQuote => return Err(whole_line("opens a quote that is not closed")),
+            State::TooLong => return Err(whole_line("is longer than any line of a log")),
+        }
+        let width = columns.headers.len();
+        if cells.len() != width {
+            return Err(whole_line(&format!("has {} where {width} are expected", count(cells.len() as u64, "field"))));
+        }
+        let cell = |column: Column| columns.place(column).map(|place| cells[place]);
+        let wrong = |column: Column, why: &str| {
+            (columns.name(column).to_owned(), cell(column).unwrap_or_default().to_owned(), why.to_owned())
+        };
+        let whole = |column: Column, least: u64| match cell(column) {
+            None => Ok(None),
+            Some(text) => match natural(text) {
+                Some(number) if number >= least => Ok(Some(number)),
+                Some(_) => Err(wrong(column, &format!("is less than {least}"))),
+                None => Err(wrong(column, "is not a whole number below 2⁶⁴")),
+            },
+        };
+        let small = |column: Column| match whole(column, 1)? {
+            None => Ok(None),
+            Some(number) => {
+                u32::try_from(number).map(Some).map_err(|_large| wrong(column, "is more than there can be"))
+            }
+        };
+        let optional = |column: Column| cell(column).filter(|text| !text.is_empty());
+        let collective = match cell(Column::Collective) {
+            None => None,
+            Some(text) => Some(
+                Collective::parse(text).ok_or_else(|| wrong(Column::Collective, "is no collective that is known"))?,
+            ),
+        };
+        let size_bytes = whole(Column::Size, 1)?;
+        let (nodes, ranks) = (small(Column::Nodes)?, small(Column::Ranks)?);
+        if let (Some(nodes), Some(ranks)) = (nodes, ranks)
+            && nodes > ranks
+        {
+            return Err(wrong(Column::Nodes, &format!("is more than the {ranks} ranks")));
+        }
+        let scale = nodes.zip(ranks).map(|(nodes, ranks)| Scale { nodes, ranks });
+        let overlap = match optional(Column::Overlap) {
+            None => None,
+            Some("0" | "false") => Some(false),
+            Some("1" | "true") => Some(true),
+            Some(_) => return Err(wrong(Column::Overlap, "is neither 0 nor 1")),
+        };
+        let latency_ms = cell(Column::Latency).and_then(number).map(|value| value * columns.ms);
+        let latency_ms = latency_ms
+            .filter(|value| *value > 0.0 && value.is_finite())
+            .ok_or_else(|| wrong(Column::Latency, "is not a positive finite number"))?;
+        let propensity = match optional(Column::Propensity) {
+            None => None,
+            Some(text) => Some(
+                number(text)
+                    .filter(|p| *p > 0.0 && *p <= 1.0)
+                    .ok_or_else(|| wrong(Column::Propensity, "is no probability above 0, up to 1"))?,
+            ),
+        };
+        let count = |column: Column| match optional(column) {
+            None => Ok(None),
+            Some(text) => natural(text).map(Some).ok_or_else(|| wrong(column, "is not a whole number below 2⁶⁴")),
+        };
+        let (call, generation, rank) = (count(Column::Call)?, count(Column::Generation)?, count(Column::Rank)?);
+        let arm = self.arm(&optional)?;
+        let time = optional(Column::Timestamp).and_then(number);
+        if let Some(strategy) = optional(Column::Strategy)
+            && self.log.strategies.len() < 16
+            && !self.log.strategies.iter().any(|known| known == strategy)
+        {
+            self.log.strategies.push(strategy.to_owned());
+        }
+        let key = PartialKey { collective, scale, size_bytes, overlap };
+        let next = self.log.keys.len() as u32;
+        let key_place = *self.keys.entry(key).or_insert(next);
+        if key_place == next {
+            self.log.keys.push(key);
+        }
+        self.ranks.push(rank.and_then(|rank| u32::try_from(rank).ok()));
+        self.times.push(time);
+        let line = u32::try_from(place.line).unwrap_or(u32::MAX);
+        self.log.rows.push(Row { line, key: key_place, latency_ms, arm, propensity, call, generation });
+        Ok(())
+    }
+
+    fn arm<'a>(&mut self, cell: &impl Fn(Column) -> Option<&'a str>) -> Result<Option<u16>, Wrong> {
+        let channels = cell(Column::Channels).and_then(natural).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let (label, arm) = match (cell(Column::Arm), cell(Column::Algo)) {
+            // A number alone is a place in a table that the log does not have.
+            (Some(text), None) if natural(text).is_some() => {
+                self.log.numbered_arms = true;
+                let number = natural(text).filter(|number| *number < crate::bandit::schedule::MOST_ARMS as u64);
+                let number = number
+                    .ok_or_else(|| ("arm".to_owned(), text.to_owned(), "is beyond any table of arms".to_owned()))?;
+                return Ok(Some(number as u16));
+            }
+            (_, Some(algo)) => {
+                let is_auto = Arm::parse(algo) == Some(Arm::Auto);
+                let proto = cell(Column::Proto).unwrap_or_default();
+                let arm = if is_auto { Some(Arm::Auto) } else { Arm::forced(algo, proto, channels) };
+                (format!("{algo}/{proto}"), arm)
+            }
+            (Some(label), None) => (label.to_owned(), Arm::parse(label)),
+            (None, None) => return Ok(None),
+        };
+        let Some(arm) = arm else {
+            *self.unknown_arms.entry(crate::text::excerpt(&label)).or_insert(0) += 1;
+            return Ok(None);
+        };
+        let next = self.log.arms.len();
+        if next > crate::bandit::schedule::MOST_ARMS {
+            return Ok(None);
+        }
+        let place = *self.arms.entry(arm).or_insert(next as u16);
+        if usize::from(place) == next {
+            self.log.arms.push(arm);
+        }
+        Ok(Some(place))
+    }
+
+    fn finish(mut self) -> Result<Log, String> {
+        let read = self.log.rows.len() as u64;
+        if self.lines == 0 {
+            return Err("has no line of data".to_owned());
+        }
+        if read * 2 < self.lines {
+            let first: Vec<String> = self.log.problems.kept.iter().take(5).map(ToString::to_string).collect();
+            return Err(format!("has {} lines of which {read} can be read: {}", self.lines, first.join("; ")));
+        }
+        if let Some(first) = self.again.first() {
+            let times = count(self.again.len() as u64, "time");
+            self.log
+                .notes
+                .push(format!("The header stands {times} more, first in line {first}: several runs in one file"));
+        }
+        self.lowest_rank();
+        self.odd_latencies();
+        self.order();
+        self.log.unknown_arms = self.unknown_arms.into_iter().collect();
+        for (label, lines) in self.log.unknown_arms.iter().take(5) {
+            let lines = count(*lines, "line");
+            self.log.notes.push(format!("{lines}: \"{label}\" is neither auto nor an algorithm with a protocol"));
+        }
+        Ok(self.log)
+    }
+
+    /// Lines of several ranks tell of the same calls.
+    fn lowest_rank(&mut self) {
+        let lowest = self.ranks.iter().flatten().min().copied();
+        let Some(lowest) = lowest.filter(|lowest| self.ranks.iter().flatten().any(|rank| rank != lowest)) else {
+            return;
+        };
+        let keeps: Vec<bool> = self.ranks.iter().map(|rank| rank.is_none_or(|rank| rank == lowest)).collect();
+        let before = self.log.rows.len();
+        let mut keep = keeps.iter();
+        self.log.rows.retain(|_| keep.next().copied().unwrap_or(true));
+        let mut keep = keeps.iter();
+        self.times.retain(|_| keep.next().copied().unwrap_or(true));
+        self.log.notes.push(format!(
+            "Every rank wrote: {} of other ranks were left out, only those of rank {lowest} are used, since lines of \
+             the same call are not independent",
+            count((before - self.log.rows.len()) as u64, "line")
+        ));
+    }
+
+    fn odd_latencies(&mut self) {
+        let mut values: Vec<Vec<f64>> = vec![Vec::new(); self.log.keys.len()];
+        self.log.rows.iter().for_each(|row| values[row.key as usize].push(row.latency_ms));
+        let medians: Vec<f64> = values.iter_mut().map(|values| crate::math::median(values).unwrap_or(1.0)).collect();
+        let is_odd = |row: &&Row| {
+            let ratio = row.latency_ms / medians[row.key as usize];
+            !(1e-3..=1e3).contains(&ratio)
+        };
+        let odd: Vec<u32> = self.log.rows.iter().filter(is_odd).map(|row| row.line).collect();
+        if let Some(first) = odd.first() {
+            self.log.notes.push(format!(
+                "{} a thousand times off the median of its key, first line {first}: is the unit right?",
+                are(odd.len(), "latency", "latencies")
+            ));
+        }
+        // 10 TB/s are 1e10 bytes per millisecond.
+        let is_fast = |row: &&Row| {
+            self.log.keys[row.key as usize].size_bytes.is_some_and(|size| size as f64 / row.latency_ms > 1e10)
+        };
+        let fast = self.log.rows.iter().filter(is_fast).count();
+        if fast > 0 {
+            let said = are(fast, "line", "lines");
+            self.log.notes.push(format!("{said} faster than 10 TB/s: is the latency in milliseconds?"));
+        }
+    }
+
+    fn order(&mut self) {
+        let times: Vec<f64> = self.times.iter().flatten().copied().collect();
+        let back = times.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        if back > 0 {
+            let back = count(back as u64, "time");
+            self.log.notes.push(format!("Time goes backwards {back}: several runs in one file, or lines out of order"));
+        }
+        let (mut repeats, mut unsorted, mut gaps) = (0, 0, 0);
+        let mut last: Vec<Option<u64>> = vec![None; self.log.keys.len()];
+        for row in &self.log.rows {
+            let Some(call) = row.call else { continue };
+            match last[row.key as usize].replace(call) {
+                Some(before) if call == before => repeats += 1,
+                Some(before) if call < before => unsorted += 1,
+                Some(before) if call > before + 1 => gaps += 1,
+                _ => {}
+            }
+        }
+        for (number, what) in [
+            (repeats, "repeats the call before it: two logs in one?"),
+            (unsorted, "has a lower call than the line before: several runs, or two logs in one"),
+            (gaps, "comes after calls that were not logged"),
+        ] {
+            if number > 0 {
+                self.log.notes.push(format!("{}: the line {what}", count(number, "time")));
+            }
+        }
+    }
+}
+
+fn are(number: usize, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one} is") } else { format!("{number} {many} are") }
+}
+
+/// A whole number without sign or fraction; `2.0` reads as well.
+fn natural(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| crate::text::whole(text).and_then(|number| u64::try_from(number).ok()))
+}
+
+impl PartialKey {
+    /// With what it lacks from elsewhere; `None` where something is still missing. A collective that nobody names is
+    /// allreduce in a list of times alone.
+    #[must_use]
+    pub fn completed(&self, other: &PartialKey) -> Option<Key> {
+        Some(Key {
+            collective: self.collective.or(other.collective)?,
+            scale: self.scale.or(other.scale)?,
+            size_bytes: self.size_bytes.or(other.size_bytes)?,
+            overlap: self.overlap.or(other.overlap),
+        })
+    }
+}

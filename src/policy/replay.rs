@@ -1,0 +1,282 @@
+//! Strategies play in what a log, or a simulation, would have given them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    arm::Arm,
+    pool::Pool,
+    request::{Prepared, Replayed, Source, Start},
+    result::{Estimator, KeyResult},
+    study::StudyError,
+};
+use crate::{
+    bandit::{
+        replay::{Game, MARKS, STRETCHES, Tally},
+        statistics::Statistics,
+        strategies::Kind,
+        world::{Resampled, World},
+    },
+    math::{ascending, quantile},
+    progress::{Progress, Step},
+};
+
+/// Seeds of one job.
+const SEEDS_PER_JOB: u32 = 5;
+/// The most of everything, so that nothing that a link holds can make a page hang.
+const MOST_STEPS: u32 = 100_000;
+const MOST_SEEDS: u32 = 2000;
+
+/// What a worker needs.
+#[derive(Serialize, Deserialize)]
+struct Package {
+    game: Game,
+    seeds: u32,
+    arms: Vec<String>,
+    words: String,
+}
+
+/// What became of one strategy; latencies and costs in milliseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StrategyResult {
+    /// Its word.
+    pub strategy: &'static str,
+    /// Its name with what it is set to.
+    pub title: String,
+    /// Its decisions depend on the unit: for comparison only.
+    pub is_raw: bool,
+    /// After how many steps regret is told.
+    pub steps: Vec<u32>,
+    /// Mean cumulative pseudo-regret at each of these.
+    pub regret_ms: Vec<f64>,
+    /// 95 % interval of that mean.
+    pub regret_interval_ms: Vec<(f64, f64)>,
+    /// 5th and 95th percentile over seeds.
+    pub regret_spread_ms: Vec<(f64, f64)>,
+    /// Mean latency over all steps.
+    pub mean_ms: f64,
+    /// Median first step from which every window of 100 has 95 pulls of the best arm; `None`: never.
+    pub converges_after: Option<u32>,
+    /// Share of seeds that ever do.
+    pub converged_share: f64,
+    /// Share of the best arm in the last 200 steps.
+    pub best_at_end: f64,
+    /// Share of seeds that end on the best arm.
+    pub ends_on_best: f64,
+    /// Σ over exploring pulls of what the arm takes more than `auto`; below zero: exploring gained.
+    pub exploration_ms: f64,
+    /// Median number of calls after which it has cost no more than `auto`; `None`: never.
+    pub paid_back_after: Option<u32>,
+    /// Shares of arms in each of the stretches of steps.
+    pub arm_shares: Vec<Vec<f64>>,
+}
+
+/// The game of a source.
+///
+/// # Errors
+/// The key can't be replayed.
+pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<Prepared, StudyError> {
+    let strategies = if start.strategies.is_empty() { Kind::ALL.to_vec() } else { start.strategies.clone() };
+    let (world, arms, auto, words) = match &start.world {
+        Source::Key(place) => {
+            let (pool, result) =
+                pools.get(*place as usize).zip(results.get(*place as usize)).ok_or(StudyError::NoKey(*place))?;
+            if !can_replay(result) {
+                return Err(StudyError::NotReplayed(
+                    pool.key.to_string(),
+                    result.sentences.first().cloned().unwrap_or_default(),
+                ));
+            }
+            let ran: Vec<usize> = (0..result.arms.len()).filter(|arm| result.arms[*arm].n > 0).collect();
+            let series = pool.series();
+            let of_arm = |arm: &usize| (series[*arm].clone(), result.arms[*arm].block);
+            let names = ran.iter().map(|arm| result.arms[*arm].arm.to_string()).collect();
+            let world = World::Resampled(Resampled { arms: ran.iter().map(of_arm).collect() });
+            (world, names, 0, format!("{}, each arm's own values drawn again", pool.key))
+        }
+        Source::Simulation(simulation, names, auto) => {
+            let arms = simulation.arms.len();
+            if !(2..=16).contains(&arms) || names.len() != arms || *auto as usize >= arms {
+                return Err(StudyError::Arms(arms));
+            }
+            (World::Simulated(simulation.clone()), names.clone(), *auto, "a simulation".to_owned())
+        }
+    };
+    let steps = start.steps.clamp(1, MOST_STEPS);
+    let seeds = start.seeds.clamp(1, MOST_SEEDS);
+    let game = Game { world, auto, steps, strategies };
+    let jobs = seeds.div_ceil(SEEDS_PER_JOB);
+    let words = format!("{words}: {seeds} seeds of {steps} steps");
+    let package = Package { game, seeds, arms, words: words.clone() };
+    // A tenth, then a third, then the rest.
+    let (first, second) = (jobs.div_ceil(10), jobs.div_ceil(3));
+    let rounds = [0..first, first..second.max(first), second.max(first)..jobs];
+    Ok(Prepared {
+        game: postcard::to_allocvec(&package)?,
+        jobs: vec![1.0; jobs as usize],
+        rounds: rounds.into_iter().map(Iterator::collect).filter(|round: &Vec<u32>| !round.is_empty()).collect(),
+        words,
+    })
+}
+
+/// Whether strategies can be let loose on a key: every arm that ran has values enough, and one of them is `auto`.
+#[must_use]
+pub fn can_replay(result: &KeyResult) -> bool {
+    let ran: Vec<u64> = result.arms.iter().map(|arm| arm.n).filter(|n| *n > 0).collect();
+    result.estimator != Estimator::None
+        && ran.len() > 1
+        && result.arms[0].n > 0
+        && ran.iter().all(|n| *n >= super::judge::LEAST_VALUES as u64)
+}
+
+/// Does some jobs of a game, on any worker.
+///
+/// # Errors
+/// The game comes from another build.
+pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
+    let Package { game, seeds, .. } = postcard::from_bytes(game)?;
+    let mut all: Vec<(u32, Vec<Tally>)> = Vec::new();
+    for (done, job) in jobs.iter().enumerate() {
+        let first = job.saturating_mul(SEEDS_PER_JOB);
+        let count = SEEDS_PER_JOB.min(seeds.saturating_sub(first));
+        let mut within = Within { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
+        all.push((*job, game.play(first, count, &mut within)));
+    }
+    Ok(postcard::to_allocvec(&all)?)
+}
+
+/// Progress of one job among several.
+struct Within<'a> {
+    progress: &'a mut dyn Progress,
+    done: usize,
+    jobs: usize,
+    last: Step,
+}
+
+impl Progress for Within<'_> {
+    fn report(&mut self, doing: &str, done: u64, total: u64) {
+        let step =
+            Step { doing: doing.to_owned(), done: self.done as u64 * total + done, total: self.jobs as u64 * total };
+        if step != self.last {
+            self.progress.report(&step.doing, step.done, step.total);
+            self.last = step;
+        }
+    }
+}
+
+/// Brings jobs together.
+///
+/// # Errors
+/// They come from another build.
+pub fn replayed(game: &[u8], played: &[Vec<u8>], shown: Option<u32>) -> Result<Replayed, StudyError> {
+    let Package { game, arms, words, .. } = postcard::from_bytes(game)?;
+    let mut jobs: Vec<(u32, Vec<Tally>)> = Vec::new();
+    for bytes in played {
+        jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<Tally>)>>(bytes)?);
+    }
+    crate::order::Order::order_by_key(&mut jobs[..], |(job, _)| *job);
+    jobs.dedup_by_key(|(job, _)| *job);
+    let mut tallies = vec![Tally::default(); game.strategies.len()];
+    for (_, of_job) in &jobs {
+        tallies.iter_mut().zip(of_job).for_each(|(all, one)| all.merge(one));
+    }
+    let marks = game.marks();
+    let strategies: Vec<StrategyResult> = game
+        .strategies
+        .iter()
+        .zip(&tallies)
+        .map(|(kind, tally)| result(*kind, tally, &marks, game.steps, arms.len()))
+        .collect();
+    let can_run = |place: usize| !game.strategies[place].is_raw() && !matches!(game.strategies[place], Kind::Oracle);
+    let last = |place: usize| strategies[place].regret_ms.last().copied().unwrap_or(f64::INFINITY);
+    let best = (0..strategies.len()).filter(|place| can_run(*place)).min_by(|a, b| last(*a).total_cmp(&last(*b)));
+    let shown =
+        shown.filter(|place| (*place as usize) < strategies.len()).or(best.map(|place| place as u32)).unwrap_or(0);
+    let seeds = tallies.first().map_or(0, Tally::seeds) as u32;
+    let mut sentences = vec![format!("{words}.")];
+    sentences.extend(told(&strategies, best));
+    Ok(Replayed {
+        seeds,
+        listing: super::listing::strategies(&strategies),
+        shown,
+        regret: (seeds > 0).then(|| super::charts::regret(&strategies, &words)),
+        shares: strategies
+            .get(shown as usize)
+            .filter(|_| seeds > 0)
+            .map(|of| super::charts::shares(of, &arms, game.steps)),
+        sentences,
+        strategies,
+    })
+}
+
+/// What the comparison comes to.
+fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
+    let auto = strategies.iter().find(|of| of.strategy == Kind::Auto.key());
+    let Some((best, auto)) = best.map(|place| &strategies[place]).zip(auto) else { return Vec::new() };
+    let (Some(own), Some(of_auto)) = (best.regret_interval_ms.last(), auto.regret_ms.last()) else { return Vec::new() };
+    let least = best.regret_ms.last().copied().unwrap_or(0.0);
+    if best.strategy == auto.strategy || own.1 >= *of_auto {
+        return vec!["No strategy loses less than always leaving the choice to the library, beyond its own spread: learning here costs more than it finds.".to_owned()];
+    }
+    let mut told = vec![format!(
+        "{} loses least: {} ms over all steps, where leaving the choice to the library loses {} ms.",
+        best.title,
+        crate::units::significant(least),
+        crate::units::significant(*of_auto)
+    )];
+    if let Some(calls) = best.paid_back_after {
+        told.push(format!("Its exploration is paid back after {calls} calls (median)."));
+    }
+    told
+}
+
+fn result(kind: Kind, tally: &Tally, marks: &[u32; MARKS], steps: u32, arms: usize) -> StrategyResult {
+    let mean = |values: &[f64]| Statistics::of(values).mean;
+    let share = |count: usize| count as f64 / tally.seeds().max(1) as f64;
+    let median = |values: &[i32]| {
+        let mut sorted: Vec<f64> =
+            values.iter().map(|value| if *value < 0 { f64::INFINITY } else { f64::from(*value) }).collect();
+        crate::math::median(&mut sorted).filter(|value| value.is_finite()).map(|value| value.round() as u32)
+    };
+    let mut of = StrategyResult {
+        strategy: kind.key(),
+        title: kind.title(),
+        is_raw: kind.is_raw(),
+        mean_ms: mean(&tally.total) / f64::from(steps.max(1)),
+        converges_after: median(&tally.converged),
+        converged_share: share(tally.converged.iter().filter(|step| **step >= 0).count()),
+        best_at_end: mean(&tally.best_at_end),
+        ends_on_best: share(tally.best_at_end.iter().filter(|share| **share > 0.5).count()),
+        exploration_ms: mean(&tally.exploration),
+        paid_back_after: median(&tally.paid_back),
+        ..StrategyResult::default()
+    };
+    for (mark, step) in marks.iter().enumerate() {
+        // Few steps have marks that coincide.
+        if of.steps.last() == Some(step) {
+            continue;
+        }
+        let mut values = tally.regret_at(mark);
+        let all = Statistics::of(&values);
+        let error = 1.96 * all.deviation() / all.n.max(1.0).sqrt();
+        ascending(&mut values);
+        let at = |share| quantile(&values, share).unwrap_or(0.0);
+        of.steps.push(*step);
+        of.regret_ms.push(all.mean);
+        of.regret_interval_ms.push((all.mean - error, all.mean + error));
+        of.regret_spread_ms.push((at(0.05), at(0.95)));
+    }
+    for stretch in 0..STRETCHES {
+        let pulls = tally.pulls.get(stretch * arms..(stretch + 1) * arms).unwrap_or_default();
+        let sum = pulls.iter().sum::<u64>() as f64;
+        if sum > 0.0 {
+            of.arm_shares.push(pulls.iter().map(|count| *count as f64 / sum).collect());
+        }
+    }
+    of
+}
+
+/// The names of arms as the page offers them for a simulation.
+#[must_use]
+pub fn arm_names(arms: &[Arm]) -> Vec<String> {
+    arms.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,256 @@
+//! Holds the logs that were dropped and what they say, and answers questions about them.
+
+use super::{
+    attribution::{self, Attributed, Attribution, LogSettings},
+    charts, export, iteration,
+    judge::{self, Judged},
+    listing,
+    pool::{self, Pool},
+    read::{Form, Log, PartialKey},
+    replay,
+    request::{Answer, Export, File, KeyCharts, LogFile, Question, Settings, Studied},
+    result::KeyResult,
+};
+use crate::progress::Progress;
+
+/// Why a question can't be answered, for people.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// No log was dropped.
+    #[error(
+        "there is no reward log to study: drop lines like allreduce,4194304,1,8,12.34, or lists of times of one arm each"
+    )]
+    NothingLoaded,
+    /// A key that is not there.
+    #[error("there is no key {}", .0 + 1)]
+    NoKey(u32),
+    /// No log says enough.
+    #[error("no log can be used: {0}")]
+    NoKeys(String),
+    /// A key that strategies can't be let loose on.
+    #[error("{0} can't be replayed. {1}")]
+    NotReplayed(String, String),
+    /// A simulation with too few or too many arms.
+    #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
+    Arms(usize),
+    /// A message that another build wrote.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
+}
+
+/// A log with its file's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedLog {
+    /// The file's name.
+    pub name: String,
+    /// What it holds.
+    pub log: Log,
+}
+
+/// The workbench's state.
+#[derive(Default)]
+pub struct Study {
+    logs: Vec<NamedLog>,
+    settings: Settings,
+    pools: Vec<Pool>,
+    judged: Vec<Judged>,
+    notes: Vec<String>,
+    files: Vec<LogFile>,
+    /// The last replay, for the report.
+    replayed: Option<super::request::Replayed>,
+}
+
+impl Study {
+    /// Studies these logs.
+    #[must_use]
+    pub fn new(logs: Vec<NamedLog>) -> Self {
+        Self { logs, ..Self::default() }
+    }
+
+    /// No log was dropped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.logs.is_empty()
+    }
+
+    /// How logs are studied.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What was found for each key.
+    #[must_use]
+    pub fn results(&self) -> Vec<KeyResult> {
+        self.judged.iter().map(|one| one.result.clone()).collect()
+    }
+
+    /// What was replayed last.
+    #[must_use]
+    pub fn replayed(&self) -> Option<&super::request::Replayed> {
+        self.replayed.as_ref()
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// What stands in the way, in words for people.
+    pub fn answer(&mut self, question: Question, progress: &mut dyn Progress) -> Result<Answer, StudyError> {
+        Ok(match question {
+            Question::Study(settings) => Answer::Studied(Box::new(self.study(*settings, progress)?)),
+            Question::Key(place) => Answer::Charts(Box::new(self.key(place)?)),
+            Question::Game(start) => {
+                self.replayed = None;
+                Answer::Game(Box::new(replay::prepare(&start, &self.pools, &self.results())?))
+            }
+            Question::Play { game, jobs } => Answer::Played(replay::play(&game, &jobs, progress)?),
+            Question::Replayed { game, played, shown } => {
+                let replayed = replay::replayed(&game, &played, shown)?;
+                self.replayed = Some(replayed.clone());
+                Answer::Replayed(Box::new(replayed))
+            }
+            Question::Export(export) => Answer::Files(self.export(&export)?),
+        })
+    }
+
+    /// Gives every line its arm, and judges every key.
+    ///
+    /// # Errors
+    /// There is no log, or none says enough.
+    pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<Studied, StudyError> {
+        if self.logs.is_empty() {
+            return Err(StudyError::NothingLoaded);
+        }
+        settings.logs.resize_with(self.logs.len(), LogSettings::default);
+        (self.notes, self.files, self.replayed) = (Vec::new(), Vec::new(), None);
+        let attributed = self.attribute(&settings);
+        let sources: Vec<pool::Source<'_>> = attributed
+            .iter()
+            .zip(&self.logs)
+            .filter_map(|(attributed, named)| {
+                Some(pool::Source {
+                    attributed: attributed.as_ref()?,
+                    objective: named.log.objective,
+                    strategies: &named.log.strategies,
+                    of_means: named.log.form == Form::Episodes,
+                })
+            })
+            .collect();
+        self.pools = pool::pools(&sources);
+        self.judged = Vec::new();
+        for (done, pool) in self.pools.iter().enumerate() {
+            progress.report("Judging", done as u64, self.pools.len() as u64);
+            self.judged.push(judge::judge(pool, settings.seed));
+        }
+        let mut results = self.results();
+        let told = judge::agree(&mut results, &settings.bands);
+        self.judged.iter_mut().zip(results).for_each(|(one, result)| one.result = result);
+        self.notes.extend(told);
+        self.settings = settings;
+        if self.pools.is_empty() && self.logs.iter().all(|named| named.log.table.is_none()) {
+            let why = self
+                .files
+                .iter()
+                .find(|file| file.is_refused)
+                .map(|file| format!("{} {}", file.name, file.attribution));
+            return Err(StudyError::NoKeys(why.unwrap_or_default()));
+        }
+        Ok(self.studied())
+    }
+
+    /// What is known by now.
+    #[must_use]
+    pub fn studied(&self) -> Studied {
+        let results = self.results();
+        let pairs = iteration::pairs(&self.judged);
+        let tables = self.logs.iter().filter_map(|named| Some((named.name.clone(), named.log.table.clone()?)));
+        Studied {
+            logs: self.files.clone(),
+            settings: self.settings.clone(),
+            keys: self.pools.iter().map(|pool| pool.key.to_string()).collect(),
+            verdicts: results.iter().map(|of| of.verdict.clone()).collect(),
+            sentences: results.iter().map(|of| of.sentences.clone()).collect(),
+            listing: listing::keys(&results),
+            overlap: if pairs.is_empty() { Default::default() } else { iteration::listing(&pairs) },
+            tables: tables.collect(),
+            notes: self.notes.clone(),
+            can_replay: results.iter().map(replay::can_replay).collect(),
+            results,
+            pairs,
+        }
+    }
+
+    fn attribute(&mut self, settings: &Settings) -> Vec<Option<Attributed>> {
+        let mut all = Vec::new();
+        for (index, named) in self.logs.iter().enumerate() {
+            let others = self.logs.iter().enumerate().filter(|(other, _)| *other != index);
+            let elsewhere: Vec<PartialKey> = others.flat_map(|(_, named)| named.log.keys.iter().copied()).collect();
+            let NamedLog { name, log } = named;
+            if log.table.is_some() {
+                self.files.push(LogFile {
+                    name: name.clone(),
+                    attribution: "a table of means, which is shown".to_owned(),
+                    is_refused: false,
+                });
+                all.push(None);
+                continue;
+            }
+            let one =
+                attribution::attribute(log, &settings.logs[index], &settings.schedule, &settings.bands, &elsewhere);
+            let (words, is_refused) = match &one {
+                Ok(attributed) => (attributed.how.words().to_owned(), false),
+                Err(why) => (why.clone(), true),
+            };
+            if let Ok(attributed) = &one {
+                self.notes.extend(attributed.notes.iter().map(|note| format!("{name}: {note}")));
+                if attributed.how == Attribution::None {
+                    self.notes.push(format!(
+                        "{name}: nothing says which arm ran: name it (the arm of the whole file, or arms that took turns and how \
+                         many calls came before the first line)"
+                    ));
+                }
+            } else {
+                self.notes.push(format!("{name} {words}"));
+            }
+            self.files.push(LogFile { name: name.clone(), attribution: words, is_refused });
+            all.push(one.ok());
+        }
+        all
+    }
+
+    /// What is seen of a key.
+    ///
+    /// # Errors
+    /// There is no such key.
+    pub fn key(&self, place: u32) -> Result<KeyCharts, StudyError> {
+        let (pool, judged) =
+            self.pools.get(place as usize).zip(self.judged.get(place as usize)).ok_or(StudyError::NoKey(place))?;
+        let of = &judged.result;
+        Ok(KeyCharts {
+            arms: listing::arms(of),
+            latencies: charts::latencies(pool, of),
+            posteriors: charts::posteriors(of),
+            estimates: listing::estimates(of),
+        })
+    }
+
+    /// Files to deploy, or to run.
+    ///
+    /// # Errors
+    /// Nothing was studied.
+    pub fn export(&self, export: &Export) -> Result<Vec<File>, StudyError> {
+        if self.judged.is_empty() {
+            return Err(StudyError::NothingLoaded);
+        }
+        let results = self.results();
+        Ok(match export {
+            Export::Conf(reader) => export::conf(&results, &self.settings, *reader),
+            Export::Policy(generation) => vec![File {
+                name: "collectune.policy.json".to_owned(),
+                text: export::policy(&results, &self.settings, *generation).text(),
+                note: "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json".to_owned(),
+            }],
+            Export::Script(command) => vec![export::script(&results, &self.settings, command)],
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! Collectives as conditions: which chunk is where before, and who has it after.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    model::{Topology, TopologyError},
+    time::Clock,
+};
+use crate::{
+    collective::Collective,
+    schedule::{demand::Demand, problem::Problem},
+    units::Size,
+};
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// The collective; `None` for conditions of one's own.
+    pub collective: Option<Collective>,
+    /// Who has, or gets, everything, where one node does.
+    pub root: u32,
+    /// Bytes of a chunk.
+    pub chunk_bytes: u64,
+    /// Chunks of each node; of a broadcast and a reduce, chunks in all; of an alltoall, a scatter and a gather, chunks for each
+    /// receiver or of each sender.
+    pub chunks: u32,
+    /// Conditions of one's own.
+    pub custom: Option<Custom>,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { collective: Some(Collective::AllGather), root: 0, chunk_bytes: 1 << 20, chunks: 1, custom: None }
+    }
+}
+
+/// Conditions of one's own: a chunk each, with the nodes that have it and those that are to have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Custom {
+    /// Names of the chunks.
+    pub names: Vec<String>,
+    /// Who has each, and who is to have it.
+    pub chunks: Vec<(Vec<u32>, Vec<u32>)>,
+}
+
+/// Why there is nothing to look for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WantedError {
+    /// The topology can't be used.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The root is no node.
+    #[error("there is no node {root} to be the root; there are {nodes}, numbered from 0")]
+    Root {
+        /// What was asked for.
+        root: u32,
+        /// How many there are.
+        nodes: u32,
+    },
+    /// No schedule is looked for of this collective.
+    #[error(
+        "no schedule of {0} can be looked for; of all_gather, reduce_scatter, all_reduce, broadcast, reduce, scatter, gather and alltoall it can"
+    )]
+    Unknown(Collective),
+    /// A chunk of nothing, or none.
+    #[error("a chunk has at least one byte, and there is at least one chunk")]
+    Nothing,
+    /// More than can be held.
+    #[error("{0} pairs of a chunk and a node are more than can be held ({MOST_PAIRS}); take fewer chunks")]
+    TooMany(u64),
+    /// A chunk never gets there.
+    #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
+    NoWay {
+        /// The chunk.
+        chunk: u32,
+        /// Who wants it.
+        node: u32,
+    },
+    /// A chunk that nobody has.
+    #[error("nobody has chunk {0} before")]
+    Nobody(String),
+    /// Conditions that name a node that is not there.
+    #[error("chunk {0} is about node {1}, and there is no such node")]
+    NoNode(String, u32),
+    /// No conditions.
+    #[error("conditions of one's own are asked for, and none are given")]
+    NoConditions,
+    /// A text that is no conditions.
+    #[error("these are no conditions: {0}")]
+    Custom(String),
+}
+
+/// The most pairs of a chunk and a node that wants it.
+pub const MOST_PAIRS: u64 = 40_000_000;
+
+impl Wanted {
+    /// The collective on a topology.
+    ///
+    /// # Errors
+    /// The topology can't be used, or the collective not on it.
+    pub fn problem(&self, topology: &Topology) -> Result<(Problem, Clock), WantedError> {
+        if self.chunk_bytes == 0 || self.chunks == 0 {
+            return Err(WantedError::Nothing);
+        }
+        let (graph, clock) = topology.graph(self.chunk_bytes)?;
+        if self.root >= topology.nodes {
+            return Err(WantedError::Root { root: self.root, nodes: topology.nodes });
+        }
+        let (nodes, count, root) = (graph.nodes(), self.chunks as usize, self.root);
+        let (n, k) = (nodes as u64, u64::from(self.chunks));
+        let pairs = match self.collective {
+            Some(Collective::Broadcast | Collective::Reduce | Collective::Scatter | Collective::Gather) => n * k,
+            _ => (n * n).saturating_mul(k),
+        };
+        if pairs > MOST_PAIRS {
+            return Err(WantedError::TooMany(pairs));
+        }
+        let others = |of: u32| (0..nodes as u32).filter(move |node| *node != of);
+        let times = |has: u32, wants: u32| (0..count).map(move |_| (vec![has], vec![wants]));
+        let (reduce, copy) = match self.collective {
+            None => (None, Some(self.own(nodes)?)),
+            Some(Collective::AllGather) => (None, Some(Demand::all_gather(nodes, count))),
+            Some(Collective::ReduceScatter) => (Some(Demand::all_gather(nodes, count)), None),
+            Some(Collective::AllReduce) => {
+                (Some(Demand::all_gather(nodes, count)), Some(Demand::all_gather(nodes, count)))
+            }
+            Some(Collective::Broadcast) => (None, Some(Demand::broadcast(nodes, root, count))),
+            Some(Collective::Reduce) => (Some(Demand::broadcast(nodes, root, count)), None),
+            Some(Collective::Scatter) => (None, Some(Demand::of(nodes, others(root).flat_map(|to| times(root, to))))),
+            Some(Collective::Gather) => {
+                (None, Some(Demand::of(nodes, others(root).flat_map(|from| times(from, root)))))
+            }
+            Some(Collective::AllToAll) => {
+                let pairs = (0..nodes as u32).flat_map(|from| others(from).map(move |to| (from, to)));
+                (None, Some(Demand::of(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
+            }
+            Some(other) => return Err(WantedError::Unknown(other)),
+        };
+        let problem = Problem::new(graph, reduce, copy);
+        for phase in problem.phases() {
+            let lost = problem.task(phase).and_then(|task| task.demand.unreachable(task.graph));
+            if let Some((chunk, node)) = lost {
+                return Err(WantedError::NoWay { chunk, node });
+            }
+        }
+        Ok((problem, clock))
+    }
+
+    fn own(&self, nodes: usize) -> Result<Demand, WantedError> {
+        let custom =
+            self.custom.as_ref().filter(|custom| !custom.chunks.is_empty()).ok_or(WantedError::NoConditions)?;
+        for (index, (has, wants)) in custom.chunks.iter().enumerate() {
+            let name = || custom.names.get(index).cloned().unwrap_or_else(|| index.to_string());
+            if has.is_empty() {
+                return Err(WantedError::Nobody(name()));
+            }
+            if let Some(node) = has.iter().chain(wants).find(|node| **node as usize >= nodes) {
+                return Err(WantedError::NoNode(name(), *node));
+            }
+        }
+        Ok(Demand::of(nodes, custom.chunks.iter().cloned()))
+    }
+
+    /// What it is, in words: `all_gather of 1 chunk of 1 MiB per node`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let size = Size(self.chunk_bytes);
+        let chunks = if self.chunks == 1 { "1 chunk".to_owned() } else { format!("{} chunks", self.chunks) };
+        match self.collective {
+            None => format!("conditions of one's own, chunks of {size}"),
+            Some(collective @ (Collective::Broadcast | Collective::Reduce)) => {
+                format!("{collective} of {chunks} of {size}, root {}", self.root)
+            }
+            Some(collective @ (Collective::Scatter | Collective::Gather)) => {
+                format!("{collective} of {chunks} of {size} per node, root {}", self.root)
+            }
+            Some(collective) => format!("{collective} of {chunks} of {size} per node"),
+        }
+    }
+
+    /// The collective's word in names of files.
+    #[must_use]
+    pub fn key(&self) -> &'static str {
+        self.collective.map_or("custom", Collective::name)
+    }
+}
+
+/// Reads conditions of one's own, with their size of a chunk where they say it:
+/// `{"chunk_size": 1048576, "chunks": [0], "preconditions": {"0": [0]}, "postconditions": {"1": [0]}}`.
+///
+/// # Errors
+/// It is none; in words.
+pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
+    type Value = serde_json::Value;
+    let wrong = |why: String| WantedError::Custom(why);
+    let json: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
+    let name = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let chunks = json.get("chunks").and_then(Value::as_array);
+    let names: Vec<String> =
+        chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
+    let mut custom = Custom { chunks: vec![(Vec::new(), Vec::new()); names.len()], names };
+    for (key, after) in [("preconditions", false), ("postconditions", true)] {
+        let nodes = json.get(key).and_then(Value::as_object);
+        for (node, held) in nodes.ok_or_else(|| wrong(format!("\"{key}\" is no object of nodes and their chunks")))? {
+            let node: u32 =
+                node.trim().parse().map_err(|_| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
+            let held = held.as_array().ok_or_else(|| wrong(format!("{key}, node {node}: no list of chunks")))?;
+            for chunk in held.iter().map(name) {
+                let index = custom.names.iter().position(|known| *known == chunk);
+                let index = index.ok_or_else(|| wrong(format!("{key}, node {node}: there is no chunk {chunk}")))?;
+                let (has, wants) = &mut custom.chunks[index];
+                if after { wants.push(node) } else { has.push(node) }
+            }
+        }
+    }
+    let size = json.get("chunk_size").and_then(Value::as_f64).filter(|size| *size >= 1.0).map(|size| size as u64);
+    Ok((custom, size))
+}

@@ -1,0 +1,401 @@
+//! What NCCL and RCCL dump of a machine: `NCCL_TOPO_DUMP_FILE` becomes links, `NCCL_GRAPH_DUMP_FILE` the rings and trees over
+//! them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    model::{Link, Topology, Unit},
+    msccl::{Element, parse},
+};
+use crate::text::{Column, Entry, Listing, number};
+
+/// A GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gpu {
+    /// Where it is on the PCI bus.
+    pub busid: String,
+    /// Its number on the node.
+    pub dev: u32,
+    /// Its generation: `gfx950`, `sm_90`.
+    pub generation: String,
+    /// Its neighbours over XGMI or NVLink, by where they are, with how many links lead there.
+    pub neighbours: Vec<(String, u32)>,
+    /// Links to switches of NVLink.
+    pub to_switches: u32,
+    /// The narrowest PCI link on its way to the CPU, in GB/s.
+    pub pci_gbps: f64,
+    /// The bridges and the CPU above it, from the CPU down.
+    pub path: Vec<String>,
+}
+
+/// A network port.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Nic {
+    /// Its name.
+    pub name: String,
+    /// Its number on the node.
+    pub dev: u32,
+    /// Its speed in GB/s.
+    pub gbps: f64,
+    /// The bridges and the CPU above it, from the CPU down.
+    pub path: Vec<String>,
+}
+
+/// One node as it was dumped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its GPUs, by number.
+    pub gpus: Vec<Gpu>,
+    /// Its network ports, by number.
+    pub nics: Vec<Nic>,
+}
+
+/// Rings or trees of a graph dump: each channel as GPUs in their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// NCCL's number of the graph.
+    pub id: u32,
+    /// What it is, in words.
+    pub kind: String,
+    /// The speed that NCCL expects of each channel within the node, in GB/s.
+    pub speed_gbps: f64,
+    /// GPUs of each channel.
+    pub channels: Vec<Vec<u32>>,
+}
+
+/// Rates of links: what the dump does not say. All can be changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Generations and the bandwidth of one of their links in one direction, in GB/s.
+    pub links: Vec<(String, f64)>,
+    /// Latency of a link within the node, in ns.
+    pub latency_ns: f64,
+    /// Latency of the network, in ns.
+    pub net_latency_ns: f64,
+    /// Nodes that are joined by a switch.
+    pub nodes: u32,
+}
+
+impl Default for Rates {
+    /// XGMI by AMD's data sheets (half of what is said of both directions); NVLink as NCCL reckons (`src/graph/topo.h`).
+    fn default() -> Self {
+        const LINKS: [(&str, f64); 12] = [
+            ("gfx906", 46.0),
+            ("gfx908", 46.0),
+            ("gfx90a", 50.0),
+            ("gfx942", 64.0),
+            ("gfx950", 76.8),
+            ("sm_60", 18.0),
+            ("sm_70", 20.0),
+            ("sm_80", 20.0),
+            ("sm_86", 12.0),
+            ("sm_90", 20.6),
+            ("sm_100", 40.1),
+            ("", 20.0),
+        ];
+        Self {
+            links: LINKS.map(|(name, gbps)| (name.to_owned(), gbps)).to_vec(),
+            latency_ns: 700.0,
+            net_latency_ns: 3000.0,
+            nodes: 1,
+        }
+    }
+}
+
+impl Rates {
+    /// The bandwidth of one link of a generation, in GB/s.
+    #[must_use]
+    pub fn link_gbps(&self, generation: &str) -> f64 {
+        let of = |name: &str| self.links.iter().find(|(known, _)| known == name).map(|(_, gbps)| *gbps);
+        of(generation).or_else(|| of("")).unwrap_or(20.0)
+    }
+
+    /// The table, to be looked at.
+    #[must_use]
+    pub fn listing(&self) -> Listing {
+        const COLUMNS: [Column; 2] = [
+            Column::words("Generation", "of the GPU, as the dump names it; the last row is for all others"),
+            Column::numbers("GB/s", "of one XGMI or NVLink in one direction"),
+        ];
+        let name = |name: &str| if name.is_empty() { "others".to_owned() } else { name.to_owned() };
+        let row = |(of, gbps): &(String, f64)| {
+            vec![Entry::text(name(of)), Entry::number(Some(*gbps), |gbps| gbps.to_string())]
+        };
+        Listing { columns: COLUMNS.to_vec(), rows: self.links.iter().map(row).collect() }
+    }
+}
+
+/// What a dump is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Dump {
+    /// Of a machine.
+    Machine(Machine),
+    /// Of rings and trees.
+    Patterns(Vec<Pattern>),
+}
+
+/// Whether a text begins as a dump does.
+#[must_use]
+pub fn is_dump(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    ["<system", "<graphs"].iter().any(|tag| text.starts_with(tag))
+        || (text.starts_with("<?xml") && ["<system", "<graphs"].iter().any(|tag| text.contains(tag)))
+}
+
+/// Reads a dump.
+///
+/// # Errors
+/// It is none; in words.
+pub fn read(text: &str) -> Result<Dump, String> {
+    let root = parse(text)?;
+    match root.name.as_str() {
+        "system" => {
+            let mut machine = Machine::default();
+            for cpu in root.named("cpu") {
+                let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
+                walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
+            }
+            machine.gpus.sort_by_key(|gpu| gpu.dev);
+            machine.nics.sort_by_key(|nic| nic.dev);
+            machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
+            if machine.gpus.is_empty() {
+                return Err("it has no GPU".to_owned());
+            }
+            Ok(Dump::Machine(machine))
+        }
+        "graphs" => Ok(Dump::Patterns(root.named("graph").map(pattern).collect::<Result<_, _>>()?)),
+        other => Err(format!("<{other}> is neither a topology (<system>) nor graphs (<graphs>)")),
+    }
+}
+
+fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Machine) -> Result<(), String> {
+    for child in &element.children {
+        match child.name.as_str() {
+            "pci" => {
+                let speed = child.get("link_speed").and_then(|speed| number(speed.split_whitespace().next()?));
+                let width = child.get("link_width").and_then(number);
+                // GT/s per lane, with the 128b/130b code that PCIe has from 8 GT/s on.
+                let own = match (speed, width) {
+                    (Some(speed), Some(width)) if speed > 0.0 && width > 0.0 => {
+                        speed * width / 8.0 * if speed >= 8.0 { 128.0 / 130.0 } else { 0.8 }
+                    }
+                    _ => f64::INFINITY,
+                };
+                path.push(child.get("busid").unwrap_or_default().to_ascii_lowercase());
+                walk(child, path, gbps.min(own), machine)?;
+                path.pop();
+            }
+            "gpu" => {
+                let whole = |name: &str| child.get(name).and_then(integer);
+                let Some(dev) = whole("dev") else { return Err(format!("line {}: a GPU without dev", child.line)) };
+                let links = child.children.iter().filter(|link| ["xgmi", "nvlink"].contains(&link.name.as_str()));
+                let (mut neighbours, mut to_switches) = (Vec::new(), 0);
+                for link in links {
+                    let count = link.get("count").and_then(integer).unwrap_or(1);
+                    // Class 0x0680 is a switch.
+                    if link.get("tclass").is_some_and(|class| class.starts_with("0x0680")) {
+                        to_switches += count;
+                    } else {
+                        neighbours.push((link.get("target").unwrap_or_default().to_ascii_lowercase(), count));
+                    }
+                }
+                machine.gpus.push(Gpu {
+                    busid: path.last().cloned().unwrap_or_default(),
+                    dev,
+                    generation: child
+                        .get("gcn")
+                        .map_or_else(|| format!("sm_{}", child.get("sm").unwrap_or("")), str::to_owned),
+                    neighbours,
+                    to_switches,
+                    pci_gbps: if gbps.is_finite() { gbps } else { 0.0 },
+                    path: path.clone(),
+                });
+            }
+            "net" => {
+                let mbps = child.get("speed").and_then(number).unwrap_or(0.0);
+                machine.nics.push(Nic {
+                    name: child.get("name").unwrap_or_default().to_owned(),
+                    dev: child.get("dev").and_then(integer).unwrap_or(machine.nics.len() as u32),
+                    gbps: mbps / 8000.0,
+                    path: path.clone(),
+                });
+            }
+            "nic" => walk(child, path, gbps, machine)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A whole number as dumps write it: `7` or `0x7`.
+fn integer(text: &str) -> Option<u32> {
+    match text.trim().strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.trim().parse().ok(),
+    }
+}
+
+fn pattern(graph: &Element) -> Result<Pattern, String> {
+    let whole = |name: &str| graph.get(name).and_then(integer).unwrap_or(0);
+    // NCCL's src/include/graph.h.
+    let kind = match whole("pattern") {
+        1 => "balanced trees",
+        2 => "split trees",
+        3 => "trees",
+        4 => "rings",
+        5 => "NVLink SHARP",
+        6 => "CollNet",
+        _ => "of an unknown kind",
+    };
+    let channel = |channel: &Element| {
+        let dev = |gpu: &Element| {
+            gpu.get("dev").and_then(integer).ok_or_else(|| format!("line {}: a GPU without dev", gpu.line))
+        };
+        channel.named("gpu").map(dev).collect::<Result<Vec<u32>, _>>()
+    };
+    Ok(Pattern {
+        id: whole("id"),
+        kind: kind.to_owned(),
+        speed_gbps: graph.get("speedintra").and_then(number).unwrap_or(0.0),
+        channels: graph.named("channel").map(channel).collect::<Result<_, _>>()?,
+    })
+}
+
+impl Machine {
+    /// The port nearest to a GPU: with which it shares the most bridges; of several, the one whose turn it is.
+    #[must_use]
+    pub fn nearest(&self, gpu: &Gpu) -> Option<&Nic> {
+        let shared = |nic: &Nic| nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).count();
+        let most = self.nics.iter().map(&shared).max()?;
+        let near: Vec<&Nic> = self.nics.iter().filter(|nic| shared(nic) == most).collect();
+        near.get(gpu.dev as usize % near.len().max(1)).copied()
+    }
+
+    /// Its links as a topology: XGMI or NVLink between GPUs; where there is neither, PCIe, whose lanes all share. Several
+    /// nodes are joined by a switch, unrolled: a GPU reaches the same GPU of every other node through its port.
+    #[must_use]
+    pub fn topology(&self, name: &str, rates: &Rates) -> (Topology, Vec<String>) {
+        let count = self.gpus.len() as u32;
+        let nodes = rates.nodes.clamp(1, 512.min(4096 / count.max(1)));
+        let mut notes = Vec::new();
+        let mut inside: Vec<Link> = Vec::new();
+        let others = f64::from(count.max(2) - 1);
+        for (from, gpu) in (0..).zip(&self.gpus) {
+            let mut link = |to: u32, bandwidth: f64| {
+                if bandwidth > 0.0 && to != from {
+                    inside.push(Link { from, to, latency_ns: rates.latency_ns, bandwidth });
+                }
+            };
+            let per_link = rates.link_gbps(&gpu.generation);
+            for (target, count) in &gpu.neighbours {
+                match self.gpus.iter().position(|other| other.busid == *target) {
+                    Some(to) => link(to as u32, per_link * f64::from(*count)),
+                    None => notes.push(format!("GPU {} has a link to {target}, which is not in the dump", gpu.dev)),
+                }
+            }
+            if gpu.to_switches > 0 {
+                (0..count).for_each(|to| link(to, per_link * f64::from(gpu.to_switches) / others));
+            } else if gpu.neighbours.is_empty() {
+                (0..count).for_each(|to| link(to, gpu.pci_gbps / others));
+            }
+        }
+        let mut links = Vec::new();
+        for node in 0..nodes {
+            links.extend(inside.iter().map(|link| Link {
+                from: link.from + node * count,
+                to: link.to + node * count,
+                ..*link
+            }));
+        }
+        for (index, gpu) in (0..count).zip(&self.gpus) {
+            let Some(nic) = self.nearest(gpu).filter(|nic| nic.gbps > 0.0) else { continue };
+            let sharing =
+                self.gpus.iter().filter(|other| self.nearest(other).is_some_and(|of| of.dev == nic.dev)).count();
+            let bandwidth = nic.gbps / sharing as f64 / f64::from(nodes.max(2) - 1);
+            for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                let (from, to) = (a * count + index, b * count + index);
+                links.push(Link { from, to, latency_ns: rates.net_latency_ns, bandwidth });
+            }
+        }
+        let label = |node: u32, gpu: &Gpu| if nodes > 1 { format!("{node}/{}", gpu.dev) } else { gpu.dev.to_string() };
+        let labels = (0..nodes).flat_map(|node| self.gpus.iter().map(move |gpu| label(node, gpu))).collect();
+        let groups = (0..nodes).map(|node| (node * count..(node + 1) * count).collect()).collect();
+        let shape = (nodes > 1).then_some(super::layout::Shape::Groups(groups));
+        (Topology { name: name.to_owned(), nodes: nodes * count, links, unit: Unit::Gb, labels, shape }, notes)
+    }
+
+    /// Its GPUs, with their paths and ports.
+    #[must_use]
+    pub fn listing(&self) -> Listing {
+        const COLUMNS: [Column; 6] = [
+            Column::numbers("GPU", "its number on the node"),
+            Column::words("Bus", "where it is on the PCI bus"),
+            Column::words("Generation", "as the dump names it"),
+            Column::words("Links", "XGMI or NVLink: how many lead to whom"),
+            Column::numbers("PCIe GB/s", "the narrowest PCIe link on its way to the CPU"),
+            Column::words("Port", "the nearest network port, its speed in GB/s, and where their ways meet"),
+        ];
+        let dev = |busid: &str| {
+            self.gpus.iter().find(|gpu| gpu.busid == busid).map_or(busid.to_owned(), |gpu| gpu.dev.to_string())
+        };
+        let row = |gpu: &Gpu| {
+            let mut links: Vec<String> =
+                gpu.neighbours.iter().map(|(to, count)| format!("{count} to {}", dev(to))).collect();
+            if gpu.to_switches > 0 {
+                links.push(format!("{} to switches", gpu.to_switches));
+            }
+            let port = self.nearest(gpu).map(|nic| {
+                let meet =
+                    nic.path.iter().zip(&gpu.path).take_while(|(a, b)| a == b).last().map_or("nowhere", |(at, _)| at);
+                format!("{}, {} GB/s, by {meet}", nic.name, nic.gbps)
+            });
+            vec![
+                Entry::number(Some(f64::from(gpu.dev)), |dev| dev.to_string()),
+                Entry::text(gpu.busid.clone()),
+                Entry::text(gpu.generation.clone()),
+                Entry::text(links.join(", ")),
+                Entry::number(Some(gpu.pci_gbps).filter(|gbps| *gbps > 0.0), |gbps| format!("{gbps:.1}")),
+                Entry::text(port.unwrap_or_default()),
+            ]
+        };
+        Listing { columns: COLUMNS.to_vec(), rows: self.gpus.iter().map(row).collect() }
+    }
+}
+
+impl Pattern {
+    /// Pairs of GPUs that follow each other in a channel, with the number of channels in which they do; within one node. A ring
+    /// within one node closes.
+    #[must_use]
+    pub fn edges(&self, is_closed: bool) -> Vec<((u32, u32), u32)> {
+        let mut edges: Vec<((u32, u32), u32)> = Vec::new();
+        for channel in &self.channels {
+            let back = channel.last().copied().zip(channel.first().copied()).filter(|(a, b)| is_closed && a != b);
+            for edge in channel.windows(2).map(|pair| (pair[0], pair[1])).chain(back) {
+                match edges.iter_mut().find(|(known, _)| *known == edge) {
+                    Some((_, count)) => *count += 1,
+                    None => edges.push((edge, 1)),
+                }
+            }
+        }
+        edges
+    }
+
+    /// How long an all_gather of `chunk_bytes` of each node takes over the rings, in ns, in the cost model of the links: each ring
+    /// carries its share of each chunk, one step after the other, and rings over one link share it. `None` where it is no ring,
+    /// or a link is not there.
+    #[must_use]
+    pub fn ring_all_gather_ns(&self, topology: &Topology, chunk_bytes: u64) -> Option<f64> {
+        if self.kind != "rings" || self.channels.is_empty() {
+            return None;
+        }
+        let share = chunk_bytes as f64 / self.channels.len() as f64;
+        let step = |((from, to), count): ((u32, u32), u32)| {
+            let link = topology.links.iter().find(|link| link.from == from && link.to == to)?;
+            let bytes = share * f64::from(count);
+            Some(link.latency_ns + bytes * 1e9 / (link.bandwidth * topology.unit.bytes_per_second() as f64))
+        };
+        let slowest =
+            self.edges(true).into_iter().map(step).try_fold(0.0, |slowest, step| Some(f64::max(slowest, step?)))?;
+        Some(slowest * f64::from(topology.nodes - 1))
+    }
+}

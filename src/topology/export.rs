@@ -1,0 +1,194 @@
+//! What leaves: result CSV, JSON, a trace for Perfetto, an algorithm of MSCCL, the topology itself.
+
+use serde::{Deserialize, Serialize};
+
+use super::{conditions::Wanted, film::Film, model::Topology, msccl, result, time::Clock, trace};
+use crate::{
+    schedule::{plan::Schedule, problem::Problem},
+    text::json,
+};
+
+/// As what a schedule leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Form {
+    /// A result file.
+    Csv,
+    /// JSON.
+    Json,
+    /// A trace for Perfetto and Chrome.
+    Perfetto,
+    /// An algorithm of MSCCL.
+    Msccl,
+    /// The topology, as CSV.
+    Topology,
+}
+
+/// A text to be saved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// A name for it.
+    pub name: String,
+    /// What stands in it.
+    pub text: String,
+    /// How it is used.
+    pub note: String,
+}
+
+/// A schedule and all that it is about.
+#[derive(Clone, Copy)]
+pub struct Material<'a> {
+    /// The links.
+    pub topology: &'a Topology,
+    /// What was asked for.
+    pub wanted: &'a Wanted,
+    /// The same in ticks.
+    pub problem: &'a Problem,
+    /// What ticks are.
+    pub clock: &'a Clock,
+    /// The schedule.
+    pub schedule: &'a Schedule,
+    /// Its bound, in ns.
+    pub bound_ns: f64,
+}
+
+/// Why nothing leaves.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ExportError {
+    /// It is too long to be drawn or traced.
+    #[error("the schedule has {0} transfers, more than a trace can have")]
+    TooLong(usize),
+    /// MSCCL has not what it needs.
+    #[error(transparent)]
+    Msccl(#[from] msccl::ExportError),
+    /// The algorithm breaks a rule of the runtime.
+    #[error("the algorithm would break a rule of the runtime: {0}")]
+    Rule(#[from] msccl::RuleError),
+    /// The algorithm does not compute the collective.
+    #[error("the algorithm would not run: {0}")]
+    Run(#[from] msccl::RunError),
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    topology: &'a str,
+    collective: &'a str,
+    nodes: u32,
+    chunk_bytes: u64,
+    chunks: usize,
+    time_ns: f64,
+    bound_ns: f64,
+    links: Vec<LinkTold>,
+}
+
+#[derive(Serialize)]
+struct LinkTold {
+    from: u32,
+    to: u32,
+    latency_ns: f64,
+    /// In GiB/s or GB/s; none where it is infinite.
+    bandwidth: Option<f64>,
+    unit: &'static str,
+    transfers: Vec<TransferTold>,
+}
+
+#[derive(Serialize)]
+struct TransferTold {
+    chunk: u32,
+    start_ns: f64,
+    end_ns: f64,
+    reduces: bool,
+}
+
+/// Writes a schedule.
+///
+/// # Errors
+/// It can't leave in this form.
+pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result<File, ExportError> {
+    let Material { topology, wanted, problem, clock, schedule, bound_ns } = *material;
+    let graph = &problem.graph;
+    let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
+    let chunks = demand.map_or(0, |demand| demand.chunks());
+    let name = |extension: &str| result::file_name(topology, wanted.key(), extension);
+    Ok(match form {
+        Form::Csv => File {
+            name: name("csv"),
+            text: result::write(topology, graph, schedule, clock, chunks, wanted.chunk_bytes),
+            note: "A result file with times in ns: chunk:start:end for each transfer of each link.".to_owned(),
+        },
+        Form::Json => {
+            let mut links: Vec<LinkTold> = topology
+                .links
+                .iter()
+                .map(|link| LinkTold {
+                    from: link.from,
+                    to: link.to,
+                    latency_ns: link.latency_ns,
+                    bandwidth: Some(link.bandwidth).filter(|bandwidth| bandwidth.is_finite()),
+                    unit: topology.unit.name(),
+                    transfers: Vec::new(),
+                })
+                .collect();
+            for (index, transfer) in schedule.transfers.iter().enumerate() {
+                links[transfer.link as usize].transfers.push(TransferTold {
+                    chunk: transfer.chunk,
+                    start_ns: clock.ns(transfer.start),
+                    end_ns: clock.ns(transfer.end(graph)),
+                    reduces: index < schedule.reducing,
+                });
+            }
+            let told = Told {
+                topology: &topology.name,
+                collective: wanted.key(),
+                nodes: topology.nodes,
+                chunk_bytes: wanted.chunk_bytes,
+                chunks,
+                time_ns: clock.ns(schedule.end(graph)),
+                bound_ns,
+                links,
+            };
+            File {
+                name: name("json"),
+                text: json::indented(&told) + "\n",
+                note: "The schedule as JSON, times in ns.".to_owned(),
+            }
+        }
+        Form::Perfetto => {
+            let film = film.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
+            File {
+                name: name("trace.json"),
+                text: trace::perfetto(film, &|node| topology.label(node)),
+                note: "A trace: open it with ui.perfetto.dev or chrome://tracing.".to_owned(),
+            }
+        }
+        Form::Msccl => {
+            let collective = wanted.collective.ok_or(msccl::ExportError::Collective)?;
+            let algo =
+                msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
+            let text = algo.to_xml();
+            // What leaves was read by the runtime's rules and has computed its collective.
+            msccl::run(&msccl::Algo::read(&text)?)?;
+            File {
+                name: name("xml"),
+                text,
+                note: "An algorithm of MSCCL. RCCL: put it into a folder and set MSCCL_ALGO_DIR to it, and RCCL_MSCCL_FORCE_ENABLE=1 \
+                       where it is no MI300X. NCCL with MSCCL: MSCCL_XML_FILES=file.xml NCCL_ALGO=MSCCL,RING,TREE."
+                    .to_owned(),
+            }
+        }
+        Form::Topology => File {
+            name: result::file_name(topology, "topology", "csv"),
+            text: topology_csv(topology),
+            note: format!("The links; bandwidths are in {}.", topology.unit.name()),
+        },
+    })
+}
+
+/// The topology as CSV.
+#[must_use]
+pub fn topology_csv(topology: &Topology) -> String {
+    let mut text = format!("{}\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n", topology.nodes);
+    for link in &topology.links {
+        text += &format!("{},{},{},{}\n", link.from, link.to, link.latency_ns, link.bandwidth);
+    }
+    text
+}

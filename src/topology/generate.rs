@@ -1,0 +1,351 @@
+//! Topologies of known forms.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    layout::{Shape, grid_neighbours},
+    model::{Link, Topology, Unit},
+};
+use crate::math::Stream;
+
+/// The most nodes that are made.
+pub const MOST: u32 = 4096;
+
+/// What is to be made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A ring, in both directions or in one.
+    Ring {
+        /// Nodes.
+        nodes: u32,
+        /// Links go one way only.
+        one_way: bool,
+    },
+    /// A row.
+    Line(u32),
+    /// A grid.
+    Mesh(Vec<u32>),
+    /// A grid whose ends are neighbours.
+    Torus(Vec<u32>),
+    /// A hypercube of so many dimensions.
+    Hypercube(u32),
+    /// Every node beside every other.
+    Full(u32),
+    /// NVIDIA's DGX-1 with V100: eight GPUs, 25 and 50 GiB/s, 700 ns.
+    Dgx1v,
+    /// Nodes below one switch, unrolled: every node reaches every other, and shares its port among them.
+    Switch(u32),
+    /// A fat tree without contention above, unrolled: groups below a leaf switch each; between groups, a share of the port.
+    FatTree {
+        /// Leaf switches.
+        leaves: u32,
+        /// Nodes below each.
+        nodes: u32,
+    },
+    /// Two full groups, and some links between them.
+    TwoGroups {
+        /// Nodes of each.
+        nodes: u32,
+        /// Links between the two, in both directions.
+        between: u32,
+    },
+    /// A random connected graph.
+    Random {
+        /// Nodes.
+        nodes: u32,
+        /// Links out of each node, about.
+        degree: u32,
+        /// Its seed.
+        seed: u64,
+    },
+}
+
+/// What is to be made, of which links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// The form.
+    pub kind: Kind,
+    /// Latency of each link in ns.
+    pub latency_ns: f64,
+    /// Bandwidth of each link; of a switch, of each port.
+    pub bandwidth: f64,
+    /// Bandwidth of links between groups, along all dimensions of a grid but the last, or of some links of a random graph.
+    pub slow_bandwidth: Option<f64>,
+    /// Latency of the same.
+    pub slow_latency_ns: Option<f64>,
+    /// What bandwidths mean.
+    pub unit: Unit,
+}
+
+/// Why nothing is made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecipeError {
+    /// The text names no form.
+    #[error(
+        "\"{0}\" is no topology: write ring:5, ring:5:one-way, line:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, \
+         switch:8, fattree:4x8, twogroups:4x2, or random:16:3:seed"
+    )]
+    Unknown(String),
+    /// Too few or too many nodes.
+    #[error("{0} nodes: between 2 and {MOST} can be made")]
+    Size(u64),
+    /// Not so many links can be between the groups.
+    #[error("{0} links between groups of {1} nodes: at least 1 and at most one for each node")]
+    Between(u32, u32),
+}
+
+impl Kind {
+    /// Reads `mesh:4x4` and its like.
+    ///
+    /// # Errors
+    /// It is no topology.
+    pub fn parse(text: &str) -> Result<Self, RecipeError> {
+        let unknown = || RecipeError::Unknown(crate::text::excerpt(text));
+        let lower = text.trim().to_ascii_lowercase();
+        let mut words = lower.split(':');
+        let word: String = words.next().unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let numbers: Vec<u32> = match words.next() {
+            Some(sizes) => {
+                sizes.split('x').map(|size| size.trim().parse().map_err(|_| unknown())).collect::<Result<_, _>>()?
+            }
+            None => Vec::new(),
+        };
+        let more: Vec<&str> = words.collect();
+        let kind = match (word.as_str(), &numbers[..], &more[..]) {
+            ("ring", [nodes], []) => Self::Ring { nodes: *nodes, one_way: false },
+            ("ring", [nodes], ["one-way" | "uni"]) => Self::Ring { nodes: *nodes, one_way: true },
+            ("line", [nodes], []) => Self::Line(*nodes),
+            ("mesh" | "grid", [_, ..], []) => Self::Mesh(numbers),
+            ("torus", [_, ..], []) => Self::Torus(numbers),
+            ("hypercube" | "cube", [dimensions], []) => Self::Hypercube(*dimensions),
+            ("full" | "fc" | "fullyconnected", [nodes], []) => Self::Full(*nodes),
+            ("dgx1v" | "dgx1", [], []) => Self::Dgx1v,
+            ("switch", [nodes], []) => Self::Switch(*nodes),
+            ("fattree", [leaves, nodes], []) => Self::FatTree { leaves: *leaves, nodes: *nodes },
+            ("twogroups" | "twogroup", [nodes, between], []) => Self::TwoGroups { nodes: *nodes, between: *between },
+            ("random", [nodes], [degree, seed]) => Self::Random {
+                nodes: *nodes,
+                degree: degree.parse().map_err(|_| unknown())?,
+                seed: seed.parse().map_err(|_| unknown())?,
+            },
+            _ => return Err(unknown()),
+        };
+        kind.size()?;
+        Ok(kind)
+    }
+
+    /// How many nodes it has.
+    ///
+    /// # Errors
+    /// Too few, or more than are made.
+    pub fn size(&self) -> Result<u32, RecipeError> {
+        let product = |sizes: &[u32]| sizes.iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
+        let nodes = match self {
+            Self::Ring { nodes, .. } | Self::Line(nodes) | Self::Full(nodes) | Self::Switch(nodes) => u64::from(*nodes),
+            Self::Mesh(sizes) | Self::Torus(sizes) => product(sizes),
+            Self::Hypercube(dimensions) => 1_u64 << (*dimensions).min(63),
+            Self::Dgx1v => 8,
+            Self::FatTree { leaves, nodes } => product(&[*leaves, *nodes]),
+            Self::TwoGroups { nodes, between } => {
+                if *between == 0 || between > nodes {
+                    return Err(RecipeError::Between(*between, *nodes));
+                }
+                2 * u64::from(*nodes)
+            }
+            Self::Random { nodes, .. } => u64::from(*nodes),
+        };
+        if (2..=u64::from(MOST)).contains(&nodes) { Ok(nodes as u32) } else { Err(RecipeError::Size(nodes)) }
+    }
+
+    /// What it is called: as [`Kind::parse`] reads it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let by = |sizes: &[u32]| sizes.iter().map(u32::to_string).collect::<Vec<_>>().join("x");
+        match self {
+            Self::Ring { nodes, one_way: false } => format!("ring:{nodes}"),
+            Self::Ring { nodes, one_way: true } => format!("ring:{nodes}:one-way"),
+            Self::Line(nodes) => format!("line:{nodes}"),
+            Self::Mesh(sizes) => format!("mesh:{}", by(sizes)),
+            Self::Torus(sizes) => format!("torus:{}", by(sizes)),
+            Self::Hypercube(dimensions) => format!("hypercube:{dimensions}"),
+            Self::Full(nodes) => format!("full:{nodes}"),
+            Self::Dgx1v => "dgx1v".to_owned(),
+            Self::Switch(nodes) => format!("switch:{nodes}"),
+            Self::FatTree { leaves, nodes } => format!("fattree:{leaves}x{nodes}"),
+            Self::TwoGroups { nodes, between } => format!("twogroups:{nodes}x{between}"),
+            Self::Random { nodes, degree, seed } => format!("random:{nodes}:{degree}:{seed}"),
+        }
+    }
+}
+
+impl Recipe {
+    /// A form of equal links: 500 ns and 50 GiB/s, and 5 GiB/s with 1,000 ns between groups.
+    #[must_use]
+    pub fn new(kind: Kind) -> Self {
+        let between = matches!(kind, Kind::TwoGroups { .. });
+        Self {
+            kind,
+            latency_ns: 500.0,
+            bandwidth: 50.0,
+            slow_bandwidth: between.then_some(5.0),
+            slow_latency_ns: between.then_some(1000.0),
+            unit: Unit::Gib,
+        }
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// Too few nodes, or more than are made.
+    pub fn make(&self) -> Result<Topology, RecipeError> {
+        let nodes = self.kind.size()?;
+        let mut maker = Maker { recipe: self, links: Vec::new() };
+        let all: Vec<u32> = (0..nodes).collect();
+        let shape = match &self.kind {
+            Kind::Ring { one_way, .. } => {
+                for node in 0..nodes {
+                    let next = (node + 1) % nodes;
+                    maker.fast(node, next);
+                    if !one_way && nodes > 2 {
+                        maker.fast(next, node);
+                    }
+                }
+                Some(Shape::Ring(all))
+            }
+            Kind::Line(_) => {
+                (1..nodes).for_each(|node| maker.pair(node - 1, node, false));
+                Some(Shape::Line(all))
+            }
+            Kind::Mesh(sizes) => Some(maker.grid(sizes, false, nodes)),
+            Kind::Torus(sizes) => Some(maker.grid(sizes, true, nodes)),
+            Kind::Hypercube(dimensions) => {
+                for node in 0..nodes {
+                    (0..*dimensions).for_each(|bit| maker.fast(node, node ^ (1 << bit)));
+                }
+                Some(Shape::Hypercube(*dimensions))
+            }
+            Kind::Full(_) => {
+                maker.full(0..nodes, 1);
+                None
+            }
+            Kind::Switch(_) => {
+                maker.full(0..nodes, nodes - 1);
+                None
+            }
+            Kind::Dgx1v => {
+                maker.dgx1v();
+                None
+            }
+            Kind::FatTree { leaves, nodes: below } => {
+                let groups: Vec<Vec<u32>> =
+                    (0..*leaves).map(|leaf| (leaf * below..(leaf + 1) * below).collect()).collect();
+                for from in 0..nodes {
+                    for to in (0..nodes).filter(|to| *to != from) {
+                        maker.shared(from, to, nodes - 1, from / below != to / below);
+                    }
+                }
+                Some(Shape::Groups(groups))
+            }
+            Kind::TwoGroups { nodes: each, between } => {
+                maker.full(0..*each, 1);
+                maker.full(*each..nodes, 1);
+                for link in 0..*between {
+                    // From the first to the last of each group.
+                    let at = if *between > 1 { link * (each - 1) / (between - 1) } else { 0 };
+                    maker.pair(at, each + at, true);
+                }
+                Some(Shape::Groups(vec![(0..*each).collect(), (*each..nodes).collect()]))
+            }
+            Kind::Random { degree, seed, .. } => {
+                maker.random(nodes, *degree, *seed);
+                None
+            }
+        };
+        let unit = self.unit;
+        Ok(Topology { name: self.kind.name(), nodes, links: maker.links, unit, labels: Vec::new(), shape })
+    }
+}
+
+struct Maker<'a> {
+    recipe: &'a Recipe,
+    links: Vec<Link>,
+}
+
+impl Maker<'_> {
+    fn link(&mut self, from: u32, to: u32, share: u32, is_slow: bool) {
+        let Recipe { latency_ns, bandwidth, slow_bandwidth, slow_latency_ns, .. } = *self.recipe;
+        let (latency_ns, bandwidth) = if is_slow {
+            (slow_latency_ns.unwrap_or(latency_ns), slow_bandwidth.unwrap_or(bandwidth))
+        } else {
+            (latency_ns, bandwidth)
+        };
+        self.links.push(Link { from, to, latency_ns, bandwidth: bandwidth / f64::from(share.max(1)) });
+    }
+
+    fn fast(&mut self, from: u32, to: u32) {
+        self.link(from, to, 1, false);
+    }
+
+    fn shared(&mut self, from: u32, to: u32, share: u32, is_slow: bool) {
+        self.link(from, to, share, is_slow);
+    }
+
+    fn pair(&mut self, a: u32, b: u32, is_slow: bool) {
+        self.link(a, b, 1, is_slow);
+        self.link(b, a, 1, is_slow);
+    }
+
+    fn full(&mut self, nodes: std::ops::Range<u32>, share: u32) {
+        for from in nodes.clone() {
+            nodes.clone().filter(|to| *to != from).for_each(|to| self.link(from, to, share, false));
+        }
+    }
+
+    fn grid(&mut self, sizes: &[u32], wraps: bool, nodes: u32) -> Shape {
+        let last = sizes.last().copied().unwrap_or(1);
+        for from in 0..nodes {
+            for to in grid_neighbours(sizes, wraps, from) {
+                // Along any dimension but the last is slow, where there are slow links.
+                self.link(from, to, 1, from / last != to / last);
+            }
+        }
+        Shape::Grid { dimensions: sizes.to_vec(), wraps }
+    }
+
+    fn dgx1v(&mut self) {
+        // NVLinks of an NVIDIA DGX-1 with V100: one or two between two GPUs.
+        const DOUBLE: [(u32, u32); 8] = [(0, 3), (0, 4), (1, 2), (1, 5), (2, 3), (4, 7), (5, 6), (6, 7)];
+        const SINGLE: [(u32, u32); 8] = [(0, 1), (0, 2), (1, 3), (2, 6), (3, 7), (4, 5), (4, 6), (5, 7)];
+        for (pairs, bandwidth) in [(DOUBLE, 50.0), (SINGLE, 25.0)] {
+            for (a, b) in pairs {
+                for (from, to) in [(a, b), (b, a)] {
+                    self.links.push(Link { from, to, latency_ns: 700.0, bandwidth });
+                }
+            }
+        }
+    }
+
+    /// A ring through all nodes in random order, so that each reaches each, and random links besides.
+    fn random(&mut self, nodes: u32, degree: u32, seed: u64) {
+        let mut stream = Stream::new(seed);
+        let mut order: Vec<u32> = (0..nodes).collect();
+        stream.shuffle(&mut order);
+        let mut known = vec![Vec::new(); nodes as usize];
+        let mut ends = Vec::new();
+        for (index, from) in order.iter().enumerate() {
+            ends.push((*from, order[(index + 1) % order.len()]));
+        }
+        for from in 0..nodes {
+            for _ in 1..degree.min(nodes - 1) {
+                ends.push((from, stream.below(nodes as usize) as u32));
+            }
+        }
+        for (from, to) in ends {
+            if from != to && !known[from as usize].contains(&to) {
+                known[from as usize].push(to);
+                let is_slow = stream.unit() < 0.3;
+                self.link(from, to, 1, is_slow);
+            }
+        }
+    }
+}

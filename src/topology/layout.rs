@@ -1,0 +1,283 @@
+//! Where nodes stand.
+
+use std::f64::consts::TAU;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Topology;
+use crate::math;
+
+/// A form that decides where nodes stand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shape {
+    /// A circle, in the order of this list.
+    Ring(Vec<u32>),
+    /// A row.
+    Line(Vec<u32>),
+    /// A grid: the last dimension goes to the right. With wrapping links it is a torus.
+    Grid {
+        /// Nodes along each dimension.
+        dimensions: Vec<u32>,
+        /// The first and the last of a dimension are neighbours.
+        wraps: bool,
+    },
+    /// A hypercube of so many dimensions.
+    Hypercube(u32),
+    /// Groups, each a circle of its own.
+    Groups(Vec<Vec<u32>>),
+}
+
+/// A place in a square from 0 to 1, y downwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// To the right.
+    pub x: f32,
+    /// Downwards.
+    pub y: f32,
+}
+
+/// Places of all nodes.
+#[must_use]
+pub fn places(topology: &Topology) -> Vec<Place> {
+    let shape = topology.shape.clone().or_else(|| recognise(topology));
+    let mut places = match shape {
+        Some(shape) => of_shape(&shape, topology.nodes),
+        None => circle(&(0..topology.nodes).collect::<Vec<_>>(), topology.nodes),
+    };
+    places.resize(topology.nodes as usize, Place::default());
+    fit(&mut places);
+    places
+}
+
+fn circle(order: &[u32], nodes: u32) -> Vec<Place> {
+    let mut places = vec![Place::default(); nodes as usize];
+    for (index, node) in order.iter().enumerate() {
+        let angle = TAU * index as f64 / order.len() as f64;
+        if let Some(place) = places.get_mut(*node as usize) {
+            *place = Place { x: math::sin(angle) as f32, y: -math::cos(angle) as f32 };
+        }
+    }
+    places
+}
+
+fn of_shape(shape: &Shape, nodes: u32) -> Vec<Place> {
+    match shape {
+        Shape::Ring(order) => circle(order, nodes),
+        Shape::Line(order) => {
+            let mut places = vec![Place::default(); nodes as usize];
+            for (index, node) in order.iter().enumerate() {
+                if let Some(place) = places.get_mut(*node as usize) {
+                    place.x = index as f32;
+                }
+            }
+            places
+        }
+        Shape::Grid { dimensions, wraps } => (0..nodes).map(|node| on_grid(dimensions, *wraps, node)).collect(),
+        Shape::Hypercube(dimensions) => {
+            // Each further pair of dimensions moves by less, along turned axes, so that no two nodes coincide.
+            let step = |bit: u32| match bit {
+                0 => (1.0, 0.0),
+                1 => (0.0, 1.0),
+                _ => {
+                    let size = 0.42 / f64::from(1 << ((bit - 2) / 2));
+                    if bit % 2 == 0 { (size, -size * 0.7) } else { (size * 0.35, size * 1.1) }
+                }
+            };
+            let place = |node: u32| {
+                let bits = (0..*dimensions).filter(|bit| node >> bit & 1 == 1).map(step);
+                let (x, y) = bits.fold((0.0, 0.0), |(x, y), (dx, dy)| (x + dx, y + dy));
+                Place { x: x as f32, y: y as f32 }
+            };
+            (0..nodes).map(place).collect()
+        }
+        Shape::Groups(groups) => {
+            let mut places = vec![Place::default(); nodes as usize];
+            let columns = (1..=groups.len()).find(|columns| columns * columns >= groups.len()).unwrap_or(1);
+            for (index, group) in groups.iter().enumerate() {
+                let own = circle(group, nodes);
+                let (x, y) = ((index % columns) as f32, (index / columns) as f32);
+                for node in group {
+                    if let Some(place) = places.get_mut(*node as usize) {
+                        let of = own[*node as usize];
+                        *place = Place { x: of.x + 3.0 * x, y: of.y + 3.0 * y };
+                    }
+                }
+            }
+            places
+        }
+    }
+}
+
+/// The last dimension goes right, the one before down, each further pair in steps of whole grids. A torus is drawn a little
+/// bent, so that links between its ends are seen beside those between neighbours.
+fn on_grid(dimensions: &[u32], wraps: bool, node: u32) -> Place {
+    let (mut rest, mut along) = (node, Vec::new());
+    for size in dimensions.iter().rev() {
+        along.push((rest % size.max(&1), *size));
+        rest /= size.max(&1);
+    }
+    let (mut steps, mut at) = ([1.0_f64, 1.0], [0.0_f64, 0.0]);
+    for (index, (place, size)) in along.iter().enumerate() {
+        let axis = index % 2;
+        at[axis] += f64::from(*place) * steps[axis];
+        steps[axis] *= f64::from(*size) + 1.0;
+    }
+    if wraps && let [(column, columns), (row, rows), ..] = along[..] {
+        let bend = |place: u32, size: u32| {
+            0.35 * math::sin(std::f64::consts::PI * f64::from(place) / f64::from(size.max(2) - 1))
+        };
+        at = [at[0] + bend(row, rows), at[1] + bend(column, columns)];
+    }
+    Place { x: at[0] as f32, y: at[1] as f32 }
+}
+
+/// Into the square, with equal steps in both directions.
+fn fit(places: &mut [Place]) {
+    let range = |of: &dyn Fn(&Place) -> f32| {
+        places.iter().map(of).fold((f32::MAX, f32::MIN), |(low, high), value| (low.min(value), high.max(value)))
+    };
+    let (left, right) = range(&|place| place.x);
+    let (top, bottom) = range(&|place| place.y);
+    let size = (right - left).max(bottom - top);
+    let scale = if size > 0.0 { 1.0 / size } else { 0.0 };
+    let (dx, dy) = ((1.0 - (right - left) * scale) / 2.0, (1.0 - (bottom - top) * scale) / 2.0);
+    for place in places {
+        *place = Place { x: (place.x - left) * scale + dx, y: (place.y - top) * scale + dy };
+    }
+}
+
+/// The form of links that nobody said the form of: rings, lines, grids, tori and hypercubes whose nodes are numbered in
+/// order, and groups of nodes that are linked among themselves more closely than to others.
+#[must_use]
+pub fn recognise(topology: &Topology) -> Option<Shape> {
+    let nodes = topology.nodes as usize;
+    if nodes < 2 {
+        return None;
+    }
+    let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+    for link in &topology.links {
+        let (from, to) = (link.from as usize, link.to as usize);
+        if from < nodes && to < nodes && !neighbours[from].contains(&link.to) {
+            neighbours[from].push(link.to);
+            neighbours[to].push(link.from);
+        }
+    }
+    neighbours.iter_mut().for_each(|near| {
+        near.sort_unstable();
+        near.dedup();
+    });
+    if let Some(shape) = chain(&neighbours) {
+        return Some(shape);
+    }
+    let is_same = |near: &dyn Fn(u32) -> Vec<u32>| (0..nodes).all(|node| near(node as u32) == neighbours[node]);
+    if nodes.is_power_of_two() {
+        let dimensions = nodes.trailing_zeros();
+        let near = |node: u32| {
+            let mut near: Vec<u32> = (0..dimensions).map(|bit| node ^ (1 << bit)).collect();
+            near.sort_unstable();
+            near
+        };
+        if dimensions > 2 && is_same(&near) {
+            return Some(Shape::Hypercube(dimensions));
+        }
+    }
+    for dimensions in factors(nodes as u32) {
+        for wraps in [false, true] {
+            if is_same(&|node| grid_neighbours(&dimensions, wraps, node)) {
+                return Some(Shape::Grid { dimensions, wraps });
+            }
+        }
+    }
+    groups(topology)
+}
+
+/// A ring or a line, however its nodes are numbered.
+fn chain(neighbours: &[Vec<u32>]) -> Option<Shape> {
+    if neighbours.iter().any(|near| near.is_empty() || near.len() > 2) {
+        return None;
+    }
+    let start = neighbours.iter().position(|near| near.len() == 1);
+    let mut order = vec![start.unwrap_or(0) as u32];
+    while let Some(next) = neighbours[order[order.len() - 1] as usize]
+        .iter()
+        .find(|next| !order[order.len().saturating_sub(2)..].contains(next) && **next != order[0])
+    {
+        order.push(*next);
+        if order.len() > neighbours.len() {
+            return None;
+        }
+    }
+    (order.len() == neighbours.len()).then(|| if start.is_some() { Shape::Line(order) } else { Shape::Ring(order) })
+}
+
+/// Ways to write a number as a product of two, three or four factors of at least 2.
+fn factors(nodes: u32) -> Vec<Vec<u32>> {
+    let mut all = Vec::new();
+    let mut open: Vec<(Vec<u32>, u32)> = vec![(Vec::new(), nodes)];
+    while let Some((taken, rest)) = open.pop() {
+        if rest == 1 && taken.len() > 1 {
+            all.push(taken);
+            continue;
+        }
+        if taken.len() < 4 {
+            for factor in (2..=rest).filter(|factor| rest.is_multiple_of(*factor)) {
+                let mut more = taken.clone();
+                more.push(factor);
+                open.push((more, rest / factor));
+            }
+        }
+    }
+    all.sort_by_key(Vec::len);
+    all
+}
+
+/// Neighbours on a grid whose last dimension counts fastest, ascending.
+pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec<u32> {
+    let mut near = Vec::new();
+    let mut step = 1;
+    for size in dimensions.iter().rev() {
+        let at = node / step % size;
+        if at + 1 < *size {
+            near.push(node + step);
+        } else if wraps && *size > 2 {
+            near.push(node - at * step);
+        }
+        if at > 0 {
+            near.push(node - step);
+        } else if wraps && *size > 2 {
+            near.push(node + (size - 1) * step);
+        }
+        step *= size;
+    }
+    near.sort_unstable();
+    near.dedup();
+    near
+}
+
+/// Groups of nodes with at least three each, linked among themselves by links faster than those between groups.
+fn groups(topology: &Topology) -> Option<Shape> {
+    let slowest = topology.links.iter().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
+    let mut group: Vec<u32> = (0..topology.nodes).collect();
+    let mut is_changed = true;
+    while is_changed {
+        is_changed = false;
+        for link in topology.links.iter().filter(|link| link.bandwidth > slowest) {
+            let least = group[link.from as usize].min(group[link.to as usize]);
+            for node in [link.from, link.to] {
+                is_changed |= group[node as usize] != least;
+                group[node as usize] = least;
+            }
+        }
+    }
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    for first in 0..topology.nodes {
+        let members: Vec<u32> = (0..topology.nodes).filter(|node| group[*node as usize] == first).collect();
+        if !members.is_empty() {
+            groups.push(members);
+        }
+        if groups.len() > 64 {
+            return None;
+        }
+    }
+    (groups.len() > 1 && groups.iter().all(|group| group.len() > 2)).then_some(Shape::Groups(groups))
+}

@@ -1,0 +1,286 @@
+//! Tables for people.
+
+use super::{
+    conditions::Wanted,
+    film::{Film, Idle},
+    model::Topology,
+    robust::{Again, Damaged, Varied},
+    time::Clock,
+};
+use crate::{
+    schedule::bound::{Bounds, Narrow},
+    text::{Column, Entry, Listing},
+    units::{count, significant},
+};
+
+/// A time for people: `80.125 µs`.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    if !ns.is_finite() {
+        return "–".to_owned();
+    }
+    let exact = |value: f64| {
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    if ns < 1e3 {
+        format!("{} ns", exact(ns))
+    } else if ns < 1e6 {
+        format!("{} µs", exact(ns / 1e3))
+    } else {
+        format!("{} ms", exact(ns / 1e6))
+    }
+}
+
+fn ns_cell(ns: f64) -> Entry {
+    Entry::number(Some(ns).filter(|ns| ns.is_finite()), |ns| ns.to_string())
+}
+
+/// A few nodes by name.
+#[must_use]
+pub fn nodes(topology: &Topology, some: &[u32]) -> String {
+    const TOLD: usize = 8;
+    let names: Vec<String> = some.iter().take(TOLD).map(|node| topology.label(*node)).collect();
+    match some.len() {
+        0 => "no node".to_owned(),
+        1 => format!("node {}", names[0]),
+        more if more > TOLD => format!("nodes {} and {} more", names.join(", "), more - TOLD),
+        _ => format!("nodes {} and {}", names[..names.len() - 1].join(", "), names[names.len() - 1]),
+    }
+}
+
+/// What has to leave a cut, over which links: the smaller side is named.
+#[must_use]
+pub fn cut_words(topology: &Topology, cut: &Narrow) -> String {
+    let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
+    let crossing = topology.links.iter().filter(|link| is_inside(link.from) && !is_inside(link.to)).count();
+    let chunks = count(cut.chunks, "chunk");
+    let over = format!("over {}", count(crossing as u64, "link"));
+    if cut.inside.len() * 2 > topology.nodes as usize {
+        let outside: Vec<u32> = (0..topology.nodes).filter(|node| !is_inside(*node)).collect();
+        format!("{chunks} must come to {} {over}", nodes(topology, &outside))
+    } else {
+        format!("{chunks} must leave {} {over}", nodes(topology, &cut.inside))
+    }
+}
+
+/// The bounds of each part, with what makes them.
+#[must_use]
+pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &Clock) -> Listing {
+    const COLUMNS: [Column; 4] = [
+        Column::words("Bound", "what no schedule can beat, and by which argument"),
+        Column::numbers("ns", "the least time, in ns"),
+        Column::words("Because", "what has to go where"),
+        Column::words("Of", "which part of the collective"),
+    ];
+    let mut rows = Vec::new();
+    for (index, of) in bounds.iter().enumerate() {
+        let part = match (bounds.len(), index) {
+            (1, _) => wanted.words(),
+            (_, 0) => "adding up".to_owned(),
+            _ => "copying".to_owned(),
+        };
+        let mut row = |name: &str, ns: f64, why: String| {
+            rows.push(vec![Entry::text(name), ns_cell(ns), Entry::text(why), Entry::text(part.clone())]);
+        };
+        let fluid =
+            if of.fluid_is_exact { "L1, chunks as fine as one likes" } else { "L1, of the cuts that were looked at" };
+        row(fluid, clock.fluid_ns(of.fluid.chunks, of.fluid.rate), cut_words(topology, &of.fluid));
+        row("L2, whole chunks over a cut", clock.ns(of.cut_time), cut_words(topology, &of.cut));
+        let path = of.path.map(|(chunk, node)| format!("chunk {chunk} goes to node {}", topology.label(node)));
+        row("L3, the longest way", clock.ns(of.path_time), path.unwrap_or_default());
+        if of.last_hop > of.time() {
+            row(
+                "proven besides",
+                clock.ns(of.last_hop),
+                "what crosses a cut late can't be passed on, or a search found nothing shorter".to_owned(),
+            );
+        }
+    }
+    Listing { columns: COLUMNS.to_vec(), rows }
+}
+
+/// Every link: how busy it is, and how much it matters.
+#[must_use]
+pub fn links(topology: &Topology, film: &Film) -> Listing {
+    const COLUMNS: [Column; 9] = [
+        Column::words("From", "the node that sends"),
+        Column::words("To", "the node that receives"),
+        Column::numbers("Bandwidth", "as the topology says, in its unit"),
+        Column::numbers("ns per chunk", "latency and transfer of a chunk"),
+        Column::numbers("Chunks", "how many it carries"),
+        Column::numbers("Busy %", "share of the whole time for which it carries something"),
+        Column::numbers("Slack ns", "by how much its tightest transfer could be later"),
+        Column::numbers("Waiting ns", "idle, and what it carries next is not there yet"),
+        Column::numbers("Held ns", "idle, though what it carries next is there"),
+    ];
+    let ownership = film.ownership();
+    let row = |(index, link): (u32, &super::model::Link)| {
+        let (first, last) = (film.first[index as usize] as usize, film.first[index as usize + 1] as usize);
+        let slack = film.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| film.ns(*slack));
+        let idle = film.idle(index, &ownership);
+        let sum =
+            |kind: Idle| film.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
+        vec![
+            Entry::text(topology.label(link.from)),
+            Entry::text(topology.label(link.to)),
+            Entry::number(Some(link.bandwidth), significant),
+            ns_cell(film.ns(film.durations[index as usize])),
+            Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
+            Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
+            Entry::number(slack, |slack| slack.to_string()),
+            ns_cell(sum(Idle::Waiting)),
+            ns_cell(sum(Idle::Held)),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: (0..).zip(&topology.links).map(row).collect() }
+}
+
+/// The transfers that decide when all is done.
+#[must_use]
+pub fn critical(topology: &Topology, film: &Film) -> Listing {
+    const COLUMNS: [Column; 5] = [
+        Column::numbers("Begins ns", "when it begins"),
+        Column::numbers("Ends ns", "when it has arrived"),
+        Column::words("Link", "from where to where"),
+        Column::numbers("Chunk", "which chunk"),
+        Column::words("Follows", "why it does not begin earlier"),
+    ];
+    let mut before: Option<super::film::Sent> = None;
+    let row = |index: &u32| {
+        let sent = film.transfer(*index);
+        let (from, to) = film.links[sent.link as usize];
+        let why = match before.replace(sent) {
+            None if sent.start == 0 => "the chunk is there at the beginning".to_owned(),
+            None => "it waits for nothing".to_owned(),
+            Some(before) if before.end < sent.start => {
+                format!("{} after the one before", time(film.ns(sent.start - before.end)))
+            }
+            Some(before) if before.link == sent.link => "the link becomes free".to_owned(),
+            Some(_) => "the chunk arrives".to_owned(),
+        };
+        vec![
+            ns_cell(film.ns(sent.start)),
+            ns_cell(film.ns(sent.end)),
+            Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
+            Entry::number(Some(f64::from(sent.chunk)), |chunk| format!("{chunk}")),
+            Entry::text(why),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: film.critical.iter().map(row).collect() }
+}
+
+/// The way of one chunk.
+#[must_use]
+pub fn tree(topology: &Topology, film: &Film, chunk: u32) -> Listing {
+    const COLUMNS: [Column; 4] = [
+        Column::numbers("Depth", "transfers before it on the way"),
+        Column::words("Link", "from where to where"),
+        Column::numbers("Begins ns", "when it begins"),
+        Column::numbers("Ends ns", "when it has arrived"),
+    ];
+    let row = |branch: super::film::Branch| {
+        let (from, to) = film.links[branch.sent.link as usize];
+        vec![
+            Entry::number(Some(f64::from(branch.depth)), |depth| format!("{depth}")),
+            Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
+            ns_cell(film.ns(branch.sent.start)),
+            ns_cell(film.ns(branch.sent.end)),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: film.tree(chunk).into_iter().map(row).collect() }
+}
+
+/// Each link damaged.
+#[must_use]
+pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing {
+    const COLUMNS: [Column; 5] = [
+        Column::words("Link", "from where to where"),
+        Column::numbers("At a half ns", "the same schedule with the link at half of its bandwidth"),
+        Column::numbers("Longer by %", "the same, against what was planned"),
+        Column::numbers("At a tenth ns", "the same schedule with the link at a tenth of its bandwidth"),
+        Column::numbers("Undelivered", "pairs of a chunk and a node that it never comes to, with the link dead"),
+    ];
+    let row = |of: &Damaged| {
+        let link = topology.links.get(of.link as usize);
+        let name = link.map(|link| format!("{} to {}", topology.label(link.from), topology.label(link.to)));
+        vec![
+            Entry::text(name.unwrap_or_default()),
+            ns_cell(of.half_ns),
+            Entry::number(Some((of.half_ns / nominal_ns - 1.0) * 100.0), |more| format!("{more:.1}")),
+            ns_cell(of.tenth_ns),
+            Entry::number(Some(of.undelivered as f64), |pairs| format!("{pairs}")),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}
+
+/// New schedules beside the old one.
+#[must_use]
+pub fn again(all: &[Again]) -> Listing {
+    const COLUMNS: [Column; 5] = [
+        Column::words("Damage", "what is slow or dead"),
+        Column::numbers("Old ns", "the old schedule there"),
+        Column::numbers("Undelivered", "what the old schedule does not deliver there"),
+        Column::numbers("New ns", "a schedule found for the damaged links"),
+        Column::numbers("Bound ns", "what no schedule for them can beat"),
+    ];
+    let row = |of: &Again| {
+        let new = match (&of.time_ns, &of.why) {
+            (Some(ns), _) => ns_cell(*ns),
+            (None, why) => Entry::text(why.clone().unwrap_or_default()),
+        };
+        vec![
+            Entry::text(of.what.clone()),
+            ns_cell(of.stale.0),
+            Entry::number(Some(of.stale.1 as f64), |pairs| format!("{pairs}")),
+            new,
+            Entry::number(of.time_ns.map(|_| of.bound_ns), |ns| ns.to_string()),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}
+
+/// Under bandwidths that vary, in a sentence.
+#[must_use]
+pub fn varied(of: &Varied, sigma: f64, draws: u32) -> String {
+    format!(
+        "With durations that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
+         100 and {} in 99; {} were planned.",
+        time(of.p50_ns),
+        time(of.p95_ns),
+        time(of.p99_ns),
+        time(of.nominal_ns)
+    )
+}
+
+/// Schedules beside each other.
+#[must_use]
+pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
+    const COLUMNS: [Column; 6] = [
+        Column::words("Schedule", "what it is called"),
+        Column::numbers("ns", "when all is done"),
+        Column::numbers("Over the bound", "its time over the bound"),
+        Column::numbers("Transfers", "how many there are"),
+        Column::numbers("Busy %", "share of the time for which links carry something, on average"),
+        Column::numbers("Longest way", "most transfers of a chunk one after the other"),
+    ];
+    let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
+        let links = film.links.len() as u32;
+        let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
+        let depth = (0..film.chunks.min(512))
+            .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
+            .max();
+        vec![
+            Entry::text(*name),
+            ns_cell(film.ns(film.end)),
+            Entry::number(Some(film.ns(film.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
+                format!("{ratio:.4}")
+            }),
+            Entry::number(Some(film.len() as f64), |transfers| format!("{transfers}")),
+            Entry::number(Some(busy * 100.0), |busy| format!("{busy:.1}")),
+            Entry::number(depth.map(f64::from), |depth| format!("{depth}")),
+        ]
+    };
+    Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}

@@ -1,0 +1,181 @@
+//! A topology: nodes, and links with latency and bandwidth.
+
+use serde::{Deserialize, Serialize};
+
+use super::{layout::Shape, time::Clock};
+use crate::schedule::graph::{self, Graph};
+
+/// What a bandwidth of 1 means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// 2³⁰ bytes per second, which every program that reads these files takes "GB/s" for.
+    #[default]
+    Gib,
+    /// 10⁹ bytes per second.
+    Gb,
+}
+
+impl Unit {
+    /// Bytes per second.
+    #[must_use]
+    pub const fn bytes_per_second(self) -> u64 {
+        match self {
+            Self::Gib => 1 << 30,
+            Self::Gb => 1_000_000_000,
+        }
+    }
+
+    /// How it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gib => "GiB/s",
+            Self::Gb => "GB/s",
+        }
+    }
+}
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// The node that sends.
+    pub from: u32,
+    /// The node that receives.
+    pub to: u32,
+    /// Latency in ns.
+    pub latency_ns: f64,
+    /// Bandwidth in the topology's [`Unit`]; may be infinite where the latency is not zero.
+    pub bandwidth: f64,
+}
+
+/// Nodes and links.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Topology {
+    /// What it is called.
+    pub name: String,
+    /// How many nodes there are: `0..nodes`.
+    pub nodes: u32,
+    /// Links.
+    pub links: Vec<Link>,
+    /// What bandwidths mean.
+    pub unit: Unit,
+    /// What nodes are called, where they are more than numbers.
+    pub labels: Vec<String>,
+    /// The form that it was made in, where that is known.
+    pub shape: Option<Shape>,
+}
+
+/// Why no schedule can be looked for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TopologyError {
+    /// It has no nodes.
+    #[error("there are no nodes")]
+    Empty,
+    /// It has more than can be handled.
+    #[error("there are {0} nodes, more than 65,536")]
+    TooLarge(u32),
+    /// A link can't be.
+    #[error("link {from} to {to}: {why}")]
+    Link {
+        /// The node that sends.
+        from: u32,
+        /// The node that receives.
+        to: u32,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// What is wrong with a link, if anything.
+#[must_use]
+pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
+    Some(match link {
+        Link { from, to, .. } if *from >= nodes || *to >= nodes => "there is no such node",
+        Link { from, to, .. } if from == to => "it leads from a node to itself",
+        Link { latency_ns, .. } if !latency_ns.is_finite() || *latency_ns < 0.0 => "its latency is no time",
+        Link { bandwidth, .. } if bandwidth.is_nan() || *bandwidth <= 0.0 => {
+            "its bandwidth is not above zero; leave the link out if nothing goes over it"
+        }
+        Link { latency_ns, bandwidth, .. } if bandwidth.is_infinite() && *latency_ns == 0.0 => {
+            "it takes no time at all: give it a latency or a finite bandwidth"
+        }
+        _ => return None,
+    })
+}
+
+impl Topology {
+    /// The same in ticks, for chunks of a size in bytes.
+    ///
+    /// # Errors
+    /// There are no nodes, or a link can't be.
+    pub fn graph(&self, chunk_bytes: u64) -> Result<(Graph, Clock), TopologyError> {
+        match self.nodes {
+            0 => return Err(TopologyError::Empty),
+            many if many as usize > graph::MAX_NODES => return Err(TopologyError::TooLarge(many)),
+            _ => {}
+        }
+        for link in &self.links {
+            if let Some(why) = link_problem(link, self.nodes) {
+                return Err(TopologyError::Link { from: link.from, to: link.to, why });
+            }
+        }
+        let clock = Clock::new(&self.links, self.unit, chunk_bytes);
+        let links = self.links.iter().map(|link| graph::Link {
+            from: link.from,
+            to: link.to,
+            duration: clock.duration(link),
+            rate: clock.rate(link),
+        });
+        let error = |bad: graph::BadLink| {
+            let link = self.links[bad.0];
+            TopologyError::Link { from: link.from, to: link.to, why: "it can't be used" }
+        };
+        Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
+    }
+
+    /// What a node is called.
+    #[must_use]
+    pub fn label(&self, node: u32) -> String {
+        self.labels.get(node as usize).filter(|label| !label.is_empty()).cloned().unwrap_or_else(|| node.to_string())
+    }
+
+    /// What stands in the way of a collective, in words: nodes without links, nodes that can't reach each other.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let Ok((graph, _)) = self.graph(1 << 20) else { return Vec::new() };
+        let mut notes = Vec::new();
+        let all = || 0..self.nodes;
+        let list = |nodes: Vec<u32>| {
+            let more = nodes.len().saturating_sub(5);
+            let named: Vec<String> = nodes.iter().take(5).map(|node| self.label(*node)).collect();
+            named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+        };
+        let mut say = |nodes: Vec<u32>, one: &str, many: &str| match nodes.len() {
+            0 => {}
+            1 => notes.push(format!("Node {} {one}", list(nodes))),
+            _ => notes.push(format!("Nodes {} {many}", list(nodes))),
+        };
+        let (out, into) = (|n: u32| graph.outgoing(n as usize).len(), |n: u32| graph.incoming(n as usize).len());
+        say(all().filter(|n| out(*n) + into(*n) == 0).collect(), "has no link", "have no links");
+        say(
+            all().filter(|n| into(*n) == 0 && out(*n) > 0).collect(),
+            "has links out only: nothing can come to it",
+            "have links out only: nothing can come to them",
+        );
+        say(
+            all().filter(|n| out(*n) == 0 && into(*n) > 0).collect(),
+            "has links in only: nothing can leave it",
+            "have links in only: nothing can leave them",
+        );
+        let components = graph.components();
+        if components.len() > 1 {
+            let largest = components.first().map_or(0, Vec::len);
+            notes.push(format!(
+                "Not all nodes can reach each other: {} groups, the largest of {largest} of {} nodes",
+                components.len(),
+                self.nodes
+            ));
+        }
+        notes
+    }
+}

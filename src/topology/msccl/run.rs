@@ -1,0 +1,261 @@
+//! Runs an algorithm: does it compute its collective, and does it ever stand still?
+//!
+//! A send and its receive happen together, which is stricter than the runtime, where a few sends fit between: what does
+//! not stand still here does not there.
+
+use super::rules::{Algo, Type};
+
+/// What is wrong with an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// All that is left waits for something else that is left.
+    #[error("it stands still: rank {rank}, thread block {block}, step {step} waits for ever")]
+    Deadlock {
+        /// Which rank.
+        rank: usize,
+        /// Which thread block.
+        block: usize,
+        /// Which step.
+        step: usize,
+    },
+    /// Something is read that nothing was written to.
+    #[error("rank {rank}, thread block {block}, step {step} reads what was never written")]
+    Unwritten {
+        /// Which rank.
+        rank: usize,
+        /// Which thread block.
+        block: usize,
+        /// Which step.
+        step: usize,
+    },
+    /// A buffer ends with something else than the collective says.
+    #[error("rank {rank} ends with the wrong chunk {chunk}")]
+    Wrong {
+        /// Which rank.
+        rank: usize,
+        /// Which chunk of its result.
+        chunk: i64,
+    },
+    /// A collective whose result is not known here.
+    #[error("what {0} should compute is not known here")]
+    Unknown(String),
+}
+
+/// Whose input chunks are added up in a value, ascending: (rank, chunk).
+type Value = Vec<(u32, i64)>;
+
+struct Machine<'a> {
+    algo: &'a Algo,
+    /// Buffers of each rank; where input and output are one, they are here as well.
+    buffers: Vec<[Vec<Option<Value>>; 3]>,
+    /// The next step of each thread block, and what it holds between receiving and sending.
+    next: Vec<Vec<usize>>,
+    held: Vec<Vec<Option<Vec<Value>>>>,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// It does not compute its collective.
+pub fn run(algo: &Algo) -> Result<(), RunError> {
+    let per_rank = algo.chunks / algo.gpus.len().max(1) as i64;
+    let mut machine = Machine {
+        algo,
+        buffers: Vec::new(),
+        next: algo.gpus.iter().map(|gpu| vec![0; gpu.blocks.len()]).collect(),
+        held: algo.gpus.iter().map(|gpu| vec![None; gpu.blocks.len()]).collect(),
+    };
+    for (rank, gpu) in algo.gpus.iter().enumerate() {
+        let mut buffers = gpu.chunks.map(|chunks| vec![None; chunks.max(0) as usize]);
+        let mut fill = |buffer: usize, from: i64, count: i64| {
+            for chunk in 0..count {
+                if let Some(slot) = buffers[buffer].get_mut((from + chunk) as usize) {
+                    *slot = Some(vec![(rank as u32, chunk)]);
+                }
+            }
+        };
+        match (algo.collective.as_str(), algo.in_place && !algo.out_of_place) {
+            ("allgather", true) => fill(1, rank as i64 * per_rank, per_rank),
+            ("allgather", false) => fill(0, 0, per_rank),
+            ("broadcast", true) => fill(1, 0, algo.chunks),
+            _ => fill(0, 0, algo.chunks),
+        }
+        machine.buffers.push(buffers);
+    }
+    machine.finish()?;
+    machine.check(per_rank)
+}
+
+impl Machine<'_> {
+    fn finish(&mut self) -> Result<(), RunError> {
+        loop {
+            let mut is_moving = false;
+            for rank in 0..self.algo.gpus.len() {
+                for block in 0..self.algo.gpus[rank].blocks.len() {
+                    while self.advance(rank, block)? {
+                        is_moving = true;
+                    }
+                }
+            }
+            if is_moving {
+                continue;
+            }
+            for (rank, gpu) in self.algo.gpus.iter().enumerate() {
+                for (block, of) in gpu.blocks.iter().enumerate() {
+                    let step = self.next[rank][block];
+                    if step < of.steps.len() {
+                        return Err(RunError::Deadlock { rank, block, step });
+                    }
+                }
+            }
+            return Ok(());
+        }
+    }
+
+    /// A thread block's next step may begin.
+    fn is_ready(&self, rank: usize, block: usize) -> bool {
+        let step = self.algo.gpus[rank].blocks[block].steps.get(self.next[rank][block]);
+        step.is_some_and(|step| {
+            step.depends.is_none_or(|(of, at)| self.next[rank].get(of).is_some_and(|next| *next > at))
+        })
+    }
+
+    /// Does a thread block's next step, a receive together with its send; `false` where it has to wait.
+    fn advance(&mut self, rank: usize, block: usize) -> Result<bool, RunError> {
+        if !self.is_ready(rank, block) {
+            return Ok(false);
+        }
+        let step = self.algo.gpus[rank].blocks[block].steps[self.next[rank][block]];
+        match step.what {
+            Type::Nop => {}
+            Type::Copy => {
+                let values = self.read(rank, block, step.source, step.count)?;
+                self.store(rank, step.destination, &values);
+            }
+            Type::Reduce => {
+                let values = self.sum(rank, block, &step, step.destination, &[])?;
+                self.store(rank, step.destination, &values);
+            }
+            what if what.receives() && self.held[rank][block].is_none() => {
+                let Some(got) = self.receive(rank, block)? else { return Ok(false) };
+                let values = if matches!(what, Type::Receive | Type::ReceiveCopySend) {
+                    got
+                } else {
+                    self.sum(rank, block, &step, step.source, &got)?
+                };
+                if what != Type::ReceiveReduceSend {
+                    self.store(rank, step.destination, &values);
+                }
+                if what.sends() {
+                    // The step is over when its peer has taken it.
+                    self.held[rank][block] = Some(values);
+                    return Ok(true);
+                }
+            }
+            // A send is done by who receives.
+            _ => return Ok(false),
+        }
+        self.next[rank][block] += 1;
+        Ok(true)
+    }
+
+    /// What the peer of a thread block sends, if it is there yet; the peer's step is done then.
+    fn receive(&mut self, rank: usize, block: usize) -> Result<Option<Vec<Value>>, RunError> {
+        let own = &self.algo.gpus[rank].blocks[block];
+        let Some(peer) = own.receive else { return Ok(None) };
+        let blocks = &self.algo.gpus[peer].blocks;
+        let sender = blocks.iter().position(|other| other.send == Some(rank) && other.channel == own.channel);
+        let Some(sender) = sender.filter(|sender| self.is_ready(peer, *sender)) else { return Ok(None) };
+        let step = blocks[sender].steps[self.next[peer][sender]];
+        let values = match (step.what, self.held[peer][sender].take()) {
+            (Type::Send, _) => self.read(peer, sender, step.source, step.count)?,
+            (_, Some(held)) => held,
+            _ => return Ok(None),
+        };
+        self.next[peer][sender] += 1;
+        Ok(Some(values))
+    }
+
+    fn read(
+        &self,
+        rank: usize,
+        block: usize,
+        (buffer, offset): (char, i64),
+        count: i64,
+    ) -> Result<Vec<Value>, RunError> {
+        let slots = &self.buffers[rank][index(buffer)];
+        let value = |at: i64| usize::try_from(offset + at).ok().and_then(|at| slots.get(at)?.clone());
+        let unwritten = || RunError::Unwritten { rank, block, step: self.next[rank][block] };
+        (0..count).map(|at| value(at).ok_or_else(unwritten)).collect()
+    }
+
+    /// What is received, or lies at the source, and what lies at another place.
+    fn sum(
+        &self,
+        rank: usize,
+        block: usize,
+        step: &super::rules::Step,
+        with: (char, i64),
+        got: &[Value],
+    ) -> Result<Vec<Value>, RunError> {
+        let own = self.read(rank, block, with, step.count)?;
+        let got = if got.is_empty() { self.read(rank, block, step.source, step.count)? } else { got.to_vec() };
+        let add = |(mut a, b): (Value, Value)| {
+            a.extend(b);
+            a.sort_unstable();
+            a
+        };
+        Ok(own.into_iter().zip(got).map(add).collect())
+    }
+
+    fn store(&mut self, rank: usize, (buffer, offset): (char, i64), values: &[Value]) {
+        for (at, value) in (offset..).zip(values) {
+            if let Some(slot) = usize::try_from(at).ok().and_then(|at| self.buffers[rank][index(buffer)].get_mut(at)) {
+                *slot = Some(value.clone());
+            }
+        }
+    }
+
+    fn check(&self, per_rank: i64) -> Result<(), RunError> {
+        let ranks = self.algo.gpus.len() as u32;
+        let in_place = self.algo.in_place && !self.algo.out_of_place;
+        let all = |chunk: i64| -> Value { (0..ranks).map(|rank| (rank, chunk)).collect() };
+        for rank in 0..ranks {
+            let own = i64::from(rank) * per_rank;
+            let parts = |chunk: i64| ((chunk / per_rank.max(1)) as u32, chunk % per_rank.max(1));
+            // Each chunk of the result: in which buffer, where, and what.
+            let expected: Vec<(usize, i64, Value)> = match self.algo.collective.as_str() {
+                "allgather" => (0..self.algo.chunks).map(|chunk| (1, chunk, vec![parts(chunk)])).collect(),
+                "allreduce" => (0..self.algo.chunks).map(|chunk| (usize::from(!in_place), chunk, all(chunk))).collect(),
+                "reducescatter" if in_place => (own..own + per_rank).map(|chunk| (0, chunk, all(chunk))).collect(),
+                "reducescatter" => (0..per_rank).map(|chunk| (1, chunk, all(own + chunk))).collect(),
+                "alltoall" => (0..self.algo.chunks)
+                    .map(|chunk| (1, chunk, vec![(parts(chunk).0, own + parts(chunk).1)]))
+                    .collect(),
+                "broadcast" => {
+                    // The root is who ends with its own.
+                    let is_root =
+                        |of: u32| self.buffers.iter().all(|buffers| buffers[1].first() == Some(&Some(vec![(of, 0)])));
+                    let root = (0..ranks).find(|of| is_root(*of)).unwrap_or(0);
+                    (0..self.algo.chunks).map(|chunk| (1, chunk, vec![(root, chunk)])).collect()
+                }
+                other => return Err(RunError::Unknown(other.to_owned())),
+            };
+            for (buffer, chunk, value) in expected {
+                let slot = self.buffers[rank as usize][buffer].get(chunk as usize);
+                if slot != Some(&Some(value)) {
+                    return Err(RunError::Wrong { rank: rank as usize, chunk });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn index(buffer: char) -> usize {
+    match buffer {
+        'i' => 0,
+        'o' => 1,
+        _ => 2,
+    }
+}

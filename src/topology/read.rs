@@ -1,0 +1,267 @@
+//! Reads topologies as CSV: the number of nodes, a header, and a line for each link in one direction.
+
+use super::model::{Link, Topology, Unit, link_problem};
+use crate::{
+    schedule::graph,
+    text::{Problem, excerpt, number, whole},
+};
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What bandwidths mean.
+    pub unit: Unit,
+    /// Links between the same two nodes become one with the bandwidth of all; without this they are refused.
+    pub merge: bool,
+}
+
+/// A topology that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// It.
+    pub topology: Topology,
+    /// What the reader wants said.
+    pub notes: Vec<String>,
+}
+
+/// Why a topology was not read: one thing or more, each with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError(pub Vec<Problem>);
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const TOLD: usize = 3;
+        for (index, problem) in self.0.iter().take(TOLD).enumerate() {
+            write!(f, "{}{problem}", if index > 0 { "; " } else { "" })?;
+        }
+        match self.0.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// The most problems that are told.
+const MOST: usize = 100;
+/// The most links.
+const MOST_LINKS: usize = 4_000_000;
+
+/// Columns, by their place.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) latency: usize,
+    pub(super) bandwidth: usize,
+    /// What one of the file's latencies is, in ns.
+    pub(super) latency_unit_ns: f64,
+}
+
+/// Cells of a line: separated by commas, tabs or semicolons.
+pub(super) fn cells(line: &str) -> Vec<&str> {
+    let separator = [',', '\t', ';'].into_iter().find(|separator| line.contains(*separator)).unwrap_or(',');
+    line.split(separator).map(|cell| cell.trim().trim_matches('"').trim()).collect()
+}
+
+/// Lines that say something, each with its number from 1.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
+    let numbered = (1_u64..).zip(text.trim_start_matches('\u{feff}').lines());
+    numbered.map(|(number, line)| (number, line.trim())).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+impl Columns {
+    pub(super) const BY_PLACE: Self = Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0 };
+
+    /// Those that a header names.
+    pub(super) fn of(header: &[&str]) -> Option<Self> {
+        let plain =
+            |cell: &str| cell.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        let names: Vec<String> = header.iter().map(|cell| plain(cell)).collect();
+        let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
+        let begins = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));
+        let latency = begins("latency").or_else(|| begins("alpha"))?;
+        Some(Self {
+            from: find(&["src", "srcid", "source", "sourceid", "from"])?,
+            to: find(&["dest", "destid", "dst", "dstid", "destination", "to", "target"])?,
+            latency,
+            bandwidth: begins("bandwidth").or_else(|| find(&["bw", "bwgbs", "beta"]))?,
+            latency_unit_ns: if names[latency].ends_with("us") { 1000.0 } else { 1.0 },
+        })
+    }
+
+    /// One link, or what is wrong with its line; `nodes` is not known in some files.
+    pub(super) fn link(
+        &self,
+        cells: &[&str],
+        line: u64,
+        nodes: Option<u32>,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Link> {
+        let before = problems.len();
+        let mut cell = |place: usize, name: &str| {
+            let cell = cells.get(place).copied().unwrap_or_default();
+            if cell.is_empty() {
+                problems.push(Problem::new(
+                    line,
+                    name,
+                    cell,
+                    "is missing: a link has two nodes, a latency and a bandwidth",
+                ));
+            }
+            cell
+        };
+        let texts = [
+            cell(self.from, "Src"),
+            cell(self.to, "Dest"),
+            cell(self.latency, "Latency (ns)"),
+            cell(self.bandwidth, "Bandwidth (GB/s)"),
+        ];
+        if problems.len() > before {
+            return None;
+        }
+        let most = nodes.unwrap_or(graph::MAX_NODES as u32);
+        let mut node = |text: &str, name: &str| match whole(text) {
+            Some(id) if id >= 0 && id < i64::from(most) => id as u32,
+            Some(_) => {
+                let expected = match nodes {
+                    Some(0) | None => "is no node: nodes are numbered from 0".to_owned(),
+                    Some(nodes) => format!("is no node: there are {nodes}, numbered 0 to {}", nodes - 1),
+                };
+                problems.push(Problem::new(line, name, text, expected));
+                0
+            }
+            None => {
+                problems.push(Problem::new(line, name, text, "is not a whole number"));
+                0
+            }
+        };
+        let (from, to) = (node(texts[0], "Src"), node(texts[1], "Dest"));
+        let is_infinite = |text: &str| ["inf", "+inf", "infinity"].iter().any(|word| text.eq_ignore_ascii_case(word));
+        let bandwidth = if is_infinite(texts[3]) { Some(f64::INFINITY) } else { number(texts[3]) };
+        let latency = number(texts[2]);
+        if latency.is_none() {
+            problems.push(Problem::new(line, "Latency (ns)", texts[2], "is not a number"));
+        }
+        if bandwidth.is_none() {
+            problems.push(Problem::new(line, "Bandwidth (GB/s)", texts[3], "is not a number"));
+        }
+        if problems.len() > before {
+            return None;
+        }
+        let link = Link { from, to, latency_ns: latency? * self.latency_unit_ns, bandwidth: bandwidth? };
+        if let Some(why) = link_problem(&link, most) {
+            let (column, text) = match why {
+                why if why.contains("latency is") => ("Latency (ns)", texts[2].to_owned()),
+                why if why.contains("bandwidth is") => ("Bandwidth (GB/s)", texts[3].to_owned()),
+                _ => ("", cells.join(",")),
+            };
+            problems.push(Problem::new(line, column, &text, format!("can't be used: {why}")));
+            return None;
+        }
+        Some(link)
+    }
+}
+
+/// Whether a text begins as a topology does.
+#[must_use]
+pub fn is_topology(text: &str) -> bool {
+    let mut lines = lines(text);
+    let Some((_, first)) = lines.next() else { return false };
+    if Columns::of(&cells(first)).is_some() {
+        return true;
+    }
+    // A header under a line with too few or too many words is one all the same, and the reader says so.
+    lines.next().is_some_and(|(_, second)| {
+        Columns::of(&cells(second)).is_some()
+            || (whole(first).is_some()
+                && cells(second).len() == 4
+                && cells(second).iter().all(|cell| number(cell).is_some()))
+    })
+}
+
+/// Reads a topology.
+///
+/// # Errors
+/// What is wrong, with its place. A link that is left out would change the answer, so nothing is left out.
+pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadError> {
+    let mut lines = lines(text).peekable();
+    let mut problems = Vec::new();
+    let mut notes = Vec::new();
+    let Some((line, first)) = lines.next() else {
+        return Err(ReadError(vec![Problem::new(1, "", "", "is empty: the number of nodes was expected")]));
+    };
+    let nodes = match whole(cells(first)[0]) {
+        Some(nodes) if cells(first).iter().skip(1).all(|cell| cell.is_empty()) => {
+            if !(1..=graph::MAX_NODES as i64).contains(&nodes) {
+                let expected = format!("is no number of nodes that can be handled: 1 to {} can", graph::MAX_NODES);
+                return Err(ReadError(vec![Problem::new(line, "", first, expected)]));
+            }
+            nodes as u32
+        }
+        _ => {
+            let expected = "is not the number of nodes, which stands alone in the first line";
+            return Err(ReadError(vec![Problem::new(line, "", first, expected)]));
+        }
+    };
+    let mut columns = Columns::BY_PLACE;
+    if let Some((line, header)) = lines.peek().copied()
+        && cells(header).iter().any(|cell| number(cell).is_none())
+        && cells(header).first().is_some_and(|cell| number(cell).is_none())
+    {
+        lines.next();
+        match Columns::of(&cells(header)) {
+            Some(named) => columns = named,
+            None => notes.push(format!(
+                "line {line}: the header \"{}\" names other columns; they were taken in the order Src, Dest, Latency (ns), Bandwidth (GB/s)",
+                excerpt(header)
+            )),
+        }
+    } else {
+        notes.push(
+            "There is no header; columns were taken in the order Src, Dest, Latency (ns), Bandwidth (GB/s)".to_owned(),
+        );
+    }
+    let mut links: Vec<Link> = Vec::new();
+    let mut known: std::collections::HashMap<(u32, u32), (usize, u64)> = std::collections::HashMap::new();
+    let mut merged = 0;
+    for (line, row) in lines {
+        if problems.len() >= MOST || links.len() >= MOST_LINKS {
+            break;
+        }
+        let Some(link) = columns.link(&cells(row), line, Some(nodes), &mut problems) else { continue };
+        match known.get(&(link.from, link.to)) {
+            Some((at, _)) if options.merge => {
+                let other = &mut links[*at];
+                other.bandwidth += link.bandwidth;
+                other.latency_ns = other.latency_ns.max(link.latency_ns);
+                merged += 1;
+            }
+            Some((_, first)) => {
+                let expected = format!(
+                    "is a second link from {} to {}, as line {first}; give one with the bandwidth of both, or let them be merged",
+                    link.from, link.to
+                );
+                problems.push(Problem::new(line, "", row, expected));
+            }
+            None => {
+                known.insert((link.from, link.to), (links.len(), line));
+                links.push(link);
+            }
+        }
+    }
+    if links.is_empty() && problems.is_empty() {
+        problems.push(Problem::new(line, "", first, "is followed by no link"));
+    }
+    if !problems.is_empty() {
+        return Err(ReadError(problems));
+    }
+    if merged > 0 {
+        notes.push(format!("{merged} links beside others were merged with them: their bandwidths add up"));
+    }
+    let topology =
+        Topology { name: name.to_owned(), nodes, links, unit: options.unit, labels: Vec::new(), shape: None };
+    notes.extend(topology.notes());
+    Ok(Reading { topology, notes })
+}

@@ -1,0 +1,198 @@
+//! Exact time: durations of links as whole ticks.
+//!
+//! A link takes `latency + chunk / bandwidth`. Latency and bandwidth are decimal numbers, so durations are fractions; a
+//! tick is the largest time of which all are multiples. Where their common denominator is too large, a tick is a small
+//! binary fraction of a nanosecond and durations are rounded to it.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::{Link, Unit};
+
+/// How ticks and nanoseconds, rates and bandwidths belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Ticks of a nanosecond.
+    pub ticks_per_ns: u64,
+    /// Durations are multiples of a tick: nothing was rounded.
+    pub is_exact: bool,
+    /// What a rate of 1 is, in units of bandwidth.
+    rate_unit: f64,
+    unit: Unit,
+    chunk_bytes: u64,
+}
+
+/// The longest time of a link in ticks: a million of them still fit.
+const LONGEST: u128 = 1 << 43;
+/// The largest rate; that of a link with infinite bandwidth is far above.
+const LARGEST: f64 = 4_294_967_296.0;
+const INFINITE: u64 = 1 << 52;
+
+fn gcd(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The decimal number that a number prints as, as numerator and denominator.
+fn decimal(value: f64) -> Option<(u128, u128)> {
+    let text = value.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    if whole.len() > 15 || fraction.len() > 12 {
+        return None;
+    }
+    let denominator = 10_u128.pow(fraction.len() as u32);
+    let numerator = format!("{whole}{fraction}").parse().ok()?;
+    Some((numerator, denominator))
+}
+
+/// Duration in ns as a fraction in lowest terms.
+fn fraction(link: &Link, unit: Unit, chunk_bytes: u64) -> Option<(u128, u128)> {
+    let (latency, tenths) = decimal(link.latency_ns)?;
+    let (bytes_ns, rate) = if link.bandwidth.is_infinite() {
+        (0, 1)
+    } else {
+        let (bandwidth, tenths) = decimal(link.bandwidth)?;
+        let bytes_ns = u128::from(chunk_bytes).checked_mul(1_000_000_000)?.checked_mul(tenths)?;
+        (bytes_ns, bandwidth.checked_mul(u128::from(unit.bytes_per_second()))?)
+    };
+    if rate == 0 {
+        return None;
+    }
+    let common = gcd(bytes_ns, rate);
+    let (bytes_ns, rate) = (bytes_ns / common, rate / common);
+    let numerator = latency.checked_mul(rate)?.checked_add(bytes_ns.checked_mul(tenths)?)?;
+    let denominator = rate.checked_mul(tenths)?;
+    let common = gcd(numerator, denominator).max(1);
+    Some((numerator / common, denominator / common))
+}
+
+impl Clock {
+    /// The clock of links.
+    #[must_use]
+    pub fn new(links: &[Link], unit: Unit, chunk_bytes: u64) -> Self {
+        let finite = links.iter().map(|link| link.bandwidth).filter(|bandwidth| bandwidth.is_finite());
+        let fastest = finite.clone().fold(0.0, f64::max);
+        // Rates are exact where bandwidths have few decimals.
+        let tenths = finite.map(|bandwidth| decimal(bandwidth).map_or(u128::MAX, |(_, tenths)| tenths)).max();
+        let tenths = tenths.unwrap_or(1);
+        let rate_unit = if tenths <= 1_000_000_000_000 && fastest * tenths as f64 <= LARGEST {
+            1.0 / tenths as f64
+        } else {
+            fastest / LARGEST
+        };
+        let mut clock = Self { ticks_per_ns: 1, is_exact: false, rate_unit, unit, chunk_bytes };
+        let mut scale = 1_u128;
+        let mut longest = 0_f64;
+        let mut is_exact = true;
+        for link in links {
+            longest = longest.max(clock.duration_ns(link));
+            if !is_exact {
+                continue;
+            }
+            let common = fraction(link, unit, chunk_bytes).map(|(_, denominator)| {
+                let step = denominator / gcd(scale, denominator);
+                scale.saturating_mul(step)
+            });
+            match common {
+                Some(common) if common < LONGEST => scale = common,
+                _ => is_exact = false,
+            }
+        }
+        let fits = |scale: u128| longest * scale as f64 <= LONGEST as f64;
+        if is_exact && fits(scale) {
+            clock.is_exact = true;
+        } else {
+            scale = 1024;
+            while scale > 1 && !fits(scale) {
+                scale /= 2;
+            }
+        }
+        clock.ticks_per_ns = scale as u64;
+        clock
+    }
+
+    /// How long a chunk keeps a link busy, in ns.
+    #[must_use]
+    pub fn duration_ns(&self, link: &Link) -> f64 {
+        link.latency_ns + self.chunk_bytes as f64 * 1e9 / (link.bandwidth * self.unit.bytes_per_second() as f64)
+    }
+
+    /// The same in ticks; at least 1.
+    #[must_use]
+    pub fn duration(&self, link: &Link) -> u64 {
+        let exact = fraction(link, self.unit, self.chunk_bytes)
+            .filter(|_| self.is_exact)
+            .and_then(|(ns, of)| Some((ns.checked_mul(u128::from(self.ticks_per_ns))? / of) as u64));
+        let rounded = || (self.duration_ns(link) * self.ticks_per_ns as f64).round().min(LONGEST as f64) as u64;
+        exact.unwrap_or_else(rounded).max(1)
+    }
+
+    /// A link's bandwidth as a whole number; rounded up where it is not one, so that no bound is too high.
+    #[must_use]
+    pub fn rate(&self, link: &Link) -> u64 {
+        if link.bandwidth.is_infinite() {
+            return INFINITE;
+        }
+        let rate = link.bandwidth / self.rate_unit;
+        let nearest = rate.round();
+        let rate = if (rate - nearest).abs() < 1e-6 { nearest } else { rate.ceil() };
+        (rate as u64).clamp(1, INFINITE)
+    }
+
+    /// How long `chunks` take over links of the rate `rate` in all, in ns, where chunks are as fine as one likes.
+    #[must_use]
+    pub fn fluid_ns(&self, chunks: u64, rate: u64) -> f64 {
+        if rate == 0 {
+            return f64::INFINITY;
+        }
+        let per_second = rate as f64 * self.rate_unit * self.unit.bytes_per_second() as f64;
+        chunks as f64 * self.chunk_bytes as f64 * 1e9 / per_second
+    }
+
+    /// Ticks in ns.
+    #[must_use]
+    pub fn ns(&self, ticks: u64) -> f64 {
+        // Both parts are exact where the whole is not.
+        let whole = (ticks / self.ticks_per_ns) as f64;
+        whole + (ticks % self.ticks_per_ns) as f64 / self.ticks_per_ns as f64
+    }
+
+    /// The ticks nearest to a time in ns.
+    #[must_use]
+    pub fn ticks(&self, ns: f64) -> u64 {
+        (ns * self.ticks_per_ns as f64).round().clamp(0.0, 9e18) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(latency_ns: f64, bandwidth: f64) -> Link {
+        Link { from: 0, to: 1, latency_ns, bandwidth }
+    }
+
+    #[test]
+    fn a_mebibyte_over_fifty() {
+        let slow = link(500.0, 50.0);
+        let clock = Clock::new(&[slow], Unit::Gib, 1 << 20);
+        assert!(clock.is_exact);
+        assert_eq!(clock.ns(clock.duration(&slow)).to_string(), "20031.25");
+        assert_eq!(clock.ns(clock.duration(&link(0.0, 1000.0))), 977.0, "not on this clock's ticks");
+        let clock = Clock::new(&[slow], Unit::Gb, 1 << 20);
+        assert_eq!(clock.ns(clock.duration(&slow)), 21_471.52);
+    }
+
+    #[test]
+    fn odd_numbers_are_rounded_to_small_ticks() {
+        let links = [link(0.123_456_789, 7.3), link(1.0 / 3.0, 11.9), link(1e9, 1e-3)];
+        let clock = Clock::new(&links, Unit::Gib, 1 << 20);
+        for link in links {
+            let error = clock.ns(clock.duration(&link)) - clock.duration_ns(&link);
+            assert!(error.abs() <= 0.5 / clock.ticks_per_ns as f64 + 1e-6, "{error}");
+        }
+        let fast = link(0.0, 1e12);
+        assert!(Clock::new(&[fast], Unit::Gib, 1).duration(&fast) >= 1);
+        let instant = link(3.0, f64::INFINITY);
+        let clock = Clock::new(&[instant, links[0]], Unit::Gib, 1 << 20);
+        assert_eq!(clock.ns(clock.duration(&instant)), 3.0);
+    }
+}

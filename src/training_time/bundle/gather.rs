@@ -1,0 +1,560 @@
+//! Files are brought together, whatever their order.
+
+use super::{
+    super::{
+        catalogue::{Catalogue, StandIn},
+        prediction::Direction,
+        read::{
+            Part,
+            name::{Name, leaf, stem},
+            nearest_names,
+        },
+        samples::{CollectiveSamples, OperatorSamples, Setting, SettingOf},
+        steps::StepTable,
+    },
+    Answer, Answers, Asks, Bundle, BundleFile, DroppedFile, Fate, MOST_BYTES, MOST_FILES, Question, SavedModel, Unit,
+    cluster_of::{self, Clusters},
+    identify, merge,
+};
+use crate::{order::Order, text::excerpt, units::grouped};
+
+/// The precision of samples whose name doesn't say one.
+const PRECISION: &str = "fp16";
+
+/// Brings files together, with the answers that were given.
+#[must_use]
+pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
+    let mut gathering = Gathering {
+        bundle: Bundle { catalogue: Catalogue::built_in(), ..Bundle::default() },
+        clusters: Clusters::default(),
+        merged: Vec::new(),
+        answers,
+    };
+    let too_many = files.len().saturating_sub(MOST_FILES);
+    if too_many > 0 {
+        gathering
+            .bundle
+            .notes
+            .push(format!("{} files are more than {MOST_FILES}: the last {too_many} were passed over", files.len()));
+    }
+    let mut bytes = 0;
+    let mut parts: Vec<(usize, String, Part)> = Vec::new();
+    for (index, file) in files.into_iter().take(MOST_FILES).enumerate() {
+        bytes += file.size_bytes;
+        let part = if bytes > MOST_BYTES {
+            Part::Unrecognised(format!("makes more than {} MiB together with those before it", MOST_BYTES >> 20))
+        } else {
+            file.part
+        };
+        gathering.bundle.files.push(BundleFile {
+            path: file.path.clone(),
+            size_bytes: file.size_bytes,
+            holds: String::new(),
+            cluster: None,
+            rows: 0,
+            doubled: 0,
+            fate: Fate::Used,
+            problems: file.problems,
+            notes: Vec::new(),
+        });
+        parts.push((index, file.path, part));
+    }
+    // What others need comes first: catalogues, then samples over one communicator, then those over all of them; what
+    // names no GPU after what does; runs when all operators are known.
+    parts.order_by_key(|(index, path, part)| {
+        let name = Name::cut(path);
+        let turn = match part {
+            Part::Catalogue(_) => 0,
+            Part::Operator(_) | Part::Settings(_) if cluster_of::gpu(path, part, &name).is_some() => 1,
+            Part::Collective(_) if name.gpu.is_some() && name.communicator.is_some() => 1,
+            Part::Collective(_) if name.gpu.is_some() => 2,
+            Part::Run(_) => 4,
+            _ => 3,
+        };
+        (turn, *index)
+    });
+    for (index, path, part) in parts {
+        gathering.take(index, &path, part);
+    }
+    gathering.finish()
+}
+
+struct Gathering<'a> {
+    bundle: Bundle,
+    clusters: Clusters,
+    /// Files whose rows were merged: cluster, target, path.
+    merged: Vec<(usize, String, String)>,
+    answers: &'a Answers,
+}
+
+impl Gathering<'_> {
+    fn answers(&self, path: &str) -> impl Iterator<Item = &Answer> {
+        self.answers.iter().filter(move |(of, _)| of == path).map(|(_, answer)| answer)
+    }
+
+    fn ask(&mut self, file: usize, asks: Asks) {
+        let path = self.bundle.files[file].path.clone();
+        self.bundle.questions.push(Question { file: file as u32, path, asks });
+    }
+
+    fn take(&mut self, index: usize, path: &str, part: Part) {
+        let name = Name::cut(path);
+        let gpu = cluster_of::gpu(path, &part, &name);
+        if self.answers(path).any(|answer| *answer == Answer::LeftOut) {
+            self.bundle.files[index].fate = Fate::KnownUnused("left out by hand".to_owned());
+            return;
+        }
+        let (holds, fate) = match part {
+            Part::Operator(samples) => self.operator(index, path, samples, &name, gpu.as_deref()),
+            Part::Collective(rows) => self.collective(index, path, rows, &name, gpu.as_deref()),
+            Part::Settings(rows) => {
+                let cluster = self.clusters.of(path, gpu.as_deref());
+                let file = &mut self.bundle.files[index];
+                (file.cluster, file.rows) = (Some(cluster), rows.len());
+                let settings = &mut self.clusters.all[cluster].settings;
+                for row in rows {
+                    let key = |setting: &Setting| (setting.function.clone(), setting.precision.clone(), setting.of);
+                    match settings.iter().find(|known| key(known) == key(&row.setting)) {
+                        Some(known) if known.family != row.setting.family => file.notes.push(format!(
+                            "line {}: {} has other settings in an earlier row, which count",
+                            row.line,
+                            excerpt(&row.setting.function)
+                        )),
+                        Some(_) => file.doubled += 1,
+                        None => settings.push(row.setting),
+                    }
+                }
+                (format!("settings of {}", crate::units::count(file.rows as u64, "regressor")), Fate::Used)
+            }
+            Part::Steps(table) => self.steps(index, path, table),
+            Part::Reduce(table) => {
+                self.bundle.files[index].rows = table.points.len();
+                let holds = format!("all-reduce times over {} GPUs of a node", table.ranks);
+                self.bundle.reduces.push(table);
+                (holds, Fate::Used)
+            }
+            Part::OldOptimizer(rows) => {
+                self.bundle.files[index].rows = rows;
+                let why = "the optimizer of whole models in the old form; the three stage optimizers replace it";
+                ("samples of the old optimizer".to_owned(), Fate::KnownUnused(why.to_owned()))
+            }
+            Part::Run(node) => match node.read(path, &self.bundle.catalogue) {
+                Ok(configured) => {
+                    let layout = configured.run.layout;
+                    let holds = format!("a run with pp {}, mp {}, dp {}", layout.pipeline, layout.tensor, layout.data);
+                    self.bundle.files[index].notes.extend(configured.notes.iter().cloned());
+                    self.bundle.runs.push(configured);
+                    (holds, Fate::Used)
+                }
+                Err(error) => ("a run's configuration".to_owned(), Fate::Unrecognised(error.to_string())),
+            },
+            Part::Sampling(sampling) => {
+                let holds = format!(
+                    "the sampling of {}, {} points",
+                    excerpt(&sampling.function),
+                    grouped(sampling.points() as u64)
+                );
+                self.bundle.samplings.push(sampling);
+                (holds, Fate::Used)
+            }
+            Part::Catalogue(catalogue) => {
+                let entries = catalogue.gpus.len()
+                    + catalogue.clusters.len()
+                    + catalogue.operators.len()
+                    + catalogue.collectives.len()
+                    + catalogue.architectures.len();
+                let replaced = self.bundle.catalogue.extend(*catalogue);
+                if !replaced.is_empty() {
+                    self.bundle.files[index].notes.push(format!("Replaces what is built in: {}", replaced.join(", ")));
+                }
+                let entries = format!("{} entr{}", entries, if entries == 1 { "y" } else { "ies" });
+                (format!("a catalogue with {entries}"), Fate::Used)
+            }
+            Part::Model(model) => {
+                let (stem, direction) = match stem(path) {
+                    stem if stem.ends_with("_bwd") => (&stem[..stem.len() - 4], Direction::Backward),
+                    stem => (stem.strip_suffix("_fwd").unwrap_or(stem), Direction::Forward),
+                };
+                let named = Name::cut(stem);
+                let operator = named.function.unwrap_or_default();
+                let cluster = (!self.clusters.all.is_empty() || named.gpu.is_some())
+                    .then(|| self.clusters.of(path, named.gpu.as_deref()));
+                self.bundle.files[index].cluster = cluster;
+                let way = if direction == Direction::Forward { "forward" } else { "backward" };
+                let holds = format!("a saved regressor of {}, {way}", excerpt(&operator));
+                let wanted = self.bundle.catalogue.operator(&operator).map(|known| known.features.len());
+                let features = model.boosting.width();
+                let fate = match wanted {
+                    None => Fate::KnownUnused(format!("there is no operator {}", excerpt(&operator))),
+                    Some(wanted) if wanted != features => {
+                        Fate::KnownUnused(format!("it wants {features} features where {operator} has {wanted}"))
+                    }
+                    Some(_) => {
+                        let path = path.to_owned();
+                        self.bundle.models.push(SavedModel { path, cluster, operator, direction, model: *model });
+                        Fate::Used
+                    }
+                };
+                (holds, fate)
+            }
+            Part::Unrecognised(why) => (String::new(), Fate::Unrecognised(why)),
+        };
+        let file = &mut self.bundle.files[index];
+        (file.holds, file.fate) = (holds, fate);
+        if file.fate == Fate::Used && file.rows == 0 && file.problems.count > 0 {
+            file.fate = Fate::Unrecognised("none of its rows can be used".to_owned());
+        }
+    }
+
+    fn operator(
+        &mut self,
+        index: usize,
+        path: &str,
+        mut samples: OperatorSamples,
+        name: &Name,
+        gpu: Option<&str>,
+    ) -> (String, Fate) {
+        let file = &mut self.bundle.files[index];
+        file.rows = samples.len();
+        samples.precision = name.precision.clone().unwrap_or_else(|| PRECISION.to_owned());
+        if name.precision.is_none() {
+            file.notes.push(format!("Its name says no precision: {PRECISION} is taken"));
+        }
+        let told = self.answers(path).find_map(|answer| match answer {
+            Answer::Operator(operator) => Some(operator.clone()),
+            _ => None,
+        });
+        let operator = match told.map_or_else(|| self.identified(&samples, name, gpu), Ok) {
+            Ok(operator) => operator,
+            Err((asks, what)) => {
+                self.ask(index, asks);
+                return (what, Fate::Asked);
+            }
+        };
+        let what = format!("samples of operator {}, {}", excerpt(&operator), samples.precision);
+        match self.bundle.catalogue.operator(&operator) {
+            Some(known) if !identify::has_inputs(&samples, known) => {
+                let why = format!(
+                    "is named {operator}, whose columns are {}, and has {}",
+                    known.inputs.join(","),
+                    excerpt(&samples.inputs.join(","))
+                );
+                return (what, Fate::Unrecognised(why));
+            }
+            Some(known) => {
+                let inputs = known.inputs.clone();
+                let Some(ordered) = merge::reordered(samples, &inputs) else {
+                    return (what, Fate::Unrecognised("has a column twice".to_owned()));
+                };
+                samples = ordered;
+            }
+            None => {
+                let features = samples.inputs.iter().map(|input| super::super::expression::Expression::parse(input));
+                let Ok(features) = features.collect::<Result<Vec<_>, _>>() else {
+                    let why = "has a column whose name is none that an expression could use".to_owned();
+                    return (what, Fate::Unrecognised(why));
+                };
+                self.bundle.files[index].notes.push(format!(
+                    "Nothing is known of operator {}: its columns are what regressors see; a catalogue can say more",
+                    excerpt(&operator)
+                ));
+                self.bundle.catalogue.operators.push(super::super::catalogue::Operator {
+                    name: operator.clone(),
+                    inputs: samples.inputs.clone(),
+                    features,
+                    gemm: None,
+                    flop: None,
+                    bytes: None,
+                    backward_factor: None,
+                    stands_in_for: None::<StandIn>,
+                });
+            }
+        }
+        samples.operator = operator;
+        let cluster = self.clusters.of(path, gpu);
+        self.bundle.files[index].cluster = Some(cluster);
+        let operators = &self.clusters.all[cluster].operators;
+        let same = |known: &OperatorSamples| known.operator == samples.operator && known.precision == samples.precision;
+        let found = operators.iter().position(same);
+        let target = format!("{} {}", samples.operator, samples.precision);
+        if let Some(at) = found {
+            let common = merge::common_operator_rows(&operators[at], &samples);
+            let is_part = common == samples.len() || common == operators[at].len();
+            let both = operators[at].backward_us.is_empty() == samples.backward_us.is_empty();
+            if !both {
+                return (
+                    what,
+                    Fate::Unrecognised("has other times than the file before: one or two per row".to_owned()),
+                );
+            }
+            if let Some(fate) = self.conflict(index, path, cluster, &target, is_part) {
+                return (what, fate);
+            }
+        }
+        let operators = &mut self.clusters.all[cluster].operators;
+        let at = found.unwrap_or_else(|| {
+            operators.push(OperatorSamples {
+                operator: samples.operator.clone(),
+                precision: samples.precision.clone(),
+                inputs: samples.inputs.clone(),
+                ..OperatorSamples::default()
+            });
+            operators.len() - 1
+        });
+        self.bundle.files[index].doubled = merge::operator(&mut operators[at], &samples, index as u32);
+        self.merged.push((cluster, target, path.to_owned()));
+        (what, Fate::Used)
+    }
+
+    /// The operator by its name; or what is asked where the name doesn't say, with what it is called as long.
+    fn identified(&self, samples: &OperatorSamples, name: &Name, gpu: Option<&str>) -> Result<String, (Asks, String)> {
+        let catalogue = &self.bundle.catalogue;
+        let function = name.function.clone().unwrap_or_default();
+        if let Some(known) = catalogue.operator(&function)
+            && (identify::has_inputs(samples, known) || !self.shares_header(samples))
+        {
+            return Ok(function);
+        }
+        if name.precision.is_some() && !self.shares_header(samples) && !function.is_empty() {
+            return Ok(function);
+        }
+        let gpu = gpu.and_then(|gpu| catalogue.gpu(gpu));
+        let candidates = identify::candidates(samples, catalogue, gpu);
+        let new = Some(function)
+            .filter(|function| !function.is_empty() && catalogue.operator(function).is_none() && function.len() <= 80);
+        Err((Asks::Operator { candidates, new }, "samples of an operator that its name doesn't tell".to_owned()))
+    }
+
+    fn shares_header(&self, samples: &OperatorSamples) -> bool {
+        self.bundle.catalogue.operators.iter().any(|operator| identify::has_inputs(samples, operator))
+    }
+
+    /// What becomes of a file whose name another one has, with other rows: it is asked for.
+    fn conflict(&mut self, index: usize, path: &str, cluster: usize, target: &str, is_part: bool) -> Option<Fate> {
+        if is_part || self.answers(path).any(|answer| *answer == Answer::Both) {
+            return None;
+        }
+        let same_name = |(of, what, other): &&(usize, String, String)| {
+            *of == cluster && what == target && leaf(other) == leaf(path)
+        };
+        let with = self.merged.iter().find(same_name).map(|(.., other)| other.clone())?;
+        self.ask(index, Asks::Conflict { with });
+        Some(Fate::Asked)
+    }
+
+    fn collective(
+        &mut self,
+        index: usize,
+        path: &str,
+        mut rows: Vec<super::super::samples::CollectiveRow>,
+        name: &Name,
+        gpu: Option<&str>,
+    ) -> (String, Fate) {
+        let file = &mut self.bundle.files[index];
+        file.rows = rows.len();
+        let Some(collective) = name.function.clone() else {
+            return (
+                "samples of a collective".to_owned(),
+                Fate::Unrecognised("has no name that says of which collective".to_owned()),
+            );
+        };
+        let precision = name.precision.clone().unwrap_or_else(|| PRECISION.to_owned());
+        let what = match name.communicator {
+            Some(communicator) => format!("samples of {} over {communicator}, {precision}", excerpt(&collective)),
+            None => format!("samples of {}, {precision}", excerpt(&collective)),
+        };
+        if self.bundle.catalogue.collective(&collective).is_none() {
+            let known = self.bundle.catalogue.collectives.iter().map(|collective| collective.name.as_str());
+            let near = nearest_names(&collective, known);
+            let near =
+                if near.is_empty() { String::new() } else { format!("; nearest in spelling: {}", near.join(", ")) };
+            let why = format!(
+                "nothing needs the collective {}{near}; a catalogue can say what it is for",
+                excerpt(&collective)
+            );
+            return (what, Fate::KnownUnused(why));
+        }
+        if let Some(named) = name.communicator {
+            let others = rows.iter().filter(|row| row.communicator != named).count();
+            if others > 0 {
+                self.bundle.files[index].notes.push(format!(
+                    "{} over other GPUs than the {named} of its name: the columns count",
+                    crate::units::count(others as u64, "row")
+                ));
+            }
+        }
+        let answer =
+            self.answers(path).find_map(|answer| if let Answer::Unit(unit) = answer { Some(*unit) } else { None });
+        if answer == Some(Unit::Bytes) {
+            rows.iter_mut().for_each(|row| row.elements = (row.elements / 2).max(1));
+            self.bundle.files[index].notes.push("Its shapes are read as bytes, as you said".to_owned());
+        }
+        let cluster = self.clusters.of(path, gpu);
+        self.bundle.files[index].cluster = Some(cluster);
+        let collectives = &mut self.clusters.all[cluster].collectives;
+        let same = |known: &CollectiveSamples| known.collective == collective && known.precision == precision;
+        let at = collectives.iter().position(same).unwrap_or_else(|| {
+            let empty = CollectiveSamples { collective, precision, rows: Vec::new() };
+            collectives.push(empty);
+            collectives.len() - 1
+        });
+        let before = collectives[at].rows.clone();
+        let doubled = merge::collective(&mut collectives[at], &rows, index as u32);
+        let is_part = doubled == rows.len() || doubled == before.len();
+        let target = format!("{} {}", collectives[at].collective, collectives[at].precision);
+        if !before.is_empty()
+            && let Some(fate) = self.conflict(index, path, cluster, &target, is_part)
+        {
+            self.clusters.all[cluster].collectives[at].rows = before;
+            return (what, fate);
+        }
+        let file = &mut self.bundle.files[index];
+        file.doubled = doubled;
+        if doubled == rows.len() && doubled > 0 {
+            file.notes.push("All its rows stand in other files as well, and count once".to_owned());
+        }
+        self.merged.push((cluster, target, path.to_owned()));
+        (what, Fate::Used)
+    }
+
+    fn steps(&mut self, index: usize, path: &str, mut table: StepTable) -> (String, Fate) {
+        self.bundle.files[index].rows = table.steps.len();
+        let answer =
+            self.answers(path).find_map(|answer| if let Answer::Unit(unit) = answer { Some(*unit) } else { None });
+        match (table.suspicion, answer) {
+            (_, Some(Unit::Seconds)) => {
+                table.steps.iter_mut().for_each(|step| step.time_us *= 1000.0);
+                table.suspicion = None;
+            }
+            (Some(factor), None) => {
+                let suspicion = format!(
+                    "As milliseconds its steps would compute about {factor} times faster than GPUs do: are they seconds?"
+                );
+                self.ask(index, Asks::Unit { unit: Unit::Seconds, suspicion });
+            }
+            _ => table.suspicion = None,
+        }
+        for step in &mut table.steps {
+            step.place.file = index as u32;
+        }
+        self.bundle.steps.push(table);
+        ("measured steps".to_owned(), Fate::Used)
+    }
+
+    fn finish(mut self) -> Bundle {
+        for cluster in &mut self.clusters.all {
+            for samples in &mut cluster.collectives {
+                samples.rows.order_by(|a, b| (a.communicator, a.elements).cmp(&(b.communicator, b.elements)));
+            }
+            cluster.operators.order_by(|a, b| (&a.operator, &a.precision).cmp(&(&b.operator, &b.precision)));
+            cluster.collectives.order_by(|a, b| (&a.collective, &a.precision).cmp(&(&b.collective, &b.precision)));
+        }
+        self.bundle.clusters = std::mem::take(&mut self.clusters).named();
+        let rows: usize = self.bundle.files.iter().map(|file| file.rows).sum();
+        if rows > super::super::read::MOST_ROWS {
+            let most = grouped(super::super::read::MOST_ROWS as u64);
+            self.bundle.notes.push(format!("{} rows are more than {most}: expect to wait", grouped(rows as u64)));
+        }
+        self.suspect_bytes();
+        self.compare_settings();
+        self.bundle
+    }
+
+    /// Sizes in bytes that are read as elements make a collective twice as fast as it is: its large messages against its
+    /// small ones, where both ranges meet.
+    fn suspect_bytes(&mut self) {
+        let mut asks = Vec::new();
+        for cluster in &self.bundle.clusters {
+            for large in &cluster.collectives {
+                let Some(small) = large.collective.strip_suffix("_large").and_then(|name| cluster.collective(name))
+                else {
+                    continue;
+                };
+                for (file, sentence) in doubtful_units(small, large) {
+                    if !asks.iter().any(|(known, _)| *known == file) {
+                        asks.push((file, sentence));
+                    }
+                }
+            }
+        }
+        for (file, suspicion) in asks {
+            let path = self.bundle.files[file].path.clone();
+            if !self.answers(&path).any(|answer| matches!(answer, Answer::Unit(_))) {
+                self.ask(file, Asks::Unit { unit: Unit::Bytes, suspicion });
+            }
+        }
+    }
+
+    /// Settings without samples, and samples without settings where there are some.
+    fn compare_settings(&mut self) {
+        for cluster in &self.bundle.clusters {
+            if cluster.settings.is_empty() {
+                continue;
+            }
+            let is_sampled = |setting: &&Setting| match setting.of {
+                SettingOf::Communicator(_) => cluster.collective(&setting.function).is_some(),
+                _ => cluster.operator(&setting.function).is_some(),
+            };
+            let mut lonely: Vec<&str> =
+                cluster.settings.iter().filter(|s| !is_sampled(s)).map(|s| s.function.as_str()).collect();
+            lonely.dedup();
+            let has = |name: &str| cluster.settings.iter().any(|setting| setting.function == name);
+            let operators = cluster.operators.iter().map(|samples| samples.operator.as_str());
+            let collectives = cluster.collectives.iter().map(|samples| samples.collective.as_str());
+            let open: Vec<&str> = operators.chain(collectives).filter(|name| !has(name)).collect();
+            if !lonely.is_empty() {
+                let list = excerpt(&lonely.join(", "));
+                self.bundle.notes.push(format!("{}: settings without samples, of {list}", cluster.name));
+            }
+            if !open.is_empty() {
+                let list = excerpt(&open.join(", "));
+                self.bundle.notes.push(format!(
+                    "{}: no settings for {list}; parity searches them among its small grid",
+                    cluster.name
+                ));
+            }
+        }
+    }
+}
+
+/// Files of either range whose times differ about twofold where both ranges meet.
+fn doubtful_units(small: &CollectiveSamples, large: &CollectiveSamples) -> Vec<(usize, String)> {
+    let mut doubtful = Vec::new();
+    let mut communicators: Vec<_> = small.rows.iter().map(|row| row.communicator).collect();
+    communicators.dedup();
+    for communicator in communicators {
+        let of = |samples: &CollectiveSamples| -> Vec<(f64, f64, u32)> {
+            let rows = samples.rows.iter().filter(|row| row.communicator == communicator);
+            rows.map(|row| (row.elements as f64, row.time_us, row.place.file)).collect()
+        };
+        let (below, above) = (of(small), of(large));
+        /// So many rows on each side of the meeting tell.
+        const ROWS: usize = 9;
+        if below.len() < ROWS || above.len() < ROWS {
+            continue;
+        }
+        // Time per element is nearly constant among large messages.
+        let per_element = |rows: &[(f64, f64, u32)]| {
+            let mut rates: Vec<f64> = rows.iter().map(|(elements, time, _)| time / elements).collect();
+            crate::math::median(&mut rates).unwrap_or(1.0)
+        };
+        let (below, above) = (&below[below.len() - ROWS..], &above[..ROWS]);
+        let ratio = per_element(below) / per_element(above);
+        // A gap between the ranges would be told from the rates of the network, not from units.
+        let meets = above[0].0 / below[ROWS - 1].0;
+        let (file, which) = match ratio {
+            r if (1.8..2.2).contains(&r) && (0.4..2.6).contains(&meets) => (above[0].2, "large"),
+            r if (0.45..0.56).contains(&r) && (0.4..2.6).contains(&meets) => (below[0].2, "small"),
+            _ => continue,
+        };
+        doubtful.push((
+            file as usize,
+            format!(
+                "Over {communicator} its {which} messages look twice as fast as the others, a factor of {:.2}: are its \
+                 shapes bytes instead of elements?",
+                ratio.max(1.0 / ratio)
+            ),
+        ));
+    }
+    doubtful
+}

@@ -1,0 +1,218 @@
+//! What dropped files hold together: clusters with their samples, runs to predict, and what is still to be asked.
+
+mod cluster_of;
+mod gather;
+mod identify;
+mod merge;
+
+use serde::{Deserialize, Serialize};
+
+pub use gather::bring_together;
+
+use super::{
+    catalogue::Catalogue,
+    prediction::Direction,
+    read::{Configured, Part, Sampling},
+    samples::{Cluster, Place},
+    steps::{ReduceTable, StepTable},
+};
+use crate::{learn::xgboost, text::Problems};
+
+/// The most bytes of one file, inflated.
+pub const MOST_FILE_BYTES: u64 = 64 << 20;
+/// The most bytes of all files, inflated.
+pub const MOST_BYTES: u64 = 256 << 20;
+/// The most files.
+pub const MOST_FILES: usize = 4096;
+
+/// A file as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DroppedFile {
+    /// Its name with the folders that are known: `Perlmutter/operator/A100_linear1_fp16.csv`.
+    pub path: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// What it holds.
+    pub part: Part,
+    /// Rows that were left out.
+    pub problems: Problems,
+}
+
+/// Tokens of the vocabulary where a file of samples says nothing else.
+pub(super) const VOCABULARY: f64 = 50257.0;
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    /// It counts.
+    Used,
+    /// It is understood, and nothing needs it: why.
+    KnownUnused(String),
+    /// Nothing of it counts until a question is answered.
+    Asked,
+    /// Nothing of it can be used: why.
+    Unrecognised(String),
+}
+
+/// A file of a bundle; [`Place::file`] is its index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BundleFile {
+    /// Its name with folders.
+    pub path: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// What it holds, in words: `samples of operator linear1, fp16`.
+    pub holds: String,
+    /// The cluster that it belongs to, by index.
+    pub cluster: Option<usize>,
+    /// Rows that were read.
+    pub rows: usize,
+    /// Of those, rows that stand in an earlier file as well, and count once.
+    pub doubled: usize,
+    /// What became of it.
+    pub fate: Fate,
+    /// Rows that were left out.
+    pub problems: Problems,
+    /// What must be known.
+    pub notes: Vec<String>,
+}
+
+/// What only a person can say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The file's index.
+    pub file: u32,
+    /// The file's path, by which it is answered.
+    pub path: String,
+    /// What is asked.
+    pub asks: Asks,
+}
+
+/// What is asked of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Asks {
+    /// Which operator it samples.
+    Operator {
+        /// Those with its columns, the likeliest first; those that are ruled out last.
+        candidates: Vec<Candidate>,
+        /// As a new operator it would have this name.
+        new: Option<String>,
+    },
+    /// Whether its numbers have another unit than its header says.
+    Unit {
+        /// What it would be.
+        unit: Unit,
+        /// Why, with the factor.
+        suspicion: String,
+    },
+    /// It has the name of another file and other rows.
+    Conflict {
+        /// The path of that file, which counts as long as this is open.
+        with: String,
+    },
+}
+
+/// An operator that a file may sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name.
+    pub operator: String,
+    /// How far its times spread around what its work says, as the deviation of ln(time ÷ work); less is likelier.
+    pub spread: f64,
+    /// Why it can't be.
+    pub ruled_out: Option<String>,
+}
+
+/// A unit that a file's numbers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// As the header says.
+    AsWritten,
+    /// Times are seconds instead of milliseconds.
+    Seconds,
+    /// Shapes are bytes instead of elements.
+    Bytes,
+}
+
+/// An answer to a [`Question`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It samples this operator.
+    Operator(String),
+    /// Its numbers have this unit.
+    Unit(Unit),
+    /// Its rows count beside those of the other file.
+    Both,
+    /// Nothing of it counts.
+    LeftOut,
+}
+
+/// All answers, by the path of the file.
+pub type Answers = Vec<(String, Answer)>;
+
+/// A regressor that XGBoost saved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SavedModel {
+    /// Its file.
+    pub path: String,
+    /// The cluster that it belongs to, by index.
+    pub cluster: Option<usize>,
+    /// The operator that it predicts.
+    pub operator: String,
+    /// Which time.
+    pub direction: Direction,
+    /// The model.
+    pub model: xgboost::Model,
+}
+
+/// What files hold together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bundle {
+    /// All files, in the order in which they came.
+    pub files: Vec<BundleFile>,
+    /// Clusters, in the order of their first files.
+    pub clusters: Vec<Cluster>,
+    /// What is built in, with what was dropped.
+    pub catalogue: Catalogue,
+    /// Runs to predict.
+    pub runs: Vec<Configured>,
+    /// Which points were to be sampled.
+    pub samplings: Vec<Sampling>,
+    /// Measured steps.
+    pub steps: Vec<StepTable>,
+    /// All-reduce tables.
+    pub reduces: Vec<ReduceTable>,
+    /// Saved regressors.
+    pub models: Vec<SavedModel>,
+    /// What is to be asked.
+    pub questions: Vec<Question>,
+    /// What must be known of several files together.
+    pub notes: Vec<String>,
+}
+
+impl Bundle {
+    /// The cluster that a run names: by its cluster, else by its GPU, else the only one.
+    #[must_use]
+    pub fn cluster_for(&self, run: &super::run::Run) -> Option<usize> {
+        let named = run.cluster.as_deref().and_then(|name| {
+            self.clusters.iter().position(|cluster| {
+                cluster.name.eq_ignore_ascii_case(name)
+                    && run
+                        .gpu
+                        .as_deref()
+                        .is_none_or(|gpu| cluster.gpu.is_empty() || cluster.gpu.eq_ignore_ascii_case(gpu))
+            })
+        });
+        let gpu = run.gpu.as_deref();
+        let by_gpu = || gpu.and_then(|gpu| self.clusters.iter().position(|c| c.gpu.eq_ignore_ascii_case(gpu)));
+        let only = || (self.clusters.len() == 1).then_some(0);
+        named.or_else(by_gpu).or_else(only)
+    }
+
+    /// A place in words: `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.
+    #[must_use]
+    pub fn place(&self, place: Place) -> String {
+        let path = self.files.get(place.file as usize).map_or("a file that is gone", |file| file.path.as_str());
+        format!("line {} of {path}", place.line)
+    }
+}

@@ -1,0 +1,355 @@
+//! Calibration on measured steps: coefficients of what a step is made of, and how well they serve steps and models that
+//! they have not seen.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    catalogue::Catalogue,
+    interval,
+    prediction::Regressors,
+    run::Run,
+    step::{self, Component, Mode, Plan, Step, StepError},
+};
+use crate::{
+    learn::nnls::non_negative,
+    math::{Stream, ascending, ln, quantile},
+    order::Order,
+};
+
+/// Folds of a repeat.
+pub const FOLDS: usize = 5;
+/// Repeats, each with its own folds.
+pub const REPEATS: u64 = 5;
+
+/// A measured step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What ran.
+    pub run: Run,
+    /// How long a step took, in µs.
+    pub time_us: f64,
+}
+
+/// What a step's parts are multiplied by, and what is added.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coefficients {
+    /// Of the pipeline.
+    pub pipeline: f64,
+    /// Of the gradients' and parameters' exchange.
+    pub exchange: f64,
+    /// Of the optimizer.
+    pub optimizer: f64,
+    /// µs per pass of a layer, of which there are (m + pp − 1) · the most layers of a stage: launches.
+    pub pass_us: f64,
+    /// µs per slot of the pipeline, of which there are m + pp − 1.
+    pub slot_us: f64,
+    /// µs per step.
+    pub constant_us: f64,
+}
+
+impl Default for Coefficients {
+    /// Those that change nothing.
+    fn default() -> Self {
+        Self { pipeline: 1.0, exchange: 1.0, optimizer: 1.0, pass_us: 0.0, slot_us: 0.0, constant_us: 0.0 }
+    }
+}
+
+/// How many coefficients are fitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Terms {
+    /// Pipeline, exchange, optimizer, passes of layers.
+    #[default]
+    Four,
+    /// And slots, and a constant.
+    Six,
+}
+
+impl Terms {
+    const fn count(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Six => 6,
+        }
+    }
+}
+
+/// What the coefficients stand before, in their order.
+fn terms(plan: &Plan, step: &Step) -> [f64; 6] {
+    let slots = f64::from(plan.run.micro_batches) + f64::from(plan.run.layout.pipeline) - 1.0;
+    let layers = plan.stages.iter().fold(0.0, |most: f64, stage| most.max(stage.layers));
+    [step.pipeline_us, step.exchange_us, step.optimizer_us, slots * layers, slots, 1.0]
+}
+
+impl Coefficients {
+    fn from_slice(values: &[f64]) -> Self {
+        let of = |at: usize| values.get(at).copied().unwrap_or(0.0);
+        Self { pipeline: of(0), exchange: of(1), optimizer: of(2), pass_us: of(3), slot_us: of(4), constant_us: of(5) }
+    }
+
+    const fn values(&self) -> [f64; 6] {
+        [self.pipeline, self.exchange, self.optimizer, self.pass_us, self.slot_us, self.constant_us]
+    }
+
+    fn of_terms(&self, terms: &[f64; 6]) -> f64 {
+        self.values().iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum()
+    }
+
+    /// The step's time in µs.
+    #[must_use]
+    pub fn total(&self, plan: &Plan, step: &Step) -> f64 {
+        self.of_terms(&terms(plan, step))
+    }
+
+    /// The step with these coefficients.
+    #[must_use]
+    pub fn apply(&self, plan: &Plan, step: &Step) -> Step {
+        let [.., passes, slots, one] = terms(plan, step);
+        let mut calibrated = step.clone();
+        calibrated.total_us = self.total(plan, step);
+        calibrated.pipeline_us *= self.pipeline;
+        calibrated.exchange_us *= self.exchange;
+        calibrated.optimizer_us *= self.optimizer;
+        calibrated.components = Component::ALL.into_iter().fold(step::Times::default(), |mut times, component| {
+            let factor = match component {
+                Component::GradientAllReduce | Component::AllGather => self.exchange,
+                Component::Optimizer => self.optimizer,
+                _ => self.pipeline,
+            };
+            times.add(component, step.components.of(component) * factor);
+            times
+        });
+        let overhead = self.pass_us * passes + self.slot_us * slots + self.constant_us * one;
+        calibrated.components.add(Component::Overhead, overhead);
+        for stage in &mut calibrated.stages {
+            stage.forward_us *= self.pipeline;
+            stage.backward_us *= self.pipeline;
+            stage.all_reduce_us *= self.exchange;
+            stage.all_gather_us *= self.exchange;
+            stage.optimizer_us *= self.optimizer;
+        }
+        calibrated
+    }
+}
+
+/// How well measured steps are predicted that were not learnt from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scores {
+    /// Mean absolute percentage error, in %.
+    pub mape: f64,
+    /// Spearman's rank correlation.
+    pub spearman: f64,
+    /// How much slower the layout that is ranked first is than the best measured one, in %, on average over models
+    /// (number of GPUs, hidden size, layers, global batch).
+    pub regret: f64,
+}
+
+/// A calibration, and what it is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// How many coefficients were fitted.
+    pub terms: Terms,
+    /// From all steps.
+    pub coefficients: Coefficients,
+    /// How many steps there are.
+    pub steps: usize,
+    /// Steps that can't be predicted, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Without any calibration.
+    pub uncalibrated: Scores,
+    /// Over five repeats of five folds: the mean, and the errors of the best and the worst repeat.
+    pub cross_validated: Scores,
+    /// MAPE of the best and the worst repeat, in %.
+    pub repeats: [f64; 2],
+    /// Each model predicted by the coefficients of the others; `None` for one model.
+    pub unseen_model: Option<Scores>,
+    /// The share of the measured steps that lie in the intervals which the residuals of other folds make, in %.
+    pub coverage: f64,
+    /// ln(predicted ÷ measured) of each step by coefficients that have not seen it, in the order of the steps.
+    pub residuals: Vec<f64>,
+    /// Measured and predicted times in µs, the latter by coefficients that have not seen it.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Why there is no calibration.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CalibrateError {
+    /// Fewer steps than can be learnt from.
+    #[error("{0} measured steps can be predicted; at least {least} are needed to calibrate", least = 2 * FOLDS)]
+    TooFew(usize),
+}
+
+struct Row {
+    terms: [f64; 6],
+    time: f64,
+    model: (u32, u32, u32, u32),
+    contest: (u64, u32, u32, u64),
+}
+
+/// Calibrates on measured steps.
+///
+/// # Errors
+/// Too few of them can be predicted.
+pub fn calibrate(
+    measured: &[Measured],
+    mode: Mode,
+    how_many: Terms,
+    catalogue: &Catalogue,
+    regressors: &dyn Regressors,
+) -> Result<Calibration, CalibrateError> {
+    let mut rows = Vec::new();
+    let mut left_out = Vec::new();
+    for step in measured {
+        match row(step, mode, catalogue, regressors) {
+            Ok(row) => rows.push(row),
+            Err(error) => left_out.push((step.run.name.clone(), error.to_string())),
+        }
+    }
+    if rows.len() < 2 * FOLDS {
+        return Err(CalibrateError::TooFew(rows.len()));
+    }
+    let all: Vec<usize> = (0..rows.len()).collect();
+    let fit = |learnt: &[usize]| fit(&rows, learnt, how_many);
+    let repeats: Vec<(Vec<usize>, Vec<f64>)> = (0..REPEATS)
+        .map(|repeat| {
+            let folds = folds(rows.len(), repeat);
+            let said = held_out(&rows, &folds, FOLDS, &fit);
+            (folds, said)
+        })
+        .collect();
+    let scored: Vec<Scores> = repeats.iter().map(|(_, said)| scores(&rows, said)).collect();
+    let mean = |of: fn(&Scores) -> f64| scored.iter().map(of).sum::<f64>() / scored.len() as f64;
+    let errors = |(ends, score): ([f64; 2], &Scores)| [ends[0].min(score.mape), ends[1].max(score.mape)];
+    let (first_folds, first) = &repeats[0];
+    let residuals: Vec<f64> = rows.iter().zip(first).map(|(row, said)| ln(said / row.time)).collect();
+    let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
+    models.order();
+    models.dedup();
+    let by_model: Vec<usize> = rows.iter().map(|row| models.binary_search(&row.model).unwrap_or_default()).collect();
+    let unseen = (models.len() > 1).then(|| scores(&rows, &held_out(&rows, &by_model, models.len(), &fit)));
+    let plain: Vec<f64> = rows.iter().map(|row| Coefficients::default().of_terms(&row.terms)).collect();
+    Ok(Calibration {
+        terms: how_many,
+        coefficients: fit(&all),
+        steps: rows.len(),
+        left_out,
+        uncalibrated: scores(&rows, &plain),
+        cross_validated: Scores {
+            mape: mean(|score| score.mape),
+            spearman: mean(|score| score.spearman),
+            regret: mean(|score| score.regret),
+        },
+        repeats: scored.iter().fold([f64::MAX, 0.0], |ends, score| errors((ends, score))),
+        unseen_model: unseen,
+        coverage: coverage(&residuals, first_folds),
+        points: rows.iter().zip(first).map(|(row, said)| (row.time, *said)).collect(),
+        residuals,
+    })
+}
+
+fn row(measured: &Measured, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Row, StepError> {
+    let run = &measured.run;
+    let plan = step::plan(run, mode, catalogue, regressors)?;
+    let model = &run.model;
+    Ok(Row {
+        terms: terms(&plan, &plan.step()),
+        time: measured.time_us,
+        model: (model.hidden, model.layers, model.heads, model.sequence),
+        contest: (run.layout.gpus(), model.hidden, model.layers, run.global_batch()),
+    })
+}
+
+fn fit(rows: &[Row], learnt: &[usize], how_many: Terms) -> Coefficients {
+    // Relative errors: each row by its measured time, which then is 1.
+    let relative = |row: &usize| {
+        let row = &rows[*row];
+        row.terms[..how_many.count()].iter().map(|term| term / row.time).collect::<Vec<f64>>()
+    };
+    let matrix: Vec<Vec<f64>> = learnt.iter().map(relative).collect();
+    Coefficients::from_slice(&non_negative(&matrix, &vec![1.0; learnt.len()], how_many.count()))
+}
+
+/// Which fold each row is in.
+fn folds(rows: usize, repeat: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    Stream::new(repeat).shuffle(&mut order);
+    let mut folds = vec![0; rows];
+    order.iter().enumerate().for_each(|(place, row)| folds[*row] = place % FOLDS);
+    folds
+}
+
+fn held_out(rows: &[Row], folds: &[usize], count: usize, fit: &dyn Fn(&[usize]) -> Coefficients) -> Vec<f64> {
+    let mut said = vec![0.0; rows.len()];
+    for fold in 0..count {
+        let (seen, held) = crate::learn::folds::split(folds, fold);
+        let coefficients = fit(&seen);
+        held.into_iter().for_each(|row| said[row] = coefficients.of_terms(&rows[row].terms));
+    }
+    said
+}
+
+fn scores(rows: &[Row], said: &[f64]) -> Scores {
+    let errors = rows.iter().zip(said).map(|(row, said)| (said / row.time - 1.0).abs());
+    let mut contests: Vec<_> = rows.iter().map(|row| row.contest).collect();
+    contests.order();
+    contests.dedup();
+    let regret = contests.iter().map(|contest| {
+        let own = || rows.iter().zip(said).filter(|(row, _)| row.contest == *contest);
+        let best = own().map(|(row, _)| row.time).fold(f64::MAX, f64::min);
+        let first = own().min_by(|a, b| a.1.total_cmp(b.1)).map_or(best, |(row, _)| row.time);
+        (first / best - 1.0) * 100.0
+    });
+    Scores {
+        mape: errors.sum::<f64>() / rows.len() as f64 * 100.0,
+        spearman: spearman(&rows.iter().map(|row| row.time).collect::<Vec<_>>(), said),
+        regret: regret.sum::<f64>() / contests.len() as f64,
+    }
+}
+
+/// The share of residuals that lie between the quantiles of those of the other folds, in %.
+fn coverage(residuals: &[f64], folds: &[usize]) -> f64 {
+    let mut covered = 0;
+    for fold in 0..FOLDS {
+        let (others, own) = crate::learn::folds::split(folds, fold);
+        let mut others: Vec<f64> = others.iter().map(|row| residuals[*row]).collect();
+        ascending(&mut others);
+        let tails = [(1.0 - interval::LEVEL) / 2.0, (1.0 + interval::LEVEL) / 2.0];
+        let [low, high] = tails.map(|share| quantile(&others, share).unwrap_or(0.0));
+        covered += own.iter().filter(|row| residuals[**row] >= low && residuals[**row] <= high).count();
+    }
+    covered as f64 / residuals.len() as f64 * 100.0
+}
+
+/// Spearman's rank correlation: Pearson's of ranks, equal values sharing theirs.
+fn spearman(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (ranks(a), ranks(b));
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let (ma, mb) = (mean(&a), mean(&b));
+    let sum = |f: &dyn Fn(f64, f64) -> f64| a.iter().zip(&b).map(|(x, y)| f(x - ma, y - mb)).sum::<f64>();
+    sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
+}
+
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.order_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let mut ranks = vec![0.0; values.len()];
+    let mut start = 0;
+    while start < order.len() {
+        let equal = order[start..].iter().take_while(|at| values[**at] == values[order[start]]).count();
+        let rank = start as f64 + (equal - 1) as f64 / 2.0;
+        order[start..start + equal].iter().for_each(|at| ranks[*at] = rank);
+        start += equal;
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rank_correlation() {
+        assert_eq!(spearman(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]), 1.0);
+        assert_eq!(spearman(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), -1.0);
+        assert_eq!(ranks(&[5.0, 1.0, 5.0]), [1.5, 0.0, 1.5]);
+    }
+}

@@ -1,0 +1,310 @@
+//! What is odd about samples of operators.
+
+use super::{
+    super::{
+        catalogue::{Catalogue, Gpu, Operator},
+        samples::{Cluster, OperatorSamples},
+        scope::Scope,
+    },
+    Flag, Health, Rule, Summary, Target,
+};
+use crate::{
+    math::median,
+    order::Order,
+    units::{count, grouped, significant},
+};
+
+/// So far from its neighbours is no measurement of the same thing.
+const FAR: f64 = 10.0;
+/// Below this share of the rows it is noise.
+const FEW: f64 = 0.01;
+/// Regressors need at least so many.
+const ENOUGH: usize = 30;
+
+pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {
+    let gpu = catalogue.gpu(&cluster.gpu);
+    for samples in &cluster.operators {
+        let known = catalogue.operator(&samples.operator);
+        let distinct = Distinct::of(samples);
+        let summary = distinct.summary(samples);
+        let mut flags = Flags { cluster, samples, flags: &mut health.flags };
+        backward_faster(&mut flags, known);
+        far_off(&mut flags, &distinct);
+        above_peak(&mut flags, known, gpu);
+        repeated(&mut flags, &summary);
+        too_few(&mut flags, &summary);
+        few_values(&mut flags, &summary, cluster);
+        health.summaries.push(summary);
+    }
+}
+
+struct Flags<'a> {
+    cluster: &'a Cluster,
+    samples: &'a OperatorSamples,
+    flags: &'a mut Vec<Flag>,
+}
+
+impl Flags<'_> {
+    fn raise(&mut self, rule: Rule, rows: Vec<usize>, what: String, effect: &str) {
+        if rows.is_empty() {
+            return;
+        }
+        self.flags.push(Flag {
+            cluster: self.cluster.name.clone(),
+            target: Target::Operator(self.samples.operator.clone()),
+            precision: self.samples.precision.clone(),
+            rule,
+            count: rows.len(),
+            of: self.samples.len(),
+            what,
+            effect: effect.to_owned(),
+            places: rows.iter().filter_map(|row| self.samples.places.get(*row).copied()).collect(),
+            rows,
+        });
+    }
+}
+
+/// Rows by their inputs: rows of equal inputs stand together.
+struct Distinct {
+    /// Rows in the order of their inputs.
+    order: Vec<usize>,
+    /// Where the rows of each distinct input begin in `order`, and its end.
+    begins: Vec<usize>,
+}
+
+impl Distinct {
+    fn of(samples: &OperatorSamples) -> Self {
+        let mut order: Vec<usize> = (0..samples.len()).collect();
+        order.order_by(|a, b| compare(samples.row(*a), samples.row(*b)));
+        let mut begins: Vec<usize> =
+            (0..order.len()).filter(|at| *at == 0 || samples.row(order[*at]) != samples.row(order[*at - 1])).collect();
+        begins.push(order.len());
+        Self { order, begins }
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &[usize]> {
+        self.begins.windows(2).filter_map(|pair| self.order.get(pair[0]..pair[1])).filter(|group| !group.is_empty())
+    }
+
+    fn summary(&self, samples: &OperatorSamples) -> Summary {
+        let inputs = samples.inputs.iter().enumerate().map(|(at, name)| {
+            let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
+            values.order_by(f64::total_cmp);
+            values.dedup();
+            let (low, high) = (values.first().copied(), values.last().copied());
+            (name.clone(), low.unwrap_or_default(), high.unwrap_or_default(), values.len())
+        });
+        let distinct = self.groups().count();
+        Summary {
+            target: Target::Operator(samples.operator.clone()),
+            precision: samples.precision.clone(),
+            rows: samples.len(),
+            distinct,
+            repeated: samples.len() - distinct,
+            noise: [self.noise(&samples.forward_us), self.noise(&samples.backward_us)],
+            inputs: inputs.collect(),
+        }
+    }
+
+    /// Mean of |time ÷ median of its equals − 1| over all rows that have an equal.
+    fn noise(&self, times: &[f64]) -> Option<f64> {
+        let mut deviations = Vec::new();
+        for group in self.groups().filter(|group| group.len() > 1) {
+            let mut equal: Vec<f64> = group.iter().filter_map(|row| times.get(*row).copied()).collect();
+            if let Some(median) = median(&mut equal) {
+                deviations.extend(equal.iter().map(|time| (time / median - 1.0).abs()));
+            }
+        }
+        (!deviations.is_empty()).then(|| deviations.iter().sum::<f64>() / deviations.len() as f64)
+    }
+}
+
+fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
+    differs.unwrap_or(std::cmp::Ordering::Equal)
+}
+
+/// Matrix work costs twice as much backward.
+fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
+    let samples = flags.samples;
+    let multiplies = known.is_some_and(|operator| operator.gemm.is_some() || operator.flop.is_some());
+    if !multiplies || samples.backward_us.is_empty() {
+        return;
+    }
+    let pairs = || samples.forward_us.iter().zip(&samples.backward_us);
+    let rows: Vec<usize> =
+        pairs().enumerate().filter(|(_, (forward, backward))| backward < forward).map(|(row, _)| row).collect();
+    if (rows.len() as f64) < FEW * samples.len() as f64 {
+        return;
+    }
+    let mut ratios: Vec<f64> = pairs().map(|(forward, backward)| backward / forward).collect();
+    let ratio = median(&mut ratios).unwrap_or_default();
+    let what = format!(
+        "backward is faster than forward in {} of {}, and computes twice as much; median backward ÷ forward {}",
+        grouped(rows.len() as u64),
+        count(samples.len() as u64, "row"),
+        significant(ratio)
+    );
+    let effect =
+        "Predictions of its times are doubtful; without these rows they rest on the others, if enough are left";
+    flags.raise(Rule::BackwardFaster, rows, what, effect);
+}
+
+/// Against the lowest median of the rows that differ in one input only, of the inputs with at least three values there.
+fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
+    let samples = flags.samples;
+    for (way, times) in [("", &samples.forward_us), (" backward", &samples.backward_us)] {
+        if times.len() != samples.len() {
+            continue;
+        }
+        let lowest = lowest_medians(samples, distinct, times);
+        let is = |far: fn(f64, f64) -> bool| -> Vec<usize> {
+            (0..samples.len()).filter(|row| lowest[*row].is_some_and(|median| far(times[*row], median))).collect()
+        };
+        let above = is(|time, median| time > FAR * median);
+        let below = is(|time, median| time * FAR < median);
+        let effect = "They pull every prediction near them; without them it rests on the neighbours";
+        let largest = above.iter().map(|row| times[*row]).fold(0.0, f64::max);
+        let mut neighbours: Vec<f64> = above.iter().filter_map(|row| lowest[*row]).collect();
+        let beside = median(&mut neighbours).unwrap_or_default();
+        let what = format!(
+            "{} of {} {} more than {FAR} times as slow{way} as their neighbours (about {} µs; the largest {} µs)",
+            grouped(above.len() as u64),
+            count(samples.len() as u64, "row"),
+            if above.len() == 1 { "is" } else { "are" },
+            significant(beside),
+            grouped(largest.round() as u64)
+        );
+        flags.raise(Rule::FarAbove, above, what, effect);
+        let what = format!(
+            "{} of {} take less than a tenth of the time of their neighbours{way}",
+            grouped(below.len() as u64),
+            count(samples.len() as u64, "row")
+        );
+        flags.raise(Rule::FarBelow, below, what, effect);
+    }
+}
+
+/// For each row the lowest of the medians along its inputs.
+fn lowest_medians(samples: &OperatorSamples, distinct: &Distinct, times: &[f64]) -> Vec<Option<f64>> {
+    /// A line of fewer points has no telling median.
+    const LEAST: usize = 3;
+    let mut lowest: Vec<Option<f64>> = vec![None; samples.len()];
+    let width = samples.inputs.len();
+    for axis in 0..width {
+        // Rows of one line stand together where the axis counts last.
+        let mut order = distinct.order.clone();
+        let without = |row: usize| {
+            let inputs = samples.row(row);
+            inputs[..axis].iter().chain(inputs.get(axis + 1..).unwrap_or_default())
+        };
+        order.order_by(|a, b| {
+            let differs = without(*a).zip(without(*b)).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
+            differs.unwrap_or(std::cmp::Ordering::Equal)
+        });
+        for line in order.chunk_by(|a, b| without(*a).eq(without(*b))) {
+            let mut values: Vec<f64> = line.iter().map(|row| times[*row]).collect();
+            if values.len() < LEAST {
+                continue;
+            }
+            let Some(middle) = median(&mut values) else { continue };
+            for row in line {
+                lowest[*row] = Some(lowest[*row].map_or(middle, |known| known.min(middle)));
+            }
+        }
+    }
+    lowest
+}
+
+fn above_peak(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>) {
+    let samples = flags.samples;
+    let peak = gpu.and_then(|gpu| gpu.peak_flops(&samples.precision));
+    let (Some(operator), Some(peak)) = (known, peak) else { return };
+    if operator.gemm.is_none() && operator.flop.is_none() {
+        return;
+    }
+    let mut rows = Vec::new();
+    let mut fastest = 0.0_f64;
+    each_scope(samples, |row, scope| {
+        let flop = operator.flop(scope).ok().flatten().unwrap_or_default();
+        let speed = flop / samples.forward_us[row] * 1e6;
+        let backward = samples.backward_us.get(row).map_or(0.0, |time| 2.0 * flop / time * 1e6);
+        fastest = fastest.max(speed).max(backward);
+        if speed > peak || backward > peak {
+            rows.push(row);
+        }
+    });
+    let what = format!(
+        "{} of {} would have computed faster than the GPU's {} TFLOP/s, up to {}",
+        grouped(rows.len() as u64),
+        count(samples.len() as u64, "row"),
+        significant(peak / 1e12),
+        significant(fastest / 1e12)
+    );
+    flags.raise(Rule::AbovePeak, rows, what, "Predictions near them are below what the hardware can do");
+}
+
+/// Calls `each` with every row and the names of its inputs.
+pub(in super::super) fn each_scope(samples: &OperatorSamples, mut each: impl FnMut(usize, &Scope)) {
+    let mut scope = Scope::default();
+    scope.set("vocabulary", super::super::bundle::VOCABULARY);
+    for row in 0..samples.len() {
+        for (name, value) in samples.inputs.iter().zip(samples.row(row)) {
+            scope.set(name, *value);
+        }
+        each(row, &scope);
+    }
+}
+
+fn repeated(flags: &mut Flags<'_>, summary: &Summary) {
+    let samples = flags.samples;
+    if summary.repeated == 0 {
+        return;
+    }
+    let distinct = Distinct::of(samples);
+    let mut rows: Vec<usize> = distinct.groups().flat_map(|group| group[1..].iter().copied()).collect();
+    rows.order();
+    let noise = summary.noise.iter().flatten().map(|noise| format!("{} %", significant(noise * 100.0)));
+    let what = format!(
+        "{} of {} repeat the inputs of another; equal inputs differ by {} on average",
+        grouped(rows.len() as u64),
+        count(samples.len() as u64, "row"),
+        noise.collect::<Vec<_>>().join(" forward and ")
+    );
+    flags.raise(Rule::Repeated, rows, what, "All of them train; their median is shown as measured");
+}
+
+fn too_few(flags: &mut Flags<'_>, summary: &Summary) {
+    if summary.rows >= ENOUGH && summary.distinct > 1 {
+        return;
+    }
+    let what = format!(
+        "{} with {}: too few to train",
+        count(summary.rows as u64, "row"),
+        count(summary.distinct as u64, "distinct input")
+    );
+    flags.raise(Rule::TooFew, (0..summary.rows).collect(), what, "Only its measured rows are used");
+}
+
+/// Tensor degrees that other operators of the cluster were sampled with.
+fn few_values(flags: &mut Flags<'_>, summary: &Summary, cluster: &Cluster) {
+    let degrees = |samples: &OperatorSamples| {
+        let at = samples.inputs.iter().position(|input| input == "mp")?;
+        let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
+        values.order_by(f64::total_cmp);
+        values.dedup();
+        Some(values)
+    };
+    let Some(own) = degrees(flags.samples) else { return };
+    let mut all: Vec<f64> = cluster.operators.iter().filter_map(degrees).flatten().collect();
+    all.order_by(f64::total_cmp);
+    all.dedup();
+    let missing: Vec<String> = all.iter().filter(|value| !own.contains(value)).map(f64::to_string).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let list = own.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    let what = format!("only mp {list} was sampled, where others have mp {} as well", missing.join(", "));
+    let effect = "Other tensor degrees are extrapolated; sample them to have them measured";
+    flags.raise(Rule::FewValues, (0..summary.rows).collect(), what, effect);
+}

@@ -1,0 +1,162 @@
+//! What a table holds, told by its headers.
+
+use crate::text::excerpt;
+
+/// What a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Samples of an operator, or of a stage's optimizer.
+    Operator,
+    /// Samples of the optimizer in a form that nothing uses any more.
+    OldOptimizer,
+    /// Samples of a collective.
+    Collective,
+    /// Which regressor predicts which operator.
+    OperatorSettings,
+    /// Which regressor predicts which collective.
+    CollectiveSettings,
+    /// Measured training steps.
+    Steps,
+    /// An all-reduce table of nccl-tests, as vTrain keeps it.
+    Reduce,
+}
+
+/// Forward, backward, and the one time of what has no direction.
+pub(super) const FORWARD: &str = "F_dur(us)";
+pub(super) const BACKWARD: &str = "B_dur(us)";
+pub(super) const DURATION: &str = "dur(us)";
+pub(super) const COLLECTIVE: [&str; 4] = ["shape", "nodes", "GPUsPerNode", DURATION];
+const OLD_OPTIMIZER: [&str; 5] = ["num_layers", "hidden_size", "param_tensors", "params", "dur"];
+const OPERATOR_SETTINGS: [&str; 5] = ["Function", "Precision", "Propagation", "Best_model", "Best_config"];
+const COLLECTIVE_SETTINGS: [&str; 6] = ["Function", "Precision", "Nodes", "GPUsPerNode", "Best_model", "Best_config"];
+pub(super) const STEPS: [&str; 11] = [
+    "# GPUs",
+    "global batch",
+    "micro batch",
+    "hidden size",
+    "attention heads",
+    "# layers",
+    "sequence length",
+    "tensor parallelism",
+    "data parallelism",
+    "pipeline parallelism",
+    "iteration time (ms)",
+];
+pub(super) const REDUCE: [&str; 5] = ["size(B)", "count", "type", "time(ns)", "busbw(GB/s)"];
+
+/// Each family with its columns; those of operators are inputs and times.
+const FAMILIES: [(Family, &str, &[&str]); 11] = [
+    (Family::Collective, "a collective's samples", &COLLECTIVE),
+    (Family::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
+    (Family::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
+    (Family::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
+    (Family::Steps, "measured steps", &STEPS),
+    (Family::Reduce, "an all-reduce table", &REDUCE),
+    (Family::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
+    (Family::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
+    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),
+    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", FORWARD, BACKWARD]),
+    (Family::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
+];
+
+/// Where a column is, in any case.
+pub(super) fn find(headers: &[String], name: &str) -> Option<usize> {
+    headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name))
+}
+
+/// What a table with these headers holds; `None` for another trade.
+#[must_use]
+pub fn family(headers: &[String]) -> Option<Family> {
+    let has = |names: &[&str]| names.iter().all(|name| find(headers, name).is_some());
+    let told = FAMILIES.iter().find(|(family, _, names)| *family != Family::Operator && has(names));
+    let samples_something = headers.len() > 1 && (has(&[FORWARD]) || has(&[DURATION]));
+    told.map(|(family, ..)| *family).or_else(|| samples_something.then_some(Family::Operator))
+}
+
+/// Says which family a table with these headers is nearest to, and which columns differ; `None` where it is of another
+/// trade altogether.
+#[must_use]
+pub fn nearest(headers: &[String]) -> Option<String> {
+    /// So much of all columns must agree.
+    const SHARED: f64 = 0.4;
+    /// What only tables of this trade have, besides times.
+    const TELLING: [&str; 9] = [
+        "GPUsPerNode",
+        "encoders",
+        "Best_model",
+        "Best_config",
+        "Propagation",
+        "param_tensors",
+        "busbw(GB/s)",
+        "tensor parallelism",
+        "pipeline parallelism",
+    ];
+    let is_time = |header: &String| {
+        let header = header.trim().to_ascii_lowercase();
+        ["f_dur", "b_dur", "dur(", "dur_"].iter().any(|start| header.starts_with(start)) || header == "dur"
+    };
+    if !headers.iter().any(is_time) && !TELLING.iter().any(|name| find(headers, name).is_some()) {
+        return None;
+    }
+    let scores = FAMILIES.iter().map(|(_, what, names)| {
+        let shared = names.iter().filter(|name| find(headers, name).is_some()).count();
+        (shared as f64 / (headers.len() + names.len() - shared) as f64, what, names)
+    });
+    let best = scores.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let (_, what, names) = best.filter(|(score, ..)| *score >= SHARED)?;
+    let lacks: Vec<&str> = names.iter().filter(|name| find(headers, name).is_none()).copied().collect();
+    let is_more = |header: &&String| !names.iter().any(|name| header.trim().eq_ignore_ascii_case(name));
+    let more: Vec<&str> = headers.iter().filter(is_more).map(|header| header.trim()).collect();
+    let mut differences = Vec::new();
+    if !lacks.is_empty() {
+        differences.push(format!("it lacks {}", lacks.join(", ")));
+    }
+    if !more.is_empty() {
+        differences.push(format!("it has {} instead", excerpt(&more.join(", "))));
+    }
+    Some(format!(
+        "has the header {}, which is nearest to that of {what} ({}): {}",
+        excerpt(&headers.join(",")),
+        names.join(","),
+        differences.join(" and ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(text: &str) -> Vec<String> {
+        text.split(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn families() {
+        for (text, expected) in [
+            ("b,l,dim,F_dur(us),B_dur(us)", Some(Family::Operator)),
+            ("MP , b,l,F_DUR(us),b_dur(us)", Some(Family::Operator)),
+            ("mp,dim,encoders,dur(us)", Some(Family::Operator)),
+            ("tokens,experts,F_dur(us)", Some(Family::Operator)),
+            ("num_layers,hidden_size,param_tensors,params,dur", Some(Family::OldOptimizer)),
+            ("shape,nodes,GPUsPerNode,dur(us)", Some(Family::Collective)),
+            ("GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%", Some(Family::OperatorSettings)),
+            ("Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config", Some(Family::CollectiveSettings)),
+            ("size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)", Some(Family::Reduce)),
+            ("size_bytes,algo,proto,nchannels", None),
+        ] {
+            assert_eq!(family(&headers(text)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_near_is_said() {
+        assert_eq!(
+            nearest(&headers("mp,b,l,dim,F_dur(ms),B_dur(ms)")).as_deref(),
+            Some(
+                "has the header mp,b,l,dim,F_dur(ms),B_dur(ms), which is nearest to that of an operator's samples \
+                 (mp,b,l,dim,F_dur(us),B_dur(us)): it lacks F_dur(us), B_dur(us) and it has F_dur(ms), B_dur(ms) instead"
+            )
+        );
+        assert_eq!(nearest(&headers("collective,size_bytes,algo,proto,nchannels,busbw_ip")), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! Files become parts of a bundle.
+//!
+//! A table is told by its [`headers`], a configuration by its keys; what a [`name`] says only fills what the content
+//! can't.
+
+pub mod headers;
+pub mod name;
+mod run;
+mod samples;
+mod sampling;
+mod settings;
+mod steps;
+
+use std::io::Read;
+
+use self::headers::Family;
+pub use self::{
+    run::{Configured, nearest as nearest_names},
+    samples::MOST_ROWS,
+    sampling::{Axis, MOST_POINTS, Sampling},
+    settings::{NamedSetting, to_csv as settings_to_csv},
+};
+use super::{
+    catalogue::Catalogue,
+    samples::{CollectiveRow, OperatorSamples},
+    steps::{ReduceTable, StepTable},
+};
+use crate::{
+    learn::xgboost,
+    text::{
+        Problems, Records,
+        yaml::{self, KeyError, Node},
+    },
+};
+
+/// What one file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// Samples of an operator, which only the file's name names.
+    Operator(OperatorSamples),
+    /// Samples of a collective, which only the file's name names.
+    Collective(Vec<CollectiveRow>),
+    /// Which regressor predicts what.
+    Settings(Vec<NamedSetting>),
+    /// Measured steps.
+    Steps(StepTable),
+    /// An all-reduce table.
+    Reduce(ReduceTable),
+    /// Samples of the optimizer in the old form: so many rows.
+    OldOptimizer(usize),
+    /// A run's configuration, read when all operators are known.
+    Run(RunNode),
+    /// A sampling's configuration.
+    Sampling(Sampling),
+    /// A catalogue.
+    Catalogue(Box<Catalogue>),
+    /// A regressor that XGBoost saved.
+    Model(Box<xgboost::Model>),
+    /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
+    Unrecognised(String),
+}
+
+/// A run's configuration that was recognised and not yet read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunNode {
+    root: Node,
+    form: run::Form,
+}
+
+impl RunNode {
+    /// Reads it with what is known.
+    ///
+    /// # Errors
+    /// A key is missing, has another kind of value, or breaks a rule; with the place.
+    pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<Configured, KeyError> {
+        run::run(&self.root, self.form, path, catalogue)
+    }
+}
+
+/// Reads a table of this trade, whose header is the next record.
+///
+/// # Errors
+/// What stands in the way; completes a sentence that begins with the file's name.
+pub fn table<R: Read>(
+    records: &mut Records<R>,
+    family: Family,
+    path: &str,
+    problems: &mut Problems,
+) -> Result<Part, String> {
+    let Some(record) = records.next() else { return Err("is empty".to_owned()) };
+    let headers: Vec<String> = record.cells().map(str::to_owned).collect();
+    Ok(match family {
+        Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
+        Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),
+        Family::OperatorSettings => Part::Settings(settings::settings(records, &headers, false, problems)?),
+        Family::CollectiveSettings => Part::Settings(settings::settings(records, &headers, true, problems)?),
+        Family::Steps => Part::Steps(steps::steps(records, &headers, path, problems)?),
+        Family::Reduce => Part::Reduce(steps::reduce(records, &headers, path, problems)?),
+        Family::OldOptimizer => {
+            let mut count = 0;
+            while records.next().is_some() {
+                count += 1;
+            }
+            Part::OldOptimizer(count)
+        }
+    })
+}
+
+/// Whether a text may be a configuration of this trade, told by its beginning.
+#[must_use]
+pub fn may_be_configuration(head: &str) -> bool {
+    /// Of each form a key that the others don't have.
+    const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
+    let is_key = |at: usize, key: &str| {
+        let before = head[..at].chars().next_back();
+        let after = head[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
+        before.is_none_or(|c| c.is_whitespace() || "{,\"'".contains(c)) && after.starts_with(':')
+    };
+    KEYS.iter().any(|key| head.match_indices(key).any(|(at, _)| is_key(at, key)))
+}
+
+/// Reads a configuration in YAML or JSON; `None` where it is one of another trade.
+#[must_use]
+pub fn configuration(text: &str) -> Option<Part> {
+    if !may_be_configuration(text) {
+        return None;
+    }
+    let root = match yaml::parse(text) {
+        Ok(root) => root,
+        Err(error) => return Some(Part::Unrecognised(format!("can't be read as a configuration: {error}"))),
+    };
+    let refused = |error: KeyError| Part::Unrecognised(format!("can't be used as a configuration: {error}"));
+    if root.get("catalogue").is_some() {
+        return Some(Catalogue::read(&root).map_or_else(refused, |catalogue| Part::Catalogue(Box::new(catalogue))));
+    }
+    if sampling::is(&root) {
+        return Some(sampling::read(&root).map_or_else(refused, Part::Sampling));
+    }
+    let form = run::form(&root)?;
+    Some(Part::Run(RunNode { root, form }))
+}

@@ -1,0 +1,120 @@
+//! The configuration of a sampling: which points were to be measured.
+
+use crate::text::yaml::{Fields, KeyError, Node};
+
+type Result<T> = std::result::Result<T, KeyError>;
+
+/// The most points of a grid that are looked at.
+pub const MOST_POINTS: usize = 5_000_000;
+
+/// Which points of an operator or a collective were to be measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampling {
+    /// The operator or collective, as its files are named.
+    pub function: String,
+    /// All columns but times.
+    pub inputs: Vec<String>,
+    /// Values of the first inputs; of a collective only its shape.
+    pub axes: Vec<Axis>,
+}
+
+/// The values of one input: from `start` on, by `step`, up to `end`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    /// The first value.
+    pub start: f64,
+    /// What is added, or by what is multiplied.
+    pub step: f64,
+    /// The last value, if it is met.
+    pub end: f64,
+    /// Steps multiply.
+    pub multiplies: bool,
+}
+
+impl Axis {
+    /// All values, ascending.
+    #[must_use]
+    pub fn values(&self) -> Vec<f64> {
+        let next = |value: &f64| {
+            let next = if self.multiplies { value * self.step } else { value + self.step };
+            (next > *value && next <= self.end).then_some(next)
+        };
+        std::iter::successors(Some(self.start).filter(|start| *start <= self.end), next).take(MOST_POINTS).collect()
+    }
+}
+
+impl Sampling {
+    /// How many points there are, those that no model can have included.
+    #[must_use]
+    pub fn points(&self) -> usize {
+        self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values().len()))
+    }
+
+    /// Calls `each` with every point, the last input fastest; with none where there are more than [`MOST_POINTS`].
+    pub fn each(&self, mut each: impl FnMut(&[f64])) {
+        let axes: Vec<Vec<f64>> = self.axes.iter().map(Axis::values).collect();
+        if self.points() > MOST_POINTS || axes.iter().any(Vec::is_empty) || axes.is_empty() {
+            return;
+        }
+        let mut places = vec![0; axes.len()];
+        let mut point: Vec<f64> = axes.iter().map(|values| values[0]).collect();
+        loop {
+            each(&point);
+            let Some(axis) = (0..axes.len()).rev().find(|axis| places[*axis] + 1 < axes[*axis].len()) else { return };
+            places[axis] += 1;
+            point[axis] = axes[axis][places[axis]];
+            for later in axis + 1..axes.len() {
+                places[later] = 0;
+                point[later] = axes[later][0];
+            }
+        }
+    }
+}
+
+/// Whether this configures a sampling.
+pub(super) fn is(root: &Node) -> bool {
+    ["columns_name", "starts", "steps", "ends", "operators"].iter().all(|key| root.get(key).is_some())
+}
+
+/// Reads a configuration.
+///
+/// # Errors
+/// A key is missing or has another kind of value, with the place.
+pub(super) fn read(root: &Node) -> Result<Sampling> {
+    let mut fields = Fields::of(root, "the configuration")?;
+    let named = fields.any(&["kernel_name", "function_name"]);
+    let (key, named) = named.ok_or_else(|| fields.missing("kernel_name", "an operator's name"))?;
+    let columns = fields.needed("columns_name", "a list of columns")?.words("columns_name")?;
+    let inputs: Vec<String> =
+        columns.into_iter().filter(|column| !column.to_ascii_lowercase().contains("dur")).collect();
+    let starts = fields.needed("starts", "a list of numbers")?;
+    let count = starts.list("starts")?.len();
+    let mut lists = Vec::new();
+    for key in ["starts", "steps", "ends"] {
+        let node = fields.needed(key, "a list of numbers")?;
+        let numbers = node.list(key)?.iter().map(|item| item.number(key)).collect::<Result<Vec<f64>>>()?;
+        if numbers.len() != count || count == 0 || count > inputs.len() {
+            return Err(node.unexpected(key, &format!("as many numbers as starts, at most {}", inputs.len())));
+        }
+        lists.push(numbers);
+    }
+    let operators = fields.needed("operators", "a list of add and mul")?;
+    let signs = operators.words("operators")?;
+    if signs.len() != count {
+        return Err(operators.unexpected("operators", &format!("a list of {count}")));
+    }
+    let mut axes = Vec::new();
+    for (index, sign) in signs.iter().enumerate() {
+        let multiplies = match sign.as_str() {
+            "mul" => true,
+            "add" => false,
+            _ => {
+                return Err(
+                    operators.wrong("operators", format!("\"{}\" is neither add nor mul", crate::text::excerpt(sign)))
+                );
+            }
+        };
+        axes.push(Axis { start: lists[0][index], step: lists[1][index], end: lists[2][index], multiplies });
+    }
+    Ok(Sampling { function: named.word(key)?.to_owned(), inputs, axes })
+}

@@ -1,0 +1,87 @@
+//! Layouts as tables for people.
+
+use super::{Found, Row};
+use crate::{
+    text::{Column, Entry, Listing},
+    training_time::{
+        memory::GIB,
+        prediction::Mark,
+        run::Recompute,
+        step::listing::{share, time},
+    },
+};
+
+/// The rows in order.
+#[must_use]
+pub fn layouts(rows: &[Row]) -> Listing {
+    let columns = vec![
+        Column::numbers("Rank", "by step time; layouts that the intervals can't tell apart share it"),
+        Column::numbers("tp", "tensor degree"),
+        Column::numbers("pp", "pipeline stages"),
+        Column::numbers("dp", "data-parallel degree"),
+        Column::numbers("ep", "expert degree"),
+        Column::numbers("b", "sequences of a micro-batch"),
+        Column::numbers("m", "micro-batches per step and replica"),
+        Column::words("Recompute", "what is computed again in the backward pass"),
+        Column::numbers("Step", "predicted time of a step"),
+        Column::words("90 %", "interval of the step's time"),
+        Column::numbers("Tokens/s/GPU", "tokens per second and GPU"),
+        Column::numbers("MFU", "share of the GPUs' peak that the model's operations come to, in per cent"),
+        Column::numbers("Memory", "of the fullest stage, in GiB"),
+        Column::numbers("Bubble", "share of the busiest stage's pipeline time that it waits"),
+        Column::numbers("Extrapolated", "share of the step's time that is extrapolated or suspect"),
+    ];
+    let whole = |value: u32| Entry::number(Some(f64::from(value)), |value| format!("{value}"));
+    let row = |row: &Row| {
+        let layout = &row.layout;
+        let beyond = row.marks[Mark::Extrapolated as usize] + row.marks[Mark::Suspect as usize];
+        vec![
+            Entry::number(row.rank.map(f64::from), |rank| format!("{rank}")),
+            whole(layout.tensor),
+            whole(layout.pipeline),
+            whole(layout.data),
+            if layout.expert > 1 { whole(layout.expert) } else { Entry::default() },
+            whole(row.micro_batch),
+            whole(row.micro_batches),
+            Entry::text(recompute(row.recompute)),
+            Entry::number(Some(row.total_us), time),
+            Entry::text(
+                row.interval_us.map_or_else(String::new, |[low, high]| format!("{} – {}", time(low), time(high))),
+            ),
+            Entry::number(Some(row.tokens_per_gpu), |tokens| format!("{tokens:.0}")),
+            Entry::number(row.utilisation, |share| format!("{:.1}", share * 100.0)),
+            Entry::number(Some(row.memory_bytes), |bytes| format!("{:.1}", bytes / GIB)),
+            Entry::number(Some(row.bubble), share),
+            Entry::number(Some(beyond), share),
+        ]
+    };
+    Listing { columns, rows: rows.iter().map(row).collect() }.told()
+}
+
+/// What became of the layouts that are not there.
+#[must_use]
+pub fn dropped(found: &Found) -> Listing {
+    let columns = vec![
+        Column::words("Reason", "why a layout is left out"),
+        Column::numbers("How many", "layouts; from the batch on, layouts with a micro-batch and recomputation"),
+        Column::words("What would help", "to let more through"),
+    ];
+    let row = |(reason, count): (super::Reason, u64)| {
+        vec![
+            Entry::text(crate::units::capitalised(reason.sentence())),
+            Entry::number(Some(count as f64), |count| format!("{count}")),
+            Entry::text(reason.remedy()),
+        ]
+    };
+    Listing { columns, rows: found.dropped.iter().map(row).collect() }
+}
+
+/// In a word.
+#[must_use]
+pub const fn recompute(recompute: Recompute) -> &'static str {
+    match recompute {
+        Recompute::Full => "full",
+        Recompute::Selective => "selective",
+        Recompute::None => "none",
+    }
+}

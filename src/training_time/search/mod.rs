@@ -1,0 +1,294 @@
+//! The best layout on so many GPUs.
+//!
+//! [`space`] enumerates layouts and drops what can't be; what is left is looked at in the order of a lower bound of its
+//! time, until no other can be among the best: so their order is proven. [`views`] shows the rows.
+
+mod bound;
+pub mod listing;
+mod memo;
+pub mod space;
+pub mod views;
+
+use serde::{Deserialize, Serialize};
+
+pub use memo::Memo;
+pub use space::{Dropped, Question, Reason, Space};
+
+use super::{
+    anatomy::Anatomy,
+    calibrate::Calibration,
+    catalogue::{Catalogue, Gpu},
+    interval::{self, Draws},
+    memory,
+    prediction::{Mark, Regressors},
+    run::{Layout, Recompute, Run},
+    step::{self, Mode, Plan, Step},
+};
+use crate::{
+    math::{Stream, ascending, exp, quantile},
+    order::Order,
+    progress::Progress,
+};
+
+/// What a search knows besides the question.
+#[derive(Clone, Copy)]
+pub struct Knowledge<'a> {
+    /// Times.
+    pub regressors: &'a dyn Regressors,
+    /// Operators and architectures.
+    pub catalogue: &'a Catalogue,
+    /// The GPU, for bounds and utilisation.
+    pub gpu: Option<&'a Gpu>,
+    /// Coefficients from measured steps.
+    pub calibration: Option<&'a Calibration>,
+    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware.
+    pub least_factor: f64,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl<'a> Knowledge<'a> {
+    /// Without a calibration.
+    #[must_use]
+    pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
+        Self { regressors, catalogue, gpu, calibration: None, least_factor: 1.0, seed: interval::SEED }
+    }
+}
+
+/// One layout with its step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Over which GPUs.
+    pub layout: Layout,
+    /// Sequences of a micro-batch.
+    pub micro_batch: u32,
+    /// Micro-batches per step and replica.
+    pub micro_batches: u32,
+    /// What is computed again.
+    pub recompute: Recompute,
+    /// Its rank from 1, shared by those that can't be told from the rank's first; `None` where it was not drawn.
+    pub rank: Option<u32>,
+    /// Its step in µs.
+    pub total_us: f64,
+    /// 90 % interval, where it was drawn.
+    pub interval_us: Option<[f64; 2]>,
+    /// Tokens per second and GPU.
+    pub tokens_per_gpu: f64,
+    /// Share of the peak that the model's operations come to, without what is computed again.
+    pub utilisation: Option<f64>,
+    /// Bytes of the fullest stage.
+    pub memory_bytes: f64,
+    /// Share of the busiest stage's pipeline time that it waits.
+    pub bubble: f64,
+    /// Shares of the step's time by where it comes from: measured, interpolated, extrapolated, suspect.
+    pub marks: [f64; 4],
+}
+
+impl Row {
+    /// Nothing of it is extrapolated or suspect.
+    #[must_use]
+    pub fn is_covered(&self) -> bool {
+        self.marks[Mark::Extrapolated as usize] + self.marks[Mark::Suspect as usize] == 0.0
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// How many layouts there are.
+    pub layouts: u64,
+    /// Layouts with a micro-batch and recomputation that fit.
+    pub candidates: u64,
+    /// How many fell to each reason.
+    pub dropped: Dropped,
+    /// How many of the candidates were looked at; others can't be among the best.
+    pub looked_at: u64,
+    /// By time: the best, or all that were looked at.
+    pub rows: Vec<Row>,
+    /// The best that needs no extrapolation.
+    pub covered: Option<Row>,
+    /// The least that the fullest stage of anything needs, of what did not fit, in bytes.
+    pub least_too_much: Option<f64>,
+    /// What was missing, each once.
+    pub missing: Vec<String>,
+}
+
+struct Candidate {
+    run: Run,
+    memory_bytes: f64,
+    bound_us: f64,
+    flop: f64,
+}
+
+/// Searches. `first` is told the rows so far, once, after some have been looked at.
+pub fn search(
+    question: &Question,
+    known: &Knowledge<'_>,
+    progress: &mut dyn Progress,
+    first: &mut dyn FnMut(&[Row]),
+) -> Found {
+    let memo = Memo::new(known.regressors, known.catalogue);
+    let Space { layouts, mut dropped, runs } = space::space(question);
+    let coefficients = known.calibration.map(|calibration| calibration.coefficients).unwrap_or_default();
+    let capacity = question.memory_gib.map(|gib| memory::capacity_bytes(gib, question.reserve_gib));
+    let mut least_too_much: Option<f64> = None;
+    let mut candidates = Vec::new();
+    for run in runs {
+        let anatomy = Anatomy::of(&run, known.catalogue);
+        let memory_bytes = memory::of(&run, &anatomy).iter().fold(0.0, |most: f64, stage| most.max(stage.total()));
+        if capacity.is_some_and(|capacity| memory_bytes > capacity) {
+            least_too_much = Some(least_too_much.map_or(memory_bytes, |least| least.min(memory_bytes)));
+            dropped.count(Reason::Memory);
+            continue;
+        }
+        let bound_us = match question.mode {
+            // Trees know no floor.
+            Mode::Parity => 0.0,
+            Mode::Default => {
+                known.least_factor * coefficients.pipeline * bound::pipeline_us(&run, &anatomy, known.gpu, &memo)
+            }
+        };
+        let layers = f64::from(run.model.layers);
+        let flop = 3.0 * (layers * anatomy.flop[0] + anatomy.flop[1] + anatomy.flop[2]);
+        candidates.push(Candidate { run, memory_bytes, bound_us, flop });
+    }
+    candidates.order_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
+    let count = candidates.len() as u64;
+    let mut found = Found { layouts, candidates: count, dropped, least_too_much, ..Found::default() };
+    let best = question.best.max(1) as usize;
+    let mut plans: Vec<(Row, Plan)> = Vec::new();
+    let mut told = false;
+    for (index, candidate) in candidates.iter().enumerate() {
+        if !question.everything && is_proven(&plans, best, candidate.bound_us) {
+            break;
+        }
+        found.looked_at += 1;
+        progress.report("Comparing layouts", index as u64, count);
+        match step::plan(&candidate.run, question.mode, known.catalogue, &memo) {
+            Ok(plan) => {
+                let step = plan.step();
+                let marks = plan.marks(&step);
+                let step = coefficients.apply(&plan, &step);
+                let row = row(candidate, &step, marks, known.gpu);
+                let at = plans.partition_point(|(other, _)| other.total_us <= row.total_us);
+                plans.insert(at, (row, plan));
+            }
+            Err(error) => {
+                found.dropped.count(Reason::Missing);
+                let error = error.to_string();
+                if !found.missing.contains(&error) {
+                    found.missing.push(error);
+                }
+            }
+        }
+        if !told && plans.len() == best.min(10) && found.looked_at < count {
+            told = true;
+            first(&plans.iter().map(|(row, _)| row.clone()).collect::<Vec<_>>());
+        }
+    }
+    let mut draws = Draws::new(&memo, known.seed);
+    let drawn = rank(&mut plans, best, &mut draws, known);
+    found.covered = plans.iter().find(|(row, _)| row.is_covered()).map(|(row, _)| row.clone());
+    if let Some((covered, plan)) = plans.iter().skip(drawn).find(|(row, _)| row.is_covered()) {
+        let totals = draws.totals(plan, &coefficients);
+        if let Some(row) =
+            found.covered.as_mut().filter(|row| row.layout == covered.layout && row.interval_us.is_none())
+        {
+            row.interval_us = Some(interval::interval(row.total_us, totals, floor(known)));
+        }
+    }
+    found.rows = plans.into_iter().map(|(row, _)| row).collect();
+    if !question.everything {
+        found.rows.truncate(best);
+    }
+    found
+}
+
+fn floor<'a>(known: &Knowledge<'a>) -> &'a [f64] {
+    known.calibration.map_or(&[], |calibration| &calibration.residuals)
+}
+
+/// No layout whose time is at least `bound_us` can be among the best, nor be the best that is covered.
+fn is_proven(plans: &[(Row, Plan)], best: usize, bound_us: f64) -> bool {
+    let last = plans.get(best - 1).is_some_and(|(row, _)| row.total_us < bound_us);
+    last && plans.iter().find(|(row, _)| row.is_covered()).is_some_and(|(row, _)| row.total_us < bound_us)
+}
+
+fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -> Row {
+    let run = &candidate.run;
+    let gpus = run.layout.gpus() as f64;
+    let seconds = step.total_us / 1e6;
+    let tokens = run.global_batch() as f64 * f64::from(run.model.sequence);
+    // Of one micro-batch on the tensor ranks of all stages together.
+    let flop =
+        candidate.flop * f64::from(run.micro_batches) * f64::from(run.layout.tensor) * f64::from(run.layout.data);
+    let peak = gpu.and_then(|gpu| gpu.peak_flops(&run.execution.precision));
+    Row {
+        layout: run.layout,
+        micro_batch: run.micro_batch,
+        micro_batches: run.micro_batches,
+        recompute: run.execution.recompute,
+        rank: None,
+        total_us: step.total_us,
+        interval_us: None,
+        tokens_per_gpu: tokens / seconds / gpus,
+        utilisation: peak.map(|peak| flop / (seconds * gpus * peak)),
+        memory_bytes: candidate.memory_bytes,
+        bubble: step.bubble(),
+        marks,
+    }
+}
+
+/// Draws the first rows; who can't be told from the first of a rank shares it: among the draws, which share their
+/// errors, it is not slower in 95 %. Tells how many were drawn.
+fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) -> usize {
+    let coefficients = known.calibration.map(|calibration| calibration.coefficients).unwrap_or_default();
+    let mut residuals = floor(known).to_vec();
+    ascending(&mut residuals);
+    let mut leader: Option<(u32, Vec<f64>)> = None;
+    let count = plans.len().min(best);
+    for (index, (row, plan)) in plans[..count].iter_mut().enumerate() {
+        let totals = draws.totals(plan, &coefficients);
+        row.interval_us = Some(interval::interval(row.total_us, totals.clone(), floor(known)));
+        // What calibration does not explain differs from layout to layout.
+        let mut own = Stream::new(known.seed ^ (index as u64 + 1));
+        let totals: Vec<f64> = totals
+            .into_iter()
+            .map(|total| total * quantile(&residuals, own.unit()).map_or(1.0, |residual| exp(-residual)))
+            .collect();
+        let tie = leader.as_ref().filter(|(_, first)| {
+            let faster = totals.iter().zip(first).filter(|(own, first)| own <= first).count();
+            faster * 20 > totals.len()
+        });
+        let rank = tie.map(|(rank, _)| *rank);
+        row.rank = Some(rank.unwrap_or(index as u32 + 1));
+        if rank.is_none() {
+            leader = Some((index as u32 + 1, totals));
+        }
+    }
+    count
+}
+
+impl Found {
+    /// Why there is nothing, and what to change; `None` where there is something.
+    #[must_use]
+    pub fn nothing(&self) -> Option<String> {
+        if !self.rows.is_empty() {
+            return None;
+        }
+        let fallen: Vec<String> =
+            self.dropped.iter().map(|(reason, count)| format!("{count} because {}", reason.sentence())).collect();
+        // What fell last was nearest to running.
+        let (last, _) = self.dropped.iter().last()?;
+        let least = self
+            .least_too_much
+            .filter(|_| last == Reason::Memory)
+            .map_or_else(String::new, |bytes| format!(" (the smallest needs {:.1} GiB)", bytes / memory::GIB));
+        Some(format!(
+            "no layout is left of {}: {}; the loosest limit: {}{least}",
+            self.layouts,
+            fallen.join(", "),
+            last.remedy()
+        ))
+    }
+}

@@ -1,0 +1,118 @@
+//! Rows of a search as charts and a map.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Found, Row};
+use crate::{
+    order::Order,
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    training_time::memory::GIB,
+};
+
+/// The fastest time of each pair of tensor and pipeline degree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeatMap {
+    /// Tensor degrees, ascending: rows.
+    pub tensor: Vec<u32>,
+    /// Pipeline degrees, ascending: columns.
+    pub pipeline: Vec<u32>,
+    /// Row after row: the fastest of the pair, by its index among the rows.
+    pub cells: Vec<Option<u32>>,
+}
+
+/// The map of all rows.
+#[must_use]
+pub fn heat_map(rows: &[Row]) -> HeatMap {
+    let distinct = |of: fn(&Row) -> u32| {
+        let mut all: Vec<u32> = rows.iter().map(of).collect();
+        all.order();
+        all.dedup();
+        all
+    };
+    let (tensor, pipeline) = (distinct(|row| row.layout.tensor), distinct(|row| row.layout.pipeline));
+    let fastest = |tp: u32, pp: u32| {
+        let own = rows.iter().enumerate().filter(|(_, row)| row.layout.tensor == tp && row.layout.pipeline == pp);
+        own.min_by(|a, b| a.1.total_us.total_cmp(&b.1.total_us)).map(|(index, _)| index as u32)
+    };
+    let cells = tensor.iter().flat_map(|tp| pipeline.iter().map(|pp| fastest(*tp, *pp))).collect();
+    HeatMap { tensor, pipeline, cells }
+}
+
+/// Which rows no other beats in both time and memory, by index, fastest first.
+#[must_use]
+pub fn pareto(rows: &[Row]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.order_by(|a, b| {
+        let (a, b) = (&rows[*a], &rows[*b]);
+        a.total_us.total_cmp(&b.total_us).then(a.memory_bytes.total_cmp(&b.memory_bytes))
+    });
+    let mut least = f64::INFINITY;
+    order.retain(|row| {
+        let memory = rows[*row].memory_bytes;
+        let is_less = memory < least;
+        least = least.min(memory);
+        is_less
+    });
+    order
+}
+
+/// A layout in words: `tp 2, pp 4, dp 2, b 4`.
+#[must_use]
+pub fn words(row: &Row) -> String {
+    let layout = &row.layout;
+    let expert = if layout.expert > 1 { format!(", ep {}", layout.expert) } else { String::new() };
+    format!("tp {}, pp {}, dp {}{expert}, b {}", layout.tensor, layout.pipeline, layout.data, row.micro_batch)
+}
+
+/// The step's time over the fullest stage's memory.
+#[must_use]
+pub fn time_over_memory(found: &Found) -> Chart {
+    let point = |row: &Row| Point {
+        x: row.memory_bytes / GIB,
+        y: row.total_us,
+        low: row.interval_us.map(|ends| ends[0]),
+        high: row.interval_us.map(|ends| ends[1]),
+        note: words(row),
+        ..Point::default()
+    };
+    let front = pareto(&found.rows);
+    let mut series = vec![Series {
+        name: "Layouts".to_owned(),
+        colour: Colour::Muted,
+        mark: Mark::Dots,
+        points: found.rows.iter().map(point).collect(),
+    }];
+    series.push(Series {
+        name: "No other is faster and smaller".to_owned(),
+        colour: Colour::Palette(0),
+        mark: Mark::LineAndDots,
+        points: front.iter().rev().map(|row| point(&found.rows[*row])).collect(),
+    });
+    let mut best = |name: &str, colour, row: Option<&Row>| {
+        let points = row.map(point).into_iter().collect::<Vec<_>>();
+        if !points.is_empty() {
+            series.push(Series { name: name.to_owned(), colour, mark: Mark::Whiskers, points });
+        }
+    };
+    best("Best", Colour::Answer, found.rows.first());
+    best("Best that needs no extrapolation", Colour::Palette(2), found.covered.as_ref());
+    let summary = found.rows.first().map_or_else(String::new, |row| {
+        format!(
+            "The fastest, {}, takes {} and {:.1} GiB; {} of {} layouts are beaten by no other in both.",
+            words(row),
+            crate::training_time::step::listing::time(row.total_us),
+            row.memory_bytes / GIB,
+            front.len(),
+            found.rows.len()
+        )
+    });
+    let axis = |label: &str, quantity| Axis { label: label.to_owned(), quantity, spacing: Spacing::Linear };
+    Chart {
+        id: "training-time-layouts".to_owned(),
+        title: "Step time over memory".to_owned(),
+        summary,
+        x: axis("Memory of the fullest stage (GiB)", Quantity::Number),
+        y: axis("Step time", Quantity::TimeUs),
+        series,
+    }
+}

@@ -1,0 +1,123 @@
+//! The components of a step.
+
+use serde::{Deserialize, Serialize};
+
+/// What the time of a step goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Component {
+    /// Operators forward.
+    Forward,
+    /// Operators backward.
+    Backward,
+    /// Operators that are computed again.
+    Recompute,
+    /// All-reduces of the tensor ranks.
+    TensorAllReduce,
+    /// Messages between stages.
+    P2p,
+    /// Waiting while the pipeline fills, drains and stalls.
+    Bubble,
+    /// The gradients' all-reduce.
+    GradientAllReduce,
+    /// The optimizer.
+    Optimizer,
+    /// The parameters' all-gather.
+    AllGather,
+    /// Tokens on their way to experts and back.
+    AllToAll,
+    /// What calibration adds: launches, slots of the pipeline, a constant.
+    Overhead,
+}
+
+impl Component {
+    /// All, in the order of a step.
+    pub const ALL: [Self; 11] = [
+        Self::Forward,
+        Self::Backward,
+        Self::Recompute,
+        Self::TensorAllReduce,
+        Self::P2p,
+        Self::Bubble,
+        Self::GradientAllReduce,
+        Self::Optimizer,
+        Self::AllGather,
+        Self::AllToAll,
+        Self::Overhead,
+    ];
+
+    /// Its key in files: `tensor_all_reduce`.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Recompute => "recompute",
+            Self::TensorAllReduce => "tensor_all_reduce",
+            Self::P2p => "p2p",
+            Self::Bubble => "bubble",
+            Self::GradientAllReduce => "gradient_all_reduce",
+            Self::Optimizer => "optimizer",
+            Self::AllGather => "all_gather",
+            Self::AllToAll => "all_to_all",
+            Self::Overhead => "overhead",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Forward => "Forward",
+            Self::Backward => "Backward",
+            Self::Recompute => "Recompute",
+            Self::TensorAllReduce => "Tensor all-reduce",
+            Self::P2p => "Point to point",
+            Self::Bubble => "Bubble",
+            Self::GradientAllReduce => "Gradient all-reduce",
+            Self::Optimizer => "Optimizer",
+            Self::AllGather => "All-gather",
+            Self::AllToAll => "Expert all-to-all",
+            Self::Overhead => "Overhead",
+        }
+    }
+
+    /// It is a part of a step only where there are experts or a calibration.
+    #[must_use]
+    pub const fn is_occasional(self) -> bool {
+        matches!(self, Self::AllToAll | Self::Overhead)
+    }
+}
+
+/// Times of all components in µs, in the order of [`Component::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times([f64; 11]);
+
+impl Times {
+    /// The time of one.
+    #[must_use]
+    pub const fn of(&self, component: Component) -> f64 {
+        self.0[component as usize]
+    }
+
+    /// Adds to one.
+    pub fn add(&mut self, component: Component, time_us: f64) {
+        self.0[component as usize] += time_us;
+    }
+
+    /// Adds all of another, `count` times.
+    pub fn add_all(&mut self, other: &Self, count: f64) {
+        self.0.iter_mut().zip(other.0).for_each(|(time, more)| *time += count * more);
+    }
+
+    /// Their sum.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// Each with its time, in order; the occasional ones where they occur.
+    pub fn iter(&self) -> impl Iterator<Item = (Component, f64)> + '_ {
+        let all = Component::ALL.into_iter().map(|component| (component, self.of(component)));
+        all.filter(|(component, time)| !component.is_occasional() || *time != 0.0)
+    }
+}

@@ -1,0 +1,125 @@
+//! A step with times: what it comes to.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    component::{Component, Times},
+    ours, parity,
+    plan::{Plan, Use},
+};
+use crate::{pipeline::Timed, training_time::regressors::Mode};
+
+/// Times of a step in µs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// All of it: the sum of its components.
+    pub total_us: f64,
+    /// From the first forward pass to the last backward pass.
+    pub pipeline_us: f64,
+    /// What of the gradients' and parameters' exchange does not hide.
+    pub exchange_us: f64,
+    /// The optimizer of the stage that updates longest.
+    pub optimizer_us: f64,
+    /// What it goes into: the busiest stage's times, its bubble, the exchange and update.
+    pub components: Times,
+    /// The busiest stage, forward and backward.
+    pub busiest: [usize; 2],
+    /// The stages whose gradients and whose update take longest.
+    pub updating: [usize; 2],
+    /// Each stage.
+    pub stages: Vec<StageTime>,
+}
+
+/// One stage's times in µs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StageTime {
+    /// Its layers.
+    pub layers: f64,
+    /// Parameters on one rank.
+    pub parameters: f64,
+    /// One micro-batch forward, with messages that it waits for.
+    pub forward_us: f64,
+    /// One micro-batch backward.
+    pub backward_us: f64,
+    /// The gradients' all-reduce.
+    pub all_reduce_us: f64,
+    /// The parameters' all-gather.
+    pub all_gather_us: f64,
+    /// The optimizer.
+    pub optimizer_us: f64,
+}
+
+impl Step {
+    /// The share of the busiest stage's time in the pipeline that it waits.
+    #[must_use]
+    pub fn bubble(&self) -> f64 {
+        self.components.of(Component::Bubble) / self.pipeline_us
+    }
+}
+
+impl Plan {
+    /// The step as predicted.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.evaluate(&self.times())
+    }
+
+    /// The step with other times of [`Plan::parts`].
+    #[must_use]
+    pub fn evaluate(&self, times: &[f64]) -> Step {
+        match self.mode {
+            Mode::Parity => parity::evaluate(self, times),
+            Mode::Default => ours::evaluate(self, times),
+        }
+    }
+
+    /// Every operation of the pipeline; none in parity mode, which simulates nothing.
+    #[must_use]
+    pub fn timeline(&self) -> Vec<Timed> {
+        match self.mode {
+            Mode::Parity => Vec::new(),
+            Mode::Default => ours::timeline(self, &self.times()),
+        }
+    }
+
+    /// Shares of the step's time by where it comes from, in the order of [`crate::training_time::prediction::Mark`]; the
+    /// bubble's are those of the pipeline.
+    #[must_use]
+    pub fn marks(&self, step: &Step) -> [f64; 4] {
+        let times = self.times();
+        let mut pipeline = [0.0; 4];
+        let add = |sums: &mut [f64; 4], uses: &[Use], count: f64| {
+            for used in uses {
+                let Some(part) = self.parts.get(used.part as usize) else { continue };
+                sums[part.prediction.mark as usize] += count * used.count * times[used.part as usize];
+            }
+        };
+        let last = self.stages.len().saturating_sub(1);
+        for way in [0, 1] {
+            let at = step.busiest[way];
+            let Some(stage) = self.stages.get(at) else { continue };
+            add(&mut pipeline, &self.layer[way], stage.layers);
+            add(&mut pipeline, &self.first[way], if at == 0 { 1.0 } else { 0.0 });
+            add(&mut pipeline, &self.last[way], if at == last { 1.0 } else { 0.0 });
+            let ends_here = if way == 0 { last } else { 0 };
+            if at != ends_here && !self.run.execution.p2p_overlapped {
+                add(&mut pipeline, stage.message.as_slice(), 1.0);
+            }
+        }
+        let busy: f64 = pipeline.iter().sum();
+        let mut marks = pipeline.map(|time| if busy > 0.0 { time / busy * step.pipeline_us } else { 0.0 });
+        let shown = step.components.of(Component::GradientAllReduce);
+        let [reducing, updating] = step.updating.map(|stage| self.stages.get(stage));
+        if let (Some(reducing), Some(updating)) = (reducing, updating) {
+            let mut reduced = [0.0; 4];
+            add(&mut reduced, &reducing.all_reduce, 1.0);
+            let all: f64 = reduced.iter().sum();
+            let scale = if all > 0.0 { shown / all } else { 0.0 };
+            marks.iter_mut().zip(reduced).for_each(|(mark, time)| *mark += time * scale);
+            add(&mut marks, &updating.all_gather, 1.0);
+            add(&mut marks, &updating.optimizer, 1.0);
+        }
+        let all: f64 = marks.iter().sum();
+        marks.map(|time| if all > 0.0 { time / all } else { 0.0 })
+    }
+}

@@ -1,0 +1,52 @@
+//! The step: composed of times of operators and collectives.
+//!
+//! [`Plan`] holds the times and how often each is used where, made as the reference does (`parity`) or with real layers
+//! and communicators (`ours`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
+//! composition serves predictions, intervals, calibration and questions of what if.
+
+pub mod component;
+pub mod evaluate;
+mod experts;
+pub mod listing;
+pub mod ours;
+mod parity;
+pub mod plan;
+pub mod rules;
+
+pub use component::{Component, Times};
+pub use evaluate::{StageTime, Step};
+pub use plan::{Part, Plan};
+
+pub use super::regressors::Mode;
+
+use super::{
+    anatomy::Anatomy,
+    catalogue::Catalogue,
+    prediction::{Missing, Regressors},
+    run::Run,
+};
+
+/// Why there is no step.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StepError {
+    /// A rule that the layout breaks.
+    #[error(transparent)]
+    Rule(#[from] rules::Broken),
+    /// All that nothing is known of.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Missing(Vec<Missing>),
+}
+
+/// What a run's step is made of.
+///
+/// # Errors
+/// A rule is broken, or something is missing: all of it is named.
+pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Plan, StepError> {
+    rules::check(run, mode)?;
+    let anatomy = Anatomy::of(run, catalogue);
+    match mode {
+        Mode::Parity => parity::plan(run, &anatomy, regressors),
+        Mode::Default => ours::plan(run, &anatomy, regressors),
+    }
+    .map_err(StepError::Missing)
+}

@@ -1,0 +1,185 @@
+//! What a step is made of: single times, and how often each is used where.
+
+use super::component::{Component, Times};
+use crate::training_time::{
+    anatomy::{Anatomy, Op},
+    prediction::{Direction, Mark, Missing, Prediction, Regressors},
+    regressors::Mode,
+    run::Run,
+    samples::Communicator,
+    scope::Scope,
+};
+
+/// One time that a step is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Operator or collective.
+    pub name: String,
+    /// What was asked.
+    pub asked: Asked,
+    /// What was answered; of an exchange in buckets, all of them.
+    pub prediction: Prediction,
+}
+
+/// What was asked of regressors.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// An operator.
+    Operator(Direction, Scope),
+    /// A collective: elements, and over which GPUs.
+    Collective(u64, Communicator),
+}
+
+/// A part, used some times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Use {
+    /// Which of [`Plan::parts`].
+    pub part: u32,
+    /// How often; a share where ranks share it.
+    pub count: f64,
+    /// What its time counts as.
+    pub component: Component,
+}
+
+/// One stage of the pipeline.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stage {
+    /// Its layers; in parity mode they need not sum to the model's, nor be positive.
+    pub layers: f64,
+    /// Parameters on one rank, experts included.
+    pub parameters: f64,
+    /// The message to the next stage, or from the last to the first; `None` without a pipeline.
+    pub message: Option<Use>,
+    /// The gradients' all-reduce.
+    pub all_reduce: Vec<Use>,
+    /// The parameters' all-gather.
+    pub all_gather: Vec<Use>,
+    /// The optimizer.
+    pub optimizer: Vec<Use>,
+}
+
+/// What a step is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Which composition it is for.
+    pub mode: Mode,
+    /// The run.
+    pub run: Run,
+    /// All times.
+    pub parts: Vec<Part>,
+    /// One layer: forward, backward with what is computed again.
+    pub layer: [Vec<Use>; 2],
+    /// Before the first layer, forward and backward.
+    pub first: [Vec<Use>; 2],
+    /// After the last.
+    pub last: [Vec<Use>; 2],
+    /// The stages in order; in parity mode those of the reference: first, middle, last.
+    pub stages: Vec<Stage>,
+}
+
+impl Plan {
+    /// The predicted times of all parts, in µs.
+    #[must_use]
+    pub fn times(&self) -> Vec<f64> {
+        self.parts.iter().map(|part| part.prediction.time_us).collect()
+    }
+}
+
+/// What uses come to with given times of parts.
+#[must_use]
+pub fn sum(uses: &[Use], times: &[f64]) -> Times {
+    let mut sum = Times::default();
+    for used in uses {
+        sum.add(used.component, used.count * times.get(used.part as usize).copied().unwrap_or(0.0));
+    }
+    sum
+}
+
+/// Asks regressors and remembers what was asked.
+pub(super) struct Builder<'a> {
+    regressors: &'a dyn Regressors,
+    pub parts: Vec<Part>,
+    pub missing: Vec<Missing>,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(regressors: &'a dyn Regressors) -> Self {
+        Self { regressors, parts: Vec::new(), missing: Vec::new() }
+    }
+
+    fn keep(&mut self, name: &str, asked: Asked, answer: Result<Prediction, Missing>) -> u32 {
+        let prediction = answer.unwrap_or_else(|missing| {
+            if !self.missing.contains(&missing) {
+                self.missing.push(missing);
+            }
+            Prediction { time_us: 0.0, mark: Mark::Suspect, beyond: None, regressor: u32::MAX }
+        });
+        self.parts.push(Part { name: name.to_owned(), asked, prediction });
+        self.parts.len() as u32 - 1
+    }
+
+    /// The part of an operator.
+    pub fn operator(&mut self, name: &str, direction: Direction, scope: &Scope) -> u32 {
+        let known = self.parts.iter().position(|part| {
+            part.name == name && matches!(&part.asked, Asked::Operator(way, with) if *way == direction && with == scope)
+        });
+        known.map_or_else(
+            || {
+                let answer = self.regressors.operator(name, direction, scope);
+                self.keep(name, Asked::Operator(direction, scope.clone()), answer)
+            },
+            |known| known as u32,
+        )
+    }
+
+    /// The part of a collective whose message is sent in buckets of at most so many elements.
+    pub fn collective(&mut self, name: &str, elements: f64, bucket: u64, communicator: Communicator) -> u32 {
+        let elements = elements.max(0.0) as u64;
+        let asked = Asked::Collective(elements, communicator);
+        if let Some(known) = self.parts.iter().position(|part| part.name == name && part.asked == asked) {
+            return known as u32;
+        }
+        let bucket = bucket.max(1);
+        let (whole, rest) = (elements / bucket, elements % bucket);
+        let ask = |elements| self.regressors.collective(name, elements, communicator);
+        let first = (whole > 0).then(|| ask(bucket));
+        let second = (rest > 0 || whole == 0).then(|| ask(rest));
+        let answer = match (first, second) {
+            (Some(Ok(mut all)), second) => {
+                all.time_us *= whole as f64;
+                match second {
+                    Some(Ok(rest)) => {
+                        all.time_us += rest.time_us;
+                        if rest.mark > all.mark {
+                            (all.mark, all.beyond) = (rest.mark, rest.beyond);
+                        }
+                        Ok(all)
+                    }
+                    Some(missing) => missing,
+                    None => Ok(all),
+                }
+            }
+            (Some(missing), _) => missing,
+            (None, Some(only)) => only,
+            (None, None) => ask(0),
+        };
+        self.keep(name, asked, answer)
+    }
+
+    /// Uses of operators in one direction.
+    pub fn operators(&mut self, ops: &[Op], direction: Direction, component: Component) -> Vec<Use> {
+        let used = |op: &Op| Use { part: self.operator(&op.name, direction, &op.scope), count: op.count, component };
+        ops.iter().map(used).collect()
+    }
+
+    /// What comes before the first layer and after the last: forward, backward; the embedding is summed over the tensor
+    /// ranks.
+    pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<Use>; 2]; 2] {
+        let [mut first, last] = [&anatomy.first, &anatomy.last].map(|ops| {
+            [(Direction::Forward, Component::Forward), (Direction::Backward, Component::Backward)]
+                .map(|(direction, component)| self.operators(ops, direction, component))
+        });
+        first[0].extend(sync.map(|part| Use { part, count: 1.0, component: Component::TensorAllReduce }));
+        [first, last]
+    }
+}

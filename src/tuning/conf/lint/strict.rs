@@ -1,0 +1,49 @@
+//! What our own plugin makes of a file: what the others guess at, it skips and says so.
+
+use super::{Code, Findings, Severity, rules};
+use crate::{
+    conf::strict::{Content, FIELDS, Fault, lines},
+    tuning::{conf::rule::Rule, support::Support},
+};
+
+/// Looks at every line; answers the rules that the plugin keeps.
+pub(super) fn strict(bytes: &[u8], support: &Support, findings: &mut Findings) -> Vec<Rule> {
+    let mut kept = Vec::new();
+    for (line, content) in lines(bytes) {
+        match content {
+            Content::Rule(strict) => {
+                if strict.asks_for_registration {
+                    let message = "regBuff is not looked at, because it can differ between ranks: the rule applies to \
+                                   registered and other buffers alike";
+                    findings.push(line, Code::Registration, Severity::Changes, message);
+                }
+                let rule = Rule::from(strict);
+                rules::rule(&rule, support, findings);
+                kept.push(rule);
+            }
+            Content::Fault(fault) => {
+                let message = format!("{fault}; the line is skipped with a warning");
+                findings.push(line, code(&fault), Severity::Dead, message);
+            }
+            Content::Nothing | Content::Header => {}
+        }
+    }
+    kept
+}
+
+fn code(fault: &Fault) -> Code {
+    match fault {
+        Fault::TooFewFields(_) => Code::TooFewFields,
+        Fault::HalfAChoice => Code::HalfWildcard,
+        Fault::EmptyRange(..) => Code::EmptyRange,
+        Fault::Nul => Code::TrailingText,
+        Fault::Field { text, .. } if text.is_empty() => Code::EmptyField,
+        Fault::Field { field, .. } => match FIELDS.iter().position(|name| name == field) {
+            Some(0) => Code::UnknownCollective,
+            Some(3) => Code::UnknownAlgorithm,
+            Some(4) => Code::UnknownProtocol,
+            Some(5) => Code::Channels,
+            _ => Code::BadNumber,
+        },
+    }
+}

@@ -1,0 +1,286 @@
+//! What any workbench can be asked, and what it answers: choices in, a form and a report out, jobs that any worker can do
+//! in between. The page draws it, and knows no workbench but [`tuning`](crate::tuning), which has a page of its own.
+//!
+//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`Question::Choose`],
+//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`Question::Take`], and shows
+//! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
+//! [`Question::GoOn`].
+//!
+//! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
+//! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
+//! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
+
+mod overlap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    form::{ChoiceError, Choices, Field},
+    overlap::files::{NamedPart, bring_together},
+    policy::{self, study::NamedLog},
+    progress::Progress,
+    report::{Contents, LoadedFile, Report, TextFile, Workbench},
+    text::Problems,
+    topology,
+    training_time::{bundle::DroppedFile, dropped::Dropped},
+};
+pub use overlap::Overlap;
+
+/// Why a question can't be answered, for people.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkbenchError {
+    /// Something was chosen that can't be.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// What the overlap workbench says.
+    #[error(transparent)]
+    Overlap(#[from] crate::overlap::study::StudyError),
+    /// The tuning workbench is asked in other ways.
+    #[error("this workbench has no form")]
+    NoForm,
+    /// A file that is not offered.
+    #[error("there is no file {0:?} to save")]
+    NoFile(String),
+    /// A message that another build wrote.
+    #[error("the parts of this page are of different builds; reload it")]
+    Message(#[from] postcard::Error),
+}
+
+/// What a workbench is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Question {
+    /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
+    /// [`Answer::Shown`].
+    Choose(Choices),
+    /// Does some of [`Jobs::rounds`], on any worker. Answers [`Answer::Done`].
+    Do {
+        /// From [`Jobs::basis`].
+        basis: Vec<u8>,
+        /// Numbers of jobs.
+        jobs: Vec<u32>,
+    },
+    /// Takes what was done, in any order. Answers [`Answer::Shown`].
+    Take(Vec<Vec<u8>>),
+    /// Works on for a moment, where [`Jobs::goes_on`]. Answers [`Answer::Shown`].
+    GoOn,
+    /// A file. Answers [`Answer::File`].
+    Save(String),
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Answer {
+    /// Of [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
+    Shown(Box<Shown>),
+    /// Of [`Question::Do`]: opaque, for [`Question::Take`].
+    Done(Vec<u8>),
+    /// Of [`Question::Save`].
+    File(TextFile),
+}
+
+/// All that is to be seen of a workbench.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// What can be chosen.
+    pub form: Vec<Field>,
+    /// What can be saved: key and label.
+    pub files: Vec<(String, String)>,
+    /// What was found so far.
+    pub report: Report,
+    /// What is left to be done.
+    pub jobs: Jobs,
+}
+
+/// Work that any worker can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Jobs {
+    /// What it needs.
+    pub basis: Vec<u8>,
+    /// Rounds of jobs, after each of which there is more to be told: numbers, and how long each takes relative to the
+    /// others.
+    pub rounds: Vec<Vec<(u32, f64)>>,
+    /// Nothing that was done for earlier choices holds any more.
+    pub is_anew: bool,
+    /// The study itself can find something better by [`Question::GoOn`]: each takes a moment (a tenth of a second, or
+    /// so), so that a search is left by asking no more, and nothing that was found is lost.
+    pub goes_on: bool,
+}
+
+/// What is loaded, as a report names it.
+#[derive(Clone, Debug, Default)]
+pub struct Material<'a> {
+    /// What was loaded, and what was left out.
+    pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
+}
+
+/// What was loaded for a workbench, and what came out of it.
+pub trait Study {
+    /// Studies by these choices; what was computed before and still holds is kept.
+    ///
+    /// # Errors
+    /// What was chosen can't be, or nothing is there to study.
+    fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
+
+    /// Takes in what a worker did.
+    ///
+    /// # Errors
+    /// It comes from another build, or can't be used.
+    fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
+
+    /// Searches on for a moment, where [`Jobs::goes_on`].
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn go_on(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        Ok(())
+    }
+
+    /// What can be chosen, as it stands.
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn form(&self) -> Result<Vec<Field>, WorkbenchError>;
+
+    /// What can be saved: key and label.
+    fn files(&self) -> Vec<(String, String)>;
+
+    /// One of these files.
+    ///
+    /// # Errors
+    /// There is no such file, or it can't be made.
+    fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError>;
+
+    /// What is left to be done.
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn jobs(&self) -> Result<Jobs, WorkbenchError>;
+
+    /// What was found so far.
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
+}
+
+/// What was loaded for all workbenches but tuning, each part under its file's number.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Tables of kernels, traces, and models of their slowdown.
+    pub kernels: Vec<(u32, NamedPart)>,
+    /// Samples and configurations of training steps; of an archive, all its files.
+    pub samples: Vec<(u32, Vec<DroppedFile>)>,
+    /// Logs of rewards.
+    pub rewards: Vec<(u32, NamedLog)>,
+    /// Link graphs, dumps of machines, schedules.
+    pub topologies: Vec<(u32, String, topology::study::Part)>,
+}
+
+impl Parts {
+    /// The workbenches that something was loaded for, with the files' numbers.
+    #[must_use]
+    pub fn files(&self) -> Vec<(Workbench, u32)> {
+        let kernels = self.kernels.iter().map(|(file, _)| (Workbench::Overlap, *file));
+        let samples = self.samples.iter().map(|(file, _)| (Workbench::TrainingTime, *file));
+        let rewards = self.rewards.iter().map(|(file, _)| (Workbench::Policy, *file));
+        let topologies = self.topologies.iter().map(|(file, ..)| (Workbench::Topology, *file));
+        kernels.chain(samples).chain(rewards).chain(topologies).collect()
+    }
+}
+
+/// All workbenches that are asked in this way.
+#[derive(Default)]
+pub struct Studies {
+    /// Kernels beside collectives.
+    pub overlap: Overlap,
+    /// Samples of training steps.
+    pub samples: Dropped,
+    /// Logs of rewards.
+    pub policy: policy::study::Study,
+    /// Link graphs.
+    pub topology: topology::study::Study,
+}
+
+impl Studies {
+    /// Studies of what was loaded.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
+        Self {
+            overlap: Overlap::new(kernels),
+            samples: Dropped::new(parts.samples.into_iter().flat_map(|(_, files)| files).collect()),
+            policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            topology: topology::study::Study::new(
+                parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
+            ),
+        }
+    }
+
+    /// The study of a workbench; `None` for the tuning workbench.
+    #[must_use]
+    pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
+        match workbench {
+            Workbench::Overlap => Some(&self.overlap),
+            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+        }
+    }
+
+    /// The same, to be asked.
+    pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
+        match workbench {
+            Workbench::Overlap => Some(&mut self.overlap),
+            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+        }
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// What stands in the way, in words for people.
+    pub fn answer(
+        &mut self,
+        workbench: Workbench,
+        question: Question,
+        material: Material<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<Answer, WorkbenchError> {
+        if let Question::Do { basis, jobs } = question {
+            return Ok(Answer::Done(work(workbench, &basis, &jobs, progress)?));
+        }
+        let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
+        match question {
+            Question::Choose(choices) => study.choose(choices, progress)?,
+            Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
+            Question::GoOn => study.go_on(progress)?,
+            Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
+            Question::Do { .. } => {}
+        }
+        let contents = Contents { workbench, ..Contents::whole() };
+        Ok(Answer::Shown(Box::new(Shown {
+            form: study.form()?,
+            files: study.files(),
+            report: study.report(material, &contents)?,
+            jobs: study.jobs()?,
+        })))
+    }
+}
+
+/// Does some jobs of a workbench, on any worker or thread.
+///
+/// # Errors
+/// The basis comes from another build, or can't be worked with.
+pub fn work(
+    workbench: Workbench,
+    basis: &[u8],
+    jobs: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, WorkbenchError> {
+    match workbench {
+        Workbench::Overlap => overlap::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => {
+            Err(WorkbenchError::NoForm)
+        }
+    }
+}

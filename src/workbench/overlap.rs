@@ -1,0 +1,320 @@
+//! The overlap workbench: which run, which metrics, whose predictions, which kernel.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Jobs, Material, Study, WorkbenchError};
+use crate::{
+    crc32::Crc32,
+    form::{Choices, Control, Field, RowChoice},
+    overlap::{
+        features::{Settings, chosen},
+        files::Loaded,
+        models::Kind,
+        predict,
+        result::{Run, Shown, Studied},
+        study::{self, StudyError},
+        validate,
+    },
+    progress::Progress,
+    report::{self, Contents, Exhibit, Report, Section, TextFile},
+    sorted::SortedSet,
+    text::Listing,
+    units::count,
+};
+
+const PREDICTION: &str = "Predict a kernel";
+/// What the keys of typed metrics begin with.
+const METRIC: &str = "m.";
+
+/// What was loaded of kernels, and learnt.
+#[derive(Default)]
+pub struct Overlap {
+    study: study::Study,
+    choices: Choices,
+    studied: Option<Studied>,
+    /// Tells apart what workers did for this run from what they did for another.
+    run: u32,
+    done: SortedSet<u32>,
+    is_anew: bool,
+    prediction: Option<Section>,
+}
+
+/// What a worker did.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    run: u32,
+    jobs: Vec<u32>,
+    folds: Vec<u8>,
+    importances: Option<Listing>,
+}
+
+/// The job after all folds: weighing features.
+fn weighing() -> u32 {
+    validate::jobs().len() as u32
+}
+
+/// Does some jobs from the run alone.
+///
+/// # Errors
+/// The run comes from another build, or can't be learnt from.
+pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
+    let importances = if jobs.contains(&weighing()) { Some(study::weigh_features(basis, progress)?) } else { None };
+    let folds = study::do_jobs(basis, jobs, progress)?;
+    Ok(postcard::to_allocvec(&Done { run: Crc32::of(basis), jobs: jobs.to_vec(), folds, importances })?)
+}
+
+impl Overlap {
+    /// Studies what files hold.
+    #[must_use]
+    pub fn new(loaded: Loaded) -> Self {
+        Self { study: study::Study::new(loaded), ..Self::default() }
+    }
+
+    /// What was loaded.
+    pub fn loaded(&self) -> &Loaded {
+        self.study.loaded()
+    }
+
+    /// What is known of it.
+    pub const fn study(&mut self) -> &mut study::Study {
+        &mut self.study
+    }
+
+    fn studied(&self) -> Result<&Studied, WorkbenchError> {
+        Ok(self.studied.as_ref().ok_or(StudyError::NothingLoaded)?)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.done.len() as u32 > weighing()
+    }
+
+    fn settings(&self) -> Result<Settings, WorkbenchError> {
+        let run = self.choices.parsed::<u32>("run", "the number of a run")?.unwrap_or(1);
+        let columns = self.choices.get("metrics").map(|chosen| {
+            let names: Vec<&str> = chosen.split(',').collect();
+            let dataset = self.study.loaded().datasets.get(run.saturating_sub(1) as usize);
+            let columns = dataset.map(|dataset| dataset.columns.clone()).unwrap_or_default();
+            columns.into_iter().filter(|column| names.contains(&key(column).as_str())).collect()
+        });
+        Ok(Settings { dataset: run.saturating_sub(1), columns, ..Settings::default() })
+    }
+
+    fn shown(&self) -> Option<Shown> {
+        let chosen = self.choices.get("shown")?;
+        let standardised = self.choices.get("scaled") == Some("1");
+        let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
+        let imported = number.map(|number| Shown::Imported { model: number.saturating_sub(1), standardised });
+        imported.or_else(|| Kind::parse(chosen).map(Shown::Model))
+    }
+
+    /// The model whose predictions are saved.
+    fn saved(&self) -> Kind {
+        match self.shown() {
+            Some(Shown::Model(kind)) => kind,
+            _ => Kind::TreesLad,
+        }
+    }
+
+    /// A measured kernel, under the name that was typed.
+    fn measured(&self) -> Result<predict::Question, WorkbenchError> {
+        let dataset = self.study.dataset()?;
+        let measured = match self.choices.parsed::<usize>("launch", "a place in the run")? {
+            Some(place) => dataset.kernels.get(place.saturating_sub(1)),
+            None => dataset.overlapped().next().or(dataset.kernels.first()),
+        };
+        let mut measured = measured.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?;
+        if let Some(name) = self.choices.get("name") {
+            // What another kernel was measured with says nothing of this one.
+            measured.metrics.iter_mut().for_each(|metric| *metric = None);
+            name.clone_into(&mut measured.name);
+        }
+        Ok(measured)
+    }
+
+    /// The kernel that is predicted: a measured one, with what was typed instead.
+    fn asked(&self) -> Result<predict::Question, WorkbenchError> {
+        let mut asked = self.measured()?;
+        let typed = |key: &str| self.choices.parsed::<f64>(key, "a number");
+        asked.alone_ns = typed("alone")?.map_or(asked.alone_ns, |us| us * 1000.0);
+        asked.overlap_ratio = typed("overlap")?.unwrap_or(asked.overlap_ratio);
+        for (name, metric) in self.study.dataset()?.columns.iter().zip(&mut asked.metrics) {
+            *metric = typed(&format!("{METRIC}{name}"))?.or(*metric);
+        }
+        if let Some(Shown::Model(kind)) = self.shown() {
+            asked.model = Some(kind);
+        }
+        Ok(asked)
+    }
+
+    /// Predicts the kernel that is asked for, once every model was compared.
+    fn predict(&mut self, progress: &mut dyn Progress) {
+        self.prediction = None;
+        if !self.is_complete() {
+            return;
+        }
+        let found = self.asked().and_then(|asked| Ok((self.study.predict(&asked, progress)?, asked)));
+        let mut section = Section { title: PREDICTION.into(), ..Section::default() };
+        match (found, self.study.dataset()) {
+            (Ok((answer, asked)), Ok(dataset)) => {
+                section.text.push(format!(
+                    "{}: {} µs alone, of which {} overlap communication.",
+                    asked.name,
+                    rounded(asked.alone_ns / 1000.0),
+                    rounded(asked.overlap_ratio)
+                ));
+                section.text.extend(answer.sentences());
+                let listing = crate::overlap::listing::kernels(dataset, &answer.nearest);
+                let mut nearest = Exhibit::new("nearest-kernels", "Nearest measured kernels", listing);
+                let values = answer.nearest.iter().map(|index| (index + 1).to_string()).collect();
+                nearest.choose = Some(RowChoice { key: "launch".into(), values });
+                section.tables.push(nearest);
+            }
+            (Err(error), _) => section.text.push(format!("{error}.")),
+            (_, Err(error)) => section.text.push(format!("{error}.")),
+        }
+        self.prediction = Some(section);
+    }
+
+    /// What is chosen above the answer.
+    fn bar(&self) -> Result<Vec<Field>, WorkbenchError> {
+        let studied = self.studied()?;
+        let field =
+            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
+        let mut fields = Vec::new();
+        if studied.runs.len() > 1 {
+            let name = |(at, run): (usize, &Run)| {
+                ((at + 1).to_string(), format!("{}: {}", run.name, count(run.kernels, "kernel")))
+            };
+            let runs = studied.runs.iter().enumerate().map(name).collect();
+            fields.push(field("run", "Run", Control::One(runs), "1").leading());
+        }
+        let mut models = vec![(String::new(), "as the verdict says".to_owned())];
+        models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
+        models.extend((1..).zip(&studied.models).map(|(number, name)| (format!("model-{number}"), name.clone())));
+        fields.push(field("shown", "Shown", Control::One(models), ""));
+        if matches!(self.shown(), Some(Shown::Imported { .. })) {
+            fields.push(field("scaled", "features standardised", Control::Switch, ""));
+        }
+        let usual: Vec<String> = self.usual_columns()?.iter().map(|name| key(name)).collect();
+        let columns = studied.columns.iter().map(|(name, _)| (key(name), name.clone())).collect();
+        fields.push(field("metrics", "Metrics", Control::Many(columns), &usual.join(",")).of("Metrics"));
+        Ok(fields)
+    }
+
+    /// The columns that models are given as long as nothing is chosen.
+    fn usual_columns(&self) -> Result<Vec<String>, WorkbenchError> {
+        let dataset = self.study.dataset()?;
+        let chosen = chosen(dataset, &Settings::default());
+        Ok(chosen.into_iter().map(|column| dataset.columns[column].clone()).collect())
+    }
+
+    /// What is typed of a kernel.
+    fn kernel_fields(&self) -> Result<Vec<Field>, WorkbenchError> {
+        let studied = self.studied()?;
+        let field = |key: &str, label: &str, control, usual: String| {
+            Field::new(&self.choices, key, label, control, usual).of(PREDICTION)
+        };
+        let measured = self.measured()?;
+        let mut fields = vec![
+            field("launch", "Launch", Control::Number, String::new()).hinted("of the run").leading(),
+            field("name", "Kernel name", Control::Text(studied.names.clone()), measured.name.clone()),
+            field("alone", "Duration alone, µs", Control::Number, rounded(measured.alone_ns / 1000.0)),
+            field("overlap", "Overlap ratio, 0 to 1", Control::Number, rounded(measured.overlap_ratio)),
+        ];
+        for ((name, is_given), metric) in studied.columns.iter().zip(&measured.metrics) {
+            if *is_given {
+                let usual = metric.map(rounded).unwrap_or_default();
+                fields.push(field(&format!("{METRIC}{name}"), name, Control::Number, usual).hinted("usual"));
+            }
+        }
+        Ok(fields)
+    }
+}
+
+impl Study for Overlap {
+    fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        self.choices = choices;
+        let settings = self.settings()?;
+        self.is_anew = self.studied.as_ref().is_none_or(|studied| studied.settings != settings);
+        if self.is_anew {
+            (self.studied, self.done) = (None, SortedSet::default());
+            let studied = self.study.study(settings)?;
+            self.run = Crc32::of(&studied.run);
+            self.studied = Some(studied);
+        }
+        self.study.judge(&[], self.shown())?;
+        self.predict(progress);
+        Ok(())
+    }
+
+    fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let done: Done = postcard::from_bytes(done)?;
+        if done.run != self.run {
+            return Ok(());
+        }
+        self.study.judge(&[done.folds], self.shown())?;
+        if let Some(importances) = done.importances {
+            self.study.weighed(importances);
+        }
+        for job in done.jobs {
+            self.done.insert(job);
+        }
+        self.predict(progress);
+        Ok(())
+    }
+
+    fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
+        let mut fields = self.bar()?;
+        if self.is_complete() {
+            fields.extend(self.kernel_fields()?);
+        }
+        Ok(fields)
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        let files = [("predictions", "Save predictions"), ("trees", "Save trees")];
+        files.map(|(key, label)| (key.to_owned(), label.to_owned())).into()
+    }
+
+    fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
+        let (file, note) = match key {
+            "predictions" => (self.study.predictions(self.saved())?, "Predictions out of fold"),
+            "trees" => (self.study.trees(self.saved(), progress)?, "For XGBoost"),
+            _ => return Err(WorkbenchError::NoFile(key.to_owned())),
+        };
+        Ok(TextFile { name: file.name, text: file.text, note: note.into() })
+    }
+
+    fn jobs(&self) -> Result<Jobs, WorkbenchError> {
+        let studied = self.studied()?;
+        // Where nothing overlaps there is nothing to learn.
+        let nothing = studied.results.verdict.is_none();
+        let all = studied.rounds.iter().map(|round| {
+            round.iter().filter_map(|job| Some((*job, *studied.jobs.get(*job as usize)?))).collect::<Vec<_>>()
+        });
+        let mut rounds: Vec<Vec<(u32, f64)>> = all.chain([vec![(weighing(), 4.0)]]).collect();
+        rounds.iter_mut().for_each(|round| round.retain(|(job, _)| !nothing && !self.done.contains(job)));
+        rounds.retain(|round| !round.is_empty());
+        let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+    }
+
+    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let Material { files, problems } = material;
+        let material = report::overlap::Material { study: &self.study, files, problems };
+        let mut report = report::overlap::report(material, contents)?;
+        let at = report.sections.len().min(2);
+        report.sections.splice(at..at, self.prediction.clone());
+        Ok(report)
+    }
+}
+
+/// The name of a column in a choice of several.
+fn key(column: &str) -> String {
+    column.replace(',', ";")
+}
+
+/// As many digits as anybody types.
+fn rounded(value: f64) -> String {
+    ((value * 1e4).round() / 1e4).to_string()
+}

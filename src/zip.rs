@@ -1,0 +1,150 @@
+//! Zip archives (PKWARE APPNOTE 6.3): the directory at the end, and entries that are stored or deflated.
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+/// The most bytes of an entry …
+pub const LONGEST: usize = 128 << 20;
+/// … and the most for each compressed one …
+const RATIO: usize = 200;
+/// … once there are this many.
+const RATIO_COUNTS_FROM: usize = 1 << 20;
+/// The most entries that are looked at.
+pub const MOST: usize = 4096;
+
+const END: &[u8] = b"PK\x05\x06";
+const ENTRY: &[u8] = b"PK\x01\x02";
+const LOCAL: &[u8] = b"PK\x03\x04";
+/// Bytes of an end of the directory, and of an entry of it, and of an entry's own head, without what is named in them.
+const END_LENGTH: usize = 22;
+const ENTRY_LENGTH: usize = 46;
+const LOCAL_LENGTH: usize = 30;
+
+/// Why an archive or an entry can't be read; completes a sentence that begins with its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ZipError {
+    /// The archive breaks off: its directory, which stands at the end, is missing.
+    #[error("is a zip archive that breaks off: its directory is missing")]
+    Truncated,
+    /// An entry that can't be inflated.
+    #[error("is a damaged zip archive: {part} can't be inflated")]
+    Damaged {
+        /// Its name in the archive.
+        part: String,
+    },
+    /// An entry that would grow beyond measure.
+    #[error("is refused: {part} inflates to more than {} MiB, or to more than {RATIO} times its size", LONGEST >> 20)]
+    TooLong {
+        /// Its name in the archive.
+        part: String,
+    },
+}
+
+/// An archive in memory.
+#[derive(Debug)]
+pub struct Archive<'a> {
+    bytes: &'a [u8],
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    method: usize,
+    compressed: usize,
+    offset: usize,
+}
+
+/// A little-endian number of `count` bytes; 0 beyond the end, where nothing has a length.
+fn number(bytes: &[u8], at: usize, count: usize) -> usize {
+    let field = bytes.get(at..at + count).unwrap_or_default();
+    field.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+}
+
+impl<'a> Archive<'a> {
+    /// Reads the directory; of more than 4,096 entries the first are taken.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
+        // A comment of up to 64 KiB may follow the end of the directory.
+        let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
+        let found = bytes[from..].windows(END.len()).rposition(|window| window == END);
+        let end = from + found.ok_or(ZipError::Truncated)?;
+        let count = number(bytes, end + 10, 2);
+        let mut at = number(bytes, end + 16, 4);
+        let mut entries = Vec::new();
+        for _ in 0..count.min(MOST) {
+            let head = bytes.get(at..).filter(|head| head.starts_with(ENTRY)).ok_or(ZipError::Truncated)?;
+            let lengths = [28, 30, 32].map(|field| number(head, field, 2));
+            let name = head.get(ENTRY_LENGTH..ENTRY_LENGTH + lengths[0]).ok_or(ZipError::Truncated)?;
+            entries.push(Entry {
+                name: String::from_utf8_lossy(name).into_owned(),
+                method: number(head, 10, 2),
+                compressed: number(head, 20, 4),
+                offset: number(head, 42, 4),
+            });
+            at += ENTRY_LENGTH + lengths.iter().sum::<usize>();
+        }
+        Ok(Self { bytes, entries })
+    }
+
+    /// The names of all entries, folders included, which end with a slash.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// The text of an entry; bytes that are no UTF-8 read as U+FFFD.
+    ///
+    /// # Errors
+    /// There is none of that name, or it can't be inflated, or only to more than an archive of tables holds.
+    pub fn text(&self, name: &str) -> Result<String, ZipError> {
+        let bytes = self.bytes(name)?;
+        Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// The bytes of an entry.
+    ///
+    /// # Errors
+    /// As [`Archive::text`].
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
+        let damaged = || ZipError::Damaged { part: name.to_owned() };
+        let entry = self.entries.iter().find(|entry| entry.name == name).ok_or_else(damaged)?;
+        let head = self.bytes.get(entry.offset..).filter(|head| head.starts_with(LOCAL)).ok_or_else(damaged)?;
+        let begin = LOCAL_LENGTH + number(head, 26, 2) + number(head, 28, 2);
+        let packed = head.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
+        match entry.method {
+            0 if packed.len() > LONGEST => Err(ZipError::TooLong { part: name.to_owned() }),
+            0 => Ok(packed.to_vec()),
+            8 => inflate(packed).map_err(|fault| match fault {
+                Fault::Damaged => damaged(),
+                Fault::TooLong => ZipError::TooLong { part: name.to_owned() },
+            }),
+            _ => Err(damaged()),
+        }
+    }
+}
+
+enum Fault {
+    Damaged,
+    TooLong,
+}
+
+fn inflate(packed: &[u8]) -> Result<Vec<u8>, Fault> {
+    let limit = packed.len().saturating_mul(RATIO).clamp(RATIO_COUNTS_FROM, LONGEST);
+    let mut inflater = Decompress::new(false);
+    let mut bytes = Vec::new();
+    loop {
+        if bytes.len() > limit {
+            return Err(Fault::TooLong);
+        }
+        bytes.reserve((2 * bytes.len()).clamp(64 << 10, 4 << 20));
+        let before = (inflater.total_in(), inflater.total_out());
+        let rest = packed.get(inflater.total_in() as usize..).unwrap_or_default();
+        match inflater.decompress_vec(rest, &mut bytes, FlushDecompress::None) {
+            Ok(Status::StreamEnd) if bytes.len() > limit => return Err(Fault::TooLong),
+            Ok(Status::StreamEnd) => return Ok(bytes),
+            Ok(_) if (inflater.total_in(), inflater.total_out()) != before => {}
+            _ => return Err(Fault::Damaged),
+        }
+    }
+}

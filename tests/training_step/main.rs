@@ -1,0 +1,12 @@
+//! The step of training, against what the reference computes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod composition;
+mod defects;
+mod experts;
+mod memory;
+mod physics;
+mod reference;
+mod search;

@@ -214,3 +214,64 @@ fn what_lies_outside_the_samples_is_predicted_within_the_floors() {
         assert!(median_and_mean(values).0 <= floor, "{input}");
     }
 }
+
+#[test]
+fn what_workers_learn_is_what_is_learnt_here_and_can_be_shown() {
+    let Some(cluster) = cluster("Perlmutter") else { return };
+    let (here, there) = (library(&cluster, Mode::Default), library(&cluster, Mode::Default));
+    let over = Communicator { nodes: 2, per_node: 1 };
+    let curve = Target::Collective { name: "p2p".to_owned(), communicator: Some(over) };
+    let gelu = Target::Operator { name: "gelu".to_owned(), direction: Direction::Forward };
+    let regressors = [here.find(&curve).unwrap(), here.find(&gelu).unwrap()];
+    assert!(regressors.iter().all(|regressor| !here.is_trained(*regressor)));
+    work(&here, &regressors, Task::Train);
+    let asked = example().with("l", 4000.0);
+    for elements in [1 << 10, 33_554_432, 33_554_433, 1 << 30] {
+        assert_eq!(here.collective("p2p", elements, over), there.collective("p2p", elements, over));
+    }
+    let said = here.operator("gelu", Direction::Forward, &asked).unwrap();
+    assert_eq!(Ok(&said), there.operator("gelu", Direction::Forward, &asked).as_ref());
+    assert_eq!(said.mark, Mark::Interpolated);
+    assert!(here.accept(0, &[9, 9]).is_err());
+    // What nobody sampled: GPUs between those that were, and a product of matrices of another shape.
+    let wider = here.collective("allreduce_large", 500_000_000, Communicator { nodes: 4, per_node: 4 }).unwrap();
+    let widest = here.collective("allreduce_large", 500_000_000, Communicator { nodes: 2, per_node: 4 }).unwrap();
+    assert!(wider.mark == Mark::Extrapolated && wider.time_us > widest.time_us && wider.time_us < 1.2 * widest.time_us);
+    let gated = example().with("ffn", 11008.0);
+    let down = here.operator("down", Direction::Forward, &gated).unwrap();
+    println!("down {:.0} µs, {:?}", down.time_us, down.mark);
+    let flop = 2.0 * 16384.0 * 5504.0 * 4096.0;
+    assert!(down.mark == Mark::Extrapolated && (200e12..312e12).contains(&(flop / down.time_us * 1e6)));
+    work(&here, &regressors, Task::Validate);
+    let listing = here.listing();
+    let row = listing.rows.iter().find(|row| row[0].text == "p2p 2×1").unwrap();
+    println!("{:?}", row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>());
+    assert!(row[4].number.unwrap() < row[5].number.unwrap());
+    assert_eq!(here.residuals(regressors[1], Mark::Interpolated).len(), 1755);
+    let chart = here.curve_chart(regressors[0]).unwrap();
+    println!("{}", chart.summary);
+    assert!(chart.series.iter().all(|series| !series.points.is_empty() && series.points.len() <= 400));
+    let chart = here.input_chart(regressors[1], "l", &example()).unwrap();
+    assert_eq!((chart.series[0].points.len(), chart.series[1].points.len()), (9, 9));
+}
+
+#[test]
+fn settings_that_were_found_are_written_as_the_files_have_them() {
+    let Some(cluster) = cluster("Perlmutter") else { return };
+    let bare = Arc::new(Cluster { settings: Vec::new(), ..(*cluster).clone() });
+    let searched = library(&bare, Mode::Parity);
+    let target = Target::Operator { name: "parallel_cross_entropy_128".to_owned(), direction: Direction::Backward };
+    let regressor = searched.find(&target).unwrap();
+    work(&searched, &[regressor], Task::Train);
+    // A worker's model says nothing of its setting; asked here, the search is done here.
+    work(&searched, &[regressor], Task::Validate);
+    let files = searched.setting_files(&searched.found_settings());
+    let [(name, text)] = &files[..] else { panic!("{files:?}") };
+    println!("{name}\n{text}");
+    assert_eq!(name, "NVIDIAA100-SXM4-80GB_operators.csv");
+    assert!(text.starts_with("GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%\n"));
+    assert!(text.contains("parallel_cross_entropy_128,fp16,bwd,"));
+    let published = library(&cluster, Mode::Parity);
+    let all: Vec<_> = cluster.settings.clone();
+    assert_eq!(published.setting_files(&all).len(), 2);
+}

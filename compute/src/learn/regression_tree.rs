@@ -381,37 +381,40 @@ impl Growth<'_> {
             self.groups.extend(sums.filter(|(sum, _)| sum.rows > 0).map(|(sum, slot)| (slot, *sum)));
             return;
         }
+        let (slots, width) = (&self.ranked.slots[feature..], self.ranked.features.len());
+        let slot_of = |row: u32| slots[row as usize * width];
         let mut few = [0; FEW];
         let rows = if end - begin < FEW {
-            // By slot, then by row: what is sorted are both in one number.
-            let few = &mut few[..end - begin];
+            // By slot, then by row: both in one number.
+            let mut keys = [0; FEW];
             for (count, row) in self.rows[begin..end].iter().enumerate() {
-                let key = u64::from(self.ranked.slots_of(*row)[feature]) << 32 | u64::from(*row);
+                let key = u64::from(slot_of(*row)) << 32 | u64::from(*row);
                 let mut place = count;
-                while place > 0 && few[place - 1] > key {
-                    few[place] = few[place - 1];
+                while place > 0 && keys[place - 1] > key {
+                    keys[place] = keys[place - 1];
                     place -= 1;
                 }
-                few[place] = key;
+                keys[place] = key;
             }
-            few
+            few.iter_mut().zip(keys).for_each(|(row, key)| *row = key as u32);
+            &few[..end - begin]
         } else {
-            &mut few[..0]
+            &self.sorted[feature * self.rows.len()..][begin..end]
         };
-        let mut push = |slot: u32, row: u32| {
-            let one = self.ones[row as usize];
-            match self.groups.last_mut() {
-                Some((last, sum)) if *last == slot => sum.add(one),
-                _ => self.groups.push((slot, one)),
+        let mut last = slot_of(rows[0]);
+        let (mut target, mut weight, mut count) = (0.0, 0, 0);
+        for row in rows {
+            let slot = slot_of(*row);
+            if slot != last {
+                self.groups.push((last, Sum { target, weight, rows: count }));
+                (last, target, weight, count) = (slot, 0.0, 0, 0);
             }
-        };
-        if end - begin < FEW {
-            rows.iter().for_each(|key| push((*key >> 32) as u32, *key as u32));
-        } else {
-            for row in &self.sorted[feature * self.rows.len()..][begin..end] {
-                push(self.ranked.slots_of(*row)[feature], *row);
-            }
+            let one = self.ones[*row as usize];
+            target += one.target;
+            weight += one.weight;
+            count += 1;
         }
+        self.groups.push((last, Sum { target, weight, rows: count }));
     }
 
     /// The split of the grouped feature that explains the most, if that is more than `to_beat`: the slots on its sides.

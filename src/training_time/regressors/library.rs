@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{
     collectives::family_of,
     model::{self, Fitted, Grid, Model, Recipe, grid},
-    sampled::{Judged, Query, Sampled, View},
+    sampled::{Query, Sampled, View},
     validate::Validation,
 };
 use crate::{
     learn::{LearnError, boosting::Boosting},
     progress::{Progress, Silent},
     training_time::{
+        bundle::SavedModel,
         catalogue::{Catalogue, Gpu, StandIn},
+        health::Health,
         prediction::{Direction, Mark, Missing, Prediction, Regressors},
         samples::{Cluster, Communicator, Family, Place, Setting, SettingOf},
         scope::Scope,
@@ -49,12 +51,30 @@ pub struct Options {
     pub mode: Mode,
     /// Samples of this precision are preferred; empty for any.
     pub precision: String,
-    /// Rows that are not learnt from.
-    pub left_out: Vec<Place>,
     /// Rows whose health is in doubt: what rests on them is suspect.
     pub doubtful: Vec<Place>,
     /// Saved regressors, which parity uses instead of training.
     pub saved: Vec<SavedRegressor>,
+}
+
+impl Options {
+    /// Of a mode, for samples whose health was looked at.
+    #[must_use]
+    pub fn new(mode: Mode, precision: &str, health: &Health) -> Self {
+        let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful());
+        let doubtful = doubtful.flat_map(|flag| flag.places.iter().copied()).collect();
+        Self { mode, precision: precision.to_owned(), doubtful, saved: Vec::new() }
+    }
+}
+
+impl From<&SavedModel> for SavedRegressor {
+    fn from(saved: &SavedModel) -> Self {
+        let of = match saved.direction {
+            Direction::Forward => SettingOf::Forward,
+            Direction::Backward => SettingOf::Backward,
+        };
+        Self { function: saved.operator.clone(), of, boosting: saved.model.boosting.clone() }
+    }
 }
 
 /// A regressor that was trained elsewhere.
@@ -142,9 +162,7 @@ impl Library {
     /// Of a cluster. Nothing is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
-        for places in [&mut options.left_out, &mut options.doubtful] {
-            crate::order::Order::order_by_key(places.as_mut_slice(), |place| (place.file, place.line));
-        }
+        crate::order::Order::order_by_key(options.doubtful.as_mut_slice(), |place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
         let mut library = Self { cluster, catalogue, options, sources: Vec::new(), entries: Vec::new(), peaks };
         let cluster = Arc::clone(&library.cluster);
@@ -172,7 +190,7 @@ impl Library {
             let mut communicators: Vec<Option<Communicator>> =
                 samples.rows.iter().map(|row| Some(row.communicator)).collect();
             communicators.dedup();
-            if is_parity && communicators.len() > 1 {
+            if is_parity && communicators.len() > 1 && library.has_fallback(name) {
                 communicators.push(None);
             }
             for communicator in communicators {
@@ -184,6 +202,15 @@ impl Library {
         }
         library.add(Source::Nothing, vec![Target::Wire]);
         library
+    }
+
+    /// Whether parity has a regressor of a collective over any GPUs: where the settings of collectives have one, or
+    /// where there are no settings.
+    fn has_fallback(&self, collective: &str) -> bool {
+        let is_of_collective = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_));
+        let mut settings = self.cluster.settings.iter().filter(is_of_collective).peekable();
+        settings.peek().is_none()
+            || settings.any(|row| row.function == collective && row.of == SettingOf::Communicator(None))
     }
 
     fn add(&mut self, source: Source, targets: Vec<Target>) {
@@ -228,22 +255,22 @@ impl Library {
     pub(super) fn sampled(&self, regressor: u32) -> Option<&Sampled> {
         let (source, sampled) = &self.sources[self.entries.get(regressor as usize)?.source];
         Some(sampled.get_or_init(|| {
-            let judged = Judged { left_out: &self.options.left_out, doubtful: &self.options.doubtful };
+            let doubtful = &self.options.doubtful;
             match source {
                 Source::Operator(index) => {
                     let samples = &self.cluster.operators[*index];
-                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), &judged)
+                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), doubtful)
                 }
-                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, &judged),
+                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
                 Source::Messages { name, communicator } => {
                     let is_parity = self.options.mode == Mode::Parity;
                     let is_of = |collective: &str| collective == name || !is_parity && family_of(collective) == name;
                     let collectives = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
                     let rows = collectives.flat_map(|samples| &samples.rows);
                     let within = rows.filter(|row| communicator.is_none_or(|within| within == row.communicator));
-                    Sampled::messages(within, communicator.is_none(), &judged)
+                    Sampled::messages(within, communicator.is_none(), doubtful)
                 }
-                Source::Nothing => Sampled::messages(std::iter::empty(), false, &judged),
+                Source::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
             }
         }))
     }

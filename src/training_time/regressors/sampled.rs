@@ -119,42 +119,30 @@ fn lexicographic(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// What is true of rows beside their times.
-pub(super) struct Judged<'a> {
-    /// Rows that are not learnt from, sorted.
-    pub(super) left_out: &'a [Place],
-    /// Rows whose health is in doubt, sorted.
-    pub(super) doubtful: &'a [Place],
-}
-
-impl Judged<'_> {
-    pub(super) fn holds(places: &[Place], place: Place) -> bool {
-        places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
-    }
+/// Whether a place is among others, which are sorted.
+fn is_among(places: &[Place], place: Place) -> bool {
+    places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
 }
 
 impl Sampled {
-    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, judged: &Judged<'_>) -> Self {
+    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, doubtful: &[Place]) -> Self {
         let mut sampled = Self::empty(samples.inputs.clone());
         for row in 0..samples.len() {
             let place = samples.places.get(row).copied().unwrap_or_default();
             let inputs = samples.row(row).to_vec();
-            if Judged::holds(judged.left_out, place) {
-                continue;
-            }
             let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
             samples.inputs.iter().zip(&inputs).for_each(|(name, value)| scope.set(name, *value));
             let Some(query) = view.query(inputs, &scope) else { continue };
             sampled.queries.push(query);
             sampled.forward_us.push(samples.forward_us[row]);
             sampled.backward_us.extend(samples.backward_us.get(row));
-            sampled.doubtful.push(Judged::holds(judged.doubtful, place));
+            sampled.doubtful.push(is_among(doubtful, place));
         }
         sampled.ordered()
     }
 
     /// All sampled matrix products of one product each, together.
-    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, judged: &Judged<'_>) -> Self {
+    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[Place]) -> Self {
         let mut pooled = Self::empty(["m", "k", "n"].map(str::to_owned).to_vec());
         for samples in samples {
             let Some(operator) = catalogue.operator(&samples.operator) else { continue };
@@ -163,9 +151,6 @@ impl Sampled {
             }
             for row in 0..samples.len() {
                 let place = samples.places.get(row).copied().unwrap_or_default();
-                if Judged::holds(judged.left_out, place) {
-                    continue;
-                }
                 let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
                 samples.inputs.iter().zip(samples.row(row)).for_each(|(name, value)| scope.set(name, *value));
                 let Ok(Some([count, m, k, n])) = operator.gemm(&scope) else { continue };
@@ -173,7 +158,7 @@ impl Sampled {
                 pooled.queries.push(query);
                 pooled.forward_us.push(samples.forward_us[row]);
                 pooled.backward_us.extend(samples.backward_us.get(row));
-                pooled.doubtful.push(Judged::holds(judged.doubtful, place));
+                pooled.doubtful.push(is_among(doubtful, place));
             }
         }
         pooled.ordered()
@@ -183,16 +168,16 @@ impl Sampled {
     pub(super) fn messages<'a>(
         rows: impl Iterator<Item = &'a CollectiveRow>,
         with_communicator: bool,
-        judged: &Judged<'_>,
+        doubtful: &[Place],
     ) -> Self {
         let names: &[&str] = if with_communicator { &["elements", "nodes", "per_node"] } else { &["elements"] };
         let mut sampled = Self::empty(names.iter().map(|name| (*name).to_owned()).collect());
-        for row in rows.filter(|row| !Judged::holds(judged.left_out, row.place)) {
+        for row in rows {
             let all = message(row.elements, row.communicator);
             let Some(query) = View::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else { continue };
             sampled.queries.push(query);
             sampled.forward_us.push(row.time_us);
-            sampled.doubtful.push(Judged::holds(judged.doubtful, row.place));
+            sampled.doubtful.push(is_among(doubtful, row.place));
         }
         sampled.ordered()
     }

@@ -20,7 +20,6 @@ use crate::{
 /// Reads a table of this trade.
 pub(super) fn table<R: Read>(records: &mut Records<R>, family: Family, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
-    records.skip_comments();
     let part = read::table(records, family, file.name, &mut problems)?;
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);

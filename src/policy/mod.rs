@@ -27,3 +27,4 @@ pub mod request;
 pub mod result;
 pub mod simulate;
 pub mod study;
+pub mod watch;

@@ -13,6 +13,7 @@ pub mod open;
 pub mod overlap;
 mod privacy;
 pub mod topology;
+pub mod training_time;
 pub mod tuning;
 pub mod wire;
 mod write;

@@ -11,6 +11,7 @@
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
+mod training_time;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ use crate::{
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
+pub use training_time::TrainingTime;
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub enum WorkbenchError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
+    /// What the training-time workbench says.
+    #[error(transparent)]
+    TrainingTime(Box<crate::training_time::study::StudyError>),
     /// The tuning workbench is asked in other ways.
     #[error("this workbench has no form")]
     NoForm,
@@ -195,8 +200,8 @@ impl Parts {
 pub struct Studies {
     /// Kernels beside collectives.
     pub overlap: Overlap,
-    /// Samples of training steps.
-    pub samples: Dropped,
+    /// Steps of training.
+    pub training_time: TrainingTime,
     /// Logs of rewards.
     pub policy: policy::study::Study,
     /// Link graphs.
@@ -210,7 +215,9 @@ impl Studies {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
             overlap: Overlap::new(kernels),
-            samples: Dropped::new(parts.samples.into_iter().flat_map(|(_, files)| files).collect()),
+            training_time: TrainingTime::new(Dropped::new(
+                parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
+            )),
             policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
             topology: topology::study::Study::new(
                 parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
@@ -223,7 +230,8 @@ impl Studies {
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::TrainingTime => Some(&self.training_time),
+            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
         }
     }
 
@@ -231,7 +239,8 @@ impl Studies {
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::TrainingTime => Some(&mut self.training_time),
+            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
         }
     }
 
@@ -279,8 +288,7 @@ pub fn work(
 ) -> Result<Vec<u8>, WorkbenchError> {
     match workbench {
         Workbench::Overlap => overlap::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => {
-            Err(WorkbenchError::NoForm)
-        }
+        Workbench::TrainingTime => training_time::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Policy | Workbench::Topology => Err(WorkbenchError::NoForm),
     }
 }

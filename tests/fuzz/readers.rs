@@ -15,6 +15,7 @@ use collectune::{
     progress::Silent,
     report::{html, link, markdown, wire},
     text::Decoder,
+    training_time,
     tuning::{
         address::Address,
         aggregate::{Target, aggregate},
@@ -35,6 +36,9 @@ use collectune::{
 use flate2::{Compression, write::GzEncoder};
 
 use super::{mutate::mutate, samples};
+
+#[path = "../support/zip.rs"]
+mod zip;
 
 /// A reader.
 pub struct Reader {
@@ -135,6 +139,9 @@ pub fn not_understood() -> Vec<String> {
             "kernels",
             "workbook",
             "xgboost",
+            "training",
+            "configuration",
+            "archive",
             "any",
             "reports",
         ];
@@ -183,6 +190,18 @@ pub const READERS: &[Reader] = &[
         ])),
     },
     Reader { name: "workbook", read: kernels, samples: samples!(vec![samples::workbook()]) },
+    Reader {
+        name: "training",
+        read: training,
+        samples: samples!(samples::TRAINING.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()),
+    },
+    Reader { name: "configuration", read: training, samples: samples!(texts(samples::CONFIGURATIONS)) },
+    Reader { name: "archive", read: training, samples: samples!(vec![zip::archive(&samples::TRAINING)]) },
+    Reader {
+        name: "expression",
+        read: expression,
+        samples: samples!(texts(["ceil(vocabulary/(128*mp))*128", "-b//mp % 3 + min(l, 2, dim)"])),
+    },
     Reader { name: "xgboost", read: kernels, samples: samples!(texts([samples::XGBOOST])) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
@@ -270,6 +289,49 @@ fn comparisons(bytes: &[u8]) {
 }
 
 /// Kernels are studied, and predicted by a model.
+/// Each of the samples' files in turn is the one that is read, so that what belongs together meets.
+fn training(bytes: &[u8]) {
+    let others = samples::TRAINING.iter().map(|(name, text)| (*name, text.as_bytes()));
+    let configurations = samples::CONFIGURATIONS.iter().map(|text| ("run.yml", text.as_bytes()));
+    let mut files = Vec::new();
+    for (name, bytes) in others.chain(configurations).chain([("X_linear1_fp16.csv", bytes), ("file", bytes)]) {
+        let (report, content) = intake::open(bytes, name, bytes.len() as u64, 1, None, &mut Silent);
+        if let Outcome::Known { problems, .. } = &report.outcome {
+            assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
+        }
+        if let Content::Training(more) = content {
+            files.extend(more);
+        }
+    }
+    let bundle = training_time::bundle::bring_together(files, &Vec::new());
+    for cluster in &bundle.clusters {
+        for samples in &cluster.operators {
+            assert_eq!(samples.values.len(), samples.len() * samples.inputs.len(), "rows of another width");
+            assert!(samples.forward_us.iter().chain(&samples.backward_us).all(|time| *time > 0.0), "no time");
+        }
+        let _ = training_time::health::health(cluster, &bundle.catalogue);
+        for sampling in bundle.samplings.iter().filter(|sampling| sampling.points() < 100_000) {
+            let _ = training_time::coverage::coverage(cluster, sampling);
+        }
+    }
+    for configured in &bundle.runs {
+        let needs = training_time::needs::needs(&bundle, &configured.run, &configured.functions);
+        let _ = training_time::sampling_files::sampling_files(&bundle, &configured.run, &needs);
+    }
+    let again = training_time::catalogue::Catalogue::parse(&bundle.catalogue.to_yaml());
+    // What is written may be longer than what may be read.
+    assert!(again.map_or(true, |again| again == bundle.catalogue), "a catalogue that does not come back");
+}
+
+fn expression(bytes: &[u8]) {
+    let scope = training_time::scope::Scope::from([("mp", 2.0), ("b", 4.0), ("l", 0.0), ("dim", 1e300)]);
+    if let Ok(expression) = training_time::expression::Expression::parse(&String::from_utf8_lossy(bytes))
+        && let Ok(value) = expression.evaluate(&scope)
+    {
+        assert!(value.is_finite(), "an infinite value");
+    }
+}
+
 fn kernels(bytes: &[u8]) {
     let parts = [bytes, samples::MERGED.as_bytes(), samples::XGBOOST.as_bytes()];
     let parts = parts.into_iter().zip(["a", "b", "c"]).filter_map(|(bytes, name)| {

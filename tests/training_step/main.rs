@@ -9,4 +9,5 @@ mod experts;
 mod memory;
 mod physics;
 mod reference;
+mod samples;
 mod search;

@@ -102,7 +102,7 @@ impl Logs {
     pub(super) fn study(&self) -> Result<(Study, Studied), CliError> {
         let paths = self.paths()?;
         let opened = files::read_any(&paths, None, &Measured::default())?;
-        let logs: Vec<NamedLog> = opened.rewards.into_iter().map(|(_, log)| log).collect();
+        let logs: Vec<NamedLog> = opened.parts.rewards.into_iter().map(|(_, log)| log).collect();
         let settings = self.settings(&logs)?;
         let mut study = Study::new(logs);
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(told)?;

@@ -47,8 +47,9 @@ use crate::{
     form::Choices,
     report::{Workbench, link},
     tuning::address::{Address, Panel},
+    units::grouped,
 };
-use drop::{DropZone, OnFiles, OpenButton, Opened};
+use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
 use kept::Kept;
 use printing::Printing;
@@ -95,7 +96,7 @@ fn App() -> impl IntoView {
     provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
-            bench.notify("Only the first 500 files were opened.".into(), true, None);
+            bench.notify(format!("Only the first {} files were opened.", grouped(MOST_FILES as u64)), true, None);
         }
         reader.leave();
         kept.remember(&files);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{conditions::Wanted, model::Topology, time::Clock};
 use crate::{
-    math::quantile,
+    math::{self, Stream, quantile},
     schedule::{
         plan::Schedule,
         problem::Problem,
@@ -16,7 +16,7 @@ use crate::{
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Spread of the log-normal factor of each transfer.
+    /// Spread of the log-normal factor, of mean 1, of each transfer's bandwidth.
     pub sigma: f64,
     /// How often it is drawn.
     pub draws: u32,
@@ -29,6 +29,9 @@ impl Default for Question {
         Self { sigma: 0.2, draws: 500, seed: 1 }
     }
 }
+
+/// The most transfers that are drawn in all.
+const MOST_DRAWN: usize = 100_000_000;
 
 /// Under bandwidths that vary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,10 +95,29 @@ fn replay<'a>(problem: &'a Problem, schedule: &'a Schedule) -> Replay<'a> {
 
 /// The same schedule under bandwidths that vary from transfer to transfer.
 #[must_use]
-pub fn varied(problem: &Problem, schedule: &Schedule, clock: &Clock, question: &Question) -> Varied {
-    let draws = question.draws.clamp(1, 100_000) as usize;
-    let ends = replay(problem, schedule).varied(question.sigma.clamp(0.0, 3.0), draws, question.seed);
-    let ends: Vec<f64> = ends.into_iter().map(|end| clock.ns(end)).collect();
+pub fn varied(
+    problem: &Problem,
+    schedule: &Schedule,
+    topology: &Topology,
+    clock: &Clock,
+    question: &Question,
+) -> Varied {
+    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, 100_000) as usize);
+    let sigma = question.sigma.clamp(0.0, 3.0);
+    let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
+    let mut stream = Stream::new(question.seed);
+    let mut replay = replay(problem, schedule);
+    let mut ends: Vec<f64> = (0..draws)
+        .map(|_| {
+            let run = replay.run(&mut |link, usual| {
+                let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
+                let latency = latencies[link as usize].min(usual);
+                Some(latency + (((usual - latency) as f64 / factor).round() as u64).max(1))
+            });
+            clock.ns(run.end)
+        })
+        .collect();
+    math::ascending(&mut ends);
     let at = |share: f64| quantile(&ends, share).unwrap_or(0.0);
     Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns: at(0.5), p95_ns: at(0.95), p99_ns: at(0.99) }
 }

@@ -131,7 +131,8 @@ impl Study {
             Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
             Question::Vary(question) => {
                 let (material, schedule) = self.found()?;
-                let varied = robust::varied(&material.search.problem, &schedule, &material.clock, &question);
+                let varied =
+                    robust::varied(&material.search.problem, &schedule, self.topology()?, &material.clock, &question);
                 let sentence = listing::varied(&varied, question.sigma, question.draws);
                 Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
             }

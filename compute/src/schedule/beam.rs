@@ -90,8 +90,11 @@ impl Synthesizer for Beam {
             spent += steps;
             self.rounds += 1;
             self.width = if self.width >= 128 { 8 } else { self.width * 2 };
-            if let Some(schedule) = found {
-                keep(best, schedule, task, Method::Beam);
+            match found {
+                Some(schedule) => keep(best, schedule, task, Method::Beam),
+                // Something has to be relayed, which it does not do.
+                None if limit == u64::MAX => return State::Finished,
+                None => {}
             }
         }
         if self.rounds < self.most { State::Working } else { State::Finished }

@@ -60,40 +60,8 @@ fn main() {
         say(&format!("{preset:?}: model {model}, answer {answer:016x}"));
     }
     overlap();
-    bandits();
     training_time();
-}
-
-/// Draws, shuffles, what strategies play, and what logs come to.
-fn bandits() {
-    use collectune::{
-        bandit::{
-            draws,
-            replay::Game,
-            schedule,
-            strategies::Kind,
-            world::{Simulation, World},
-        },
-        policy::{simulate, study},
-    };
-    let drawn: Vec<(f64, f64)> = (0..50).map(|i| (draws::uniform(7, 2, i), draws::normal(7, 2, i))).collect();
-    say(&format!("draws: {:016x}", fingerprint(&format!("{drawn:?}"))));
-    let mut order = vec![0; 64];
-    schedule::deal(&[61, 1, 1, 1], 42, 0xD8FD_171D_3B55_A31B, 3, &mut order);
-    say(&format!("shuffle: {order:?}"));
-    for (world, name) in
-        [(Simulation::clear(), "clear"), (Simulation::two_modes(), "two modes"), (Simulation::drift(), "drift")]
-    {
-        let game = Game { world: World::Simulated(world), auto: 3, steps: 500, strategies: Kind::ALL.to_vec() };
-        let tallies = game.play(0, 3, &mut Silent);
-        say(&format!("{name}: {:016x}", fingerprint(&format!("{tallies:?}"))));
-    }
-    let log = simulate::overlap_log(1);
-    let (_, content) = intake::open(log.as_bytes(), "log.csv", log.len() as u64, 0, None, &mut Silent);
-    let Content::Rewards(log) = content else { panic!("a simulated log opens") };
-    let mut study = study::Study::new(vec![study::NamedLog { name: "log.csv".to_owned(), log: *log }]);
-    let studied = study.study(Default::default(), &mut Silent).expect("keys");
-    say(&format!("judged: {:016x}", fingerprint(&format!("{:?}", studied.results))));
+    bandits();
 }
 
 /// Every kind of regressor of training time: what it says, and its errors out of fold.
@@ -142,6 +110,38 @@ fn training_time() {
         let over = library.collective("allreduce", 7_654_321, Communicator { nodes: 4, per_node: 4 });
         say(&format!("{}: {:016x}", mode.name(), fingerprint(&format!("{learnt:?} {linear1:?} {over:?}"))));
     }
+}
+
+/// Draws, shuffles, what strategies play, and what logs come to.
+fn bandits() {
+    use collectune::{
+        bandit::{
+            draws,
+            replay::Game,
+            schedule,
+            strategies::Kind,
+            world::{Simulation, World},
+        },
+        policy::{simulate, study},
+    };
+    let drawn: Vec<(f64, f64)> = (0..50).map(|i| (draws::uniform(7, 2, i), draws::normal(7, 2, i))).collect();
+    say(&format!("draws: {:016x}", fingerprint(&format!("{drawn:?}"))));
+    let mut order = vec![0; 64];
+    schedule::deal(&[61, 1, 1, 1], 42, 0xD8FD_171D_3B55_A31B, 3, &mut order);
+    say(&format!("shuffle: {order:?}"));
+    for (world, name) in
+        [(Simulation::clear(), "clear"), (Simulation::two_modes(), "two modes"), (Simulation::drift(), "drift")]
+    {
+        let game = Game { world: World::Simulated(world), auto: 3, steps: 500, strategies: Kind::ALL.to_vec() };
+        let tallies = game.play(0, 3, &mut Silent);
+        say(&format!("{name}: {:016x}", fingerprint(&format!("{tallies:?}"))));
+    }
+    let log = simulate::overlap_log(1);
+    let (_, content) = intake::open(log.as_bytes(), "log.csv", log.len() as u64, 0, None, &mut Silent);
+    let Content::Rewards(log) = content else { panic!("a simulated log opens") };
+    let mut study = study::Study::new(vec![study::NamedLog { name: "log.csv".to_owned(), log: *log }]);
+    let studied = study.study(Default::default(), &mut Silent).expect("keys");
+    say(&format!("judged: {:016x}", fingerprint(&format!("{:?}", studied.results))));
 }
 
 /// Every model of slowdowns, out of fold.

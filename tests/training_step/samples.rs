@@ -299,7 +299,7 @@ fn defects_6_and_8_what_was_not_sampled_is_not_made_up() {
 /// Defect 9: rows that are wrong.
 #[test]
 fn defect_9_corrupt_samples_are_named_and_can_be_left_out() {
-    use collectune::training_time::health::health;
+    use collectune::training_time::health::{LeftOut, health};
     let Some(bundle) = bundle() else { return };
     let health = health(vista(bundle), &bundle.catalogue);
     let wrong = health.flags.iter().find(|flag| flag.target.to_string() == "firstStage_optimizer").unwrap();
@@ -309,13 +309,15 @@ fn defect_9_corrupt_samples_are_named_and_can_be_left_out() {
     let row = samples.places.iter().position(|place| wrong.places.contains(place)).unwrap();
     let mut scope = bundle.runs[0].run.scope();
     samples.inputs.iter().zip(samples.row(row)).for_each(|(input, value)| scope.set(input, *value));
-    let predict = |left_out| {
-        let options = Options { precision: "fp16".to_owned(), left_out, ..Options::default() };
-        let library = Library::new(Arc::new(vista(bundle).clone()), Arc::new(bundle.catalogue.clone()), options);
+    let predict = |left_out: Option<LeftOut>| {
+        let mut clusters = [vista(bundle).clone()];
+        left_out.iter().for_each(|left_out| left_out.apply(&mut clusters));
+        let [cluster] = clusters;
+        let options = Options { precision: "fp16".to_owned(), ..Options::default() };
+        let library = Library::new(Arc::new(cluster), Arc::new(bundle.catalogue.clone()), options);
         library.operator("firstStage_optimizer", Direction::Forward, &scope).unwrap().time_us
     };
-    let places = wrong.places.clone();
-    let (with, without) = (predict(Vec::new()), predict(places));
+    let (with, without) = (predict(None), predict(Some(LeftOut::from(wrong))));
     println!("first stage's optimizer on Vista: {with:.0} µs with them, {without:.0} µs without");
     assert!(with > 3.0 * without);
 }

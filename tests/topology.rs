@@ -725,8 +725,11 @@ fn schedules_are_replayed_and_made_again() {
     assert_eq!(damaged[0].undelivered, 6);
     let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
     assert_eq!(varied.nominal_ns, 80_125.0);
-    for (ns, about) in [(varied.p50_ns, 95_300.0), (varied.p95_ns, 106_400.0), (varied.p99_ns, 115_300.0)] {
-        assert!((ns / about - 1.0_f64).abs() < 0.015, "{varied:?}");
+    // Five of 500 draws lie beyond the last.
+    for (ns, about, share) in
+        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
+    {
+        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
     }
     let again = |damage: Damage| {
         robust::again(&search.problem, &schedule, &topology, &clock, &Wanted::default(), &damage, 1, 1_000_000)

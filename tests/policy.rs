@@ -566,6 +566,125 @@ fn questions_that_have_no_answer_say_why() {
     assert!(study.answer(play, &mut Silent).unwrap_err().to_string().contains("different builds"));
 }
 
+/// As the page does: choices in, a form and a report out, jobs in between.
+#[test]
+fn the_page_asks_and_is_answered() {
+    use collectune::{
+        form::Choices,
+        report::{Workbench, markdown},
+        workbench::{Answer, Question, Shown},
+        worker::protocol::{Request, Response},
+    };
+    let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
+    let mut worker = support::worker::with(&[("rewards.log", text), ("iterations.csv", simulate::overlap_log(1))]);
+    let mut ask = |question| {
+        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question) };
+        match support::worker::ask(&mut worker, request) {
+            Response::Study(answer) => *answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let shown = |answer: Answer| -> Shown {
+        match answer {
+            Answer::Shown(shown) => *shown,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300"))));
+    assert_eq!(first.report.sections[0].tables[0].listing.rows.len(), 3);
+    assert!(first.form.iter().any(|field| field.key == "key") && first.jobs.is_anew);
+    assert!(first.report.summary.iter().any(|sentence| sentence.contains("deploy it")), "{:?}", first.report.summary);
+    let mut rounds = 0;
+    let mut last = first;
+    while let Some(round) = last.jobs.rounds.first() {
+        let jobs = round.iter().map(|(job, _)| *job).collect();
+        let Answer::Done(done) = ask(Question::Do { basis: last.jobs.basis.clone(), jobs }) else { panic!() };
+        last = shown(ask(Question::Take(vec![done])));
+        rounds += 1;
+    }
+    assert!(rounds >= 2);
+    let strategies = last.report.sections.iter().find(|section| section.title == "Strategies").unwrap();
+    assert_eq!((strategies.charts.len(), strategies.tables[0].listing.rows.len()), (2, 17));
+    // Another strategy's shares need no further work; another world does.
+    let same = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&strategy=6"))));
+    assert!(same.jobs.rounds.is_empty() && !same.jobs.is_anew);
+    let other = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=own&means=10,9.5,11&wave=0.3"))));
+    assert!(other.jobs.is_anew && !other.jobs.rounds.is_empty());
+    assert!(other.form.iter().any(|field| field.key == "wave"));
+    // What is done for a world that is left says nothing of this one.
+    let Answer::Done(late) = ask(Question::Do { basis: other.jobs.basis, jobs: vec![0] }) else { panic!() };
+    let now = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=drift"))));
+    assert!(!now.jobs.rounds.is_empty());
+    let still = shown(ask(Question::Take(vec![late])));
+    assert_eq!(still.jobs.rounds, now.jobs.rounds);
+    for (key, _) in &now.files {
+        let Answer::File(file) = ask(Question::Save(key.clone())) else { panic!("{key}") };
+        assert!(!file.text.is_empty(), "{key}");
+    }
+    let page = markdown::markdown(&last.report);
+    assert!(page.contains("run tree/ll128") && page.contains("flip"), "{page}");
+    // What can't be chosen is said.
+    for wrong in
+        ["#arms=bush", "#bands=8M,1M", "#arm.1=bush", "#world=own&means=10,x", "#size=much", "#world=own&means=10"]
+    {
+        let request = Request::Study {
+            workbench: Workbench::Policy,
+            question: Box::new(Question::Choose(Choices::parse(wrong))),
+        };
+        let answer = worker.execute(request, Vec::new(), &mut Silent);
+        assert!(answer.is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn without_any_log_strategies_play_in_a_simulation() {
+    use collectune::{
+        form::Choices,
+        report::Contents,
+        workbench::{Material, Policy, Study as _},
+    };
+    let mut policy = Policy::new(Vec::new());
+    policy.choose(Choices::parse("#seeds=5&steps=200"), &mut Silent).unwrap();
+    assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
+    assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
+    assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, cases: 64, ..Default::default() })]
+
+    #[test]
+    fn any_text_after_a_header_is_read(rows in "([a-c0-9.,\"\n#-]|nan|1e400|allreduce,4096,1,8,3\n|,auto|,0\\.5){0,60}") {
+        for head in [
+            "allreduce,4096,1,8,3\n",
+            "collective,bytes,nodes,ranks,latency_ms,arm,propensity\n",
+            "collType,nBytes,nNodes,nRanks,latency_us,call,generation,rank\n",
+            "# collectune-rewards 1\nallreduce,4096,1,8,3\n",
+            "1.5\n",
+        ] {
+            let text = format!("{head}{rows}");
+            if let Ok((log, problems, _)) = opened("times_auto_2x4_64MB.txt", text.as_bytes()) {
+                proptest::prop_assert!(problems.kept.iter().all(|problem| problem.line > 0));
+                let mut study = Study::new(vec![NamedLog { name: "r.log".to_owned(), log }]);
+                let _ = study.study(round_robin(Some(3)), &mut Silent);
+            }
+        }
+    }
+
+    #[test]
+    fn any_json_is_read(inside in "(\\{|\\}|\\[|\\]|,|:|\"arm\"|\"arm_idx\"|\"mean_ms\"|\"auto\"|1|-1|1e999|null){0,40}") {
+        let _ = opened("episodes.json", format!("[{{\"arm_idx\":0,\"mean_ms\":1,{inside}").as_bytes());
+        let _ = opened("episodes.json", format!("{{\"mean_ms\":1,\"arm\":{inside}").as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_no_policy_or_a_whole_one(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), text in ".{0,60}") {
+        use collectune::policy::file::{Policy, sealed};
+        let _ = Policy::read(&bytes);
+        let _ = Policy::read(sealed(text).as_bytes());
+    }
+}
+
 /// The real logs. n, mean, median, sd, ρ₁, n_eff, b.
 #[test]
 fn real_logs_have_the_figures_of_the_reference() {

@@ -11,6 +11,7 @@ pub mod link;
 pub mod markdown;
 pub mod open;
 pub mod overlap;
+pub mod policy;
 mod privacy;
 pub mod topology;
 pub mod training_time;

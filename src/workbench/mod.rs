@@ -11,6 +11,7 @@
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
+mod policy;
 mod training_time;
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     form::{ChoiceError, Choices, Field},
     overlap::files::{NamedPart, bring_together},
-    policy::{self, study::NamedLog},
+    policy::study::NamedLog,
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
@@ -26,6 +27,7 @@ use crate::{
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
+pub use policy::Policy;
 pub use training_time::TrainingTime;
 
 /// Why a question can't be answered, for people.
@@ -37,6 +39,9 @@ pub enum WorkbenchError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] crate::policy::study::StudyError),
     /// What the training-time workbench says.
     #[error(transparent)]
     TrainingTime(Box<crate::training_time::study::StudyError>),
@@ -203,7 +208,7 @@ pub struct Studies {
     /// Steps of training.
     pub training_time: TrainingTime,
     /// Logs of rewards.
-    pub policy: policy::study::Study,
+    pub policy: Policy,
     /// Link graphs.
     pub topology: topology::study::Study,
 }
@@ -218,7 +223,7 @@ impl Studies {
             training_time: TrainingTime::new(Dropped::new(
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
             )),
-            policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
             topology: topology::study::Study::new(
                 parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
             ),
@@ -231,7 +236,8 @@ impl Studies {
         match workbench {
             Workbench::Overlap => Some(&self.overlap),
             Workbench::TrainingTime => Some(&self.training_time),
-            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
+            Workbench::Policy => Some(&self.policy),
+            Workbench::Tuning | Workbench::Topology => None,
         }
     }
 
@@ -240,7 +246,8 @@ impl Studies {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
             Workbench::TrainingTime => Some(&mut self.training_time),
-            Workbench::Tuning | Workbench::Policy | Workbench::Topology => None,
+            Workbench::Policy => Some(&mut self.policy),
+            Workbench::Tuning | Workbench::Topology => None,
         }
     }
 
@@ -289,6 +296,7 @@ pub fn work(
     match workbench {
         Workbench::Overlap => overlap::work(basis, jobs, progress),
         Workbench::TrainingTime => training_time::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Policy | Workbench::Topology => Err(WorkbenchError::NoForm),
+        Workbench::Policy => policy::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoForm),
     }
 }

@@ -193,7 +193,6 @@ impl Executor {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
-            Request::Policy(question) => Response::Policy(Box::new(self.studies.policy.answer(*question, progress)?)),
             Request::Topology(question) => {
                 Response::Topology(Box::new(self.studies.topology.answer(*question, progress)?))
             }

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
-    policy,
     progress::Step,
     report,
     text::Listing,
@@ -154,8 +153,6 @@ pub enum Request {
         /// What it is asked.
         question: Box<workbench::Question>,
     },
-    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
-    Policy(Box<policy::request::Question>),
     /// About links and schedules of collectives. Answers [`Response::Topology`].
     Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
@@ -286,8 +283,6 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Study`].
     Study(Box<workbench::Answer>),
-    /// Of [`Request::Policy`].
-    Policy(Box<policy::request::Answer>),
     /// Of [`Request::Topology`].
     Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].

@@ -11,3 +11,4 @@ mod physics;
 mod reference;
 mod samples;
 mod search;
+mod workbench;

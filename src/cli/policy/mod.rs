@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+pub(super) use self::replay::play;
+
 use super::CliError;
 use crate::{policy::study::StudyError, worker::executor::ExecuteError};
 
@@ -33,6 +35,6 @@ impl Policy {
     }
 }
 
-fn told(error: StudyError) -> CliError {
+pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Policy(error))
 }

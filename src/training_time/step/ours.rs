@@ -78,11 +78,8 @@ pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) ->
                 Use { part, count: 1.0, component }
             };
             stage.all_reduce.push(exchange("allreduce_large", parameters, Component::GradientAllReduce));
-            // Where every rank updates everything, nobody has anything to gather.
-            if execution.zero > 0 {
-                let share = (parameters / f64::from(ranks)).floor();
-                stage.all_gather.push(exchange("allgather_large", share, Component::AllGather));
-            }
+            let share = (parameters / f64::from(ranks)).floor();
+            stage.all_gather.push(exchange("allgather_large", share, Component::AllGather));
         }
         stage.optimizer = vec![optimizer(run, (dense, experts), (layers, is_first, is_last), &mut builder)];
         stage

@@ -19,7 +19,7 @@ use collectune::{
     topology::{
         conditions::{Wanted, WantedError, read_custom},
         dump::{self, Dump, Rates},
-        export::{Form, topology_csv},
+        export::{Form, Material, topology_csv},
         generate::{Kind, Recipe},
         layout::{self, Shape},
         model::{Link, Topology, Unit},
@@ -725,12 +725,22 @@ fn schedules_are_replayed_and_made_again() {
     assert_eq!(damaged[0].undelivered, 6);
     let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
     assert_eq!(varied.nominal_ns, 80_125.0);
-    for (ns, about) in [(varied.p50_ns, 95_300.0), (varied.p95_ns, 106_400.0), (varied.p99_ns, 115_300.0)] {
-        assert!((ns / about - 1.0_f64).abs() < 0.015, "{varied:?}");
+    // Five of 500 draws lie beyond the last.
+    for (ns, about, share) in
+        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
+    {
+        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
     }
-    let again = |damage: Damage| {
-        robust::again(&search.problem, &schedule, &topology, &clock, &Wanted::default(), &damage, 1, 1_000_000)
+    let asked = Wanted::default();
+    let material = Material {
+        topology: &topology,
+        wanted: &asked,
+        problem: &search.problem,
+        clock: &clock,
+        schedule: &schedule,
+        bound_ns: 80_125.0,
     };
+    let again = |damage: Damage| robust::again(&material, &damage, 1, 1_000_000);
     let pair = again(Damage::Pair(2, 3));
     assert_eq!(pair.time_ns, Some(2_951_218.75));
     assert_eq!(again(Damage::Pair(0, 1)).time_ns, Some(3_908_250.0));
@@ -739,7 +749,15 @@ fn schedules_are_replayed_and_made_again() {
     let nobody = Topology { links: topology.links[..2].to_vec(), nodes: 2, ..topology.clone() };
     let (search, clock) = searched(&nobody, &Wanted::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
-    let cut = robust::again(&search.problem, &schedule, &nobody, &clock, &Wanted::default(), &Damage::Link(0), 1, 1000);
+    let material = Material {
+        topology: &nobody,
+        wanted: &asked,
+        problem: &search.problem,
+        clock: &clock,
+        schedule: &schedule,
+        bound_ns: 0.0,
+    };
+    let cut = robust::again(&material, &Damage::Link(0), 1, 1000);
     assert!(cut.time_ns.is_none() && cut.why.unwrap().contains("can't come to node"));
     // An all_reduce loses sums as well.
     let (search, clock) = searched(&topology, &wanted(Collective::AllReduce), Method::Auto, 1, 1000);

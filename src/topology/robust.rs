@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{conditions::Wanted, model::Topology, time::Clock};
+use super::{export::Material, model::Topology, time::Clock};
 use crate::{
     math::{self, Stream, quantile},
     schedule::{
+        demand::Demand,
         plan::Schedule,
         problem::Problem,
         replay::Replay,
@@ -88,8 +89,7 @@ pub enum Damage {
 }
 
 fn replay<'a>(problem: &'a Problem, schedule: &'a Schedule) -> Replay<'a> {
-    let chunks =
-        [&problem.reduce, &problem.copy].into_iter().flatten().map(|demand| demand.chunks()).max().unwrap_or(0);
+    let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);
     Replay::new(&problem.graph, schedule, problem.copy.as_ref(), chunks)
 }
 
@@ -169,7 +169,7 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
             topology.links.retain(|_| index.next() != Some(*dead));
         }
         Damage::Pair(a, b) => {
-            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a))
+            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a));
         }
         Damage::Node(node) => {
             topology.links.retain(|link| link.from != *node && link.to != *node);
@@ -205,16 +205,8 @@ pub fn words(topology: &Topology, damage: &Damage) -> String {
 
 /// The old schedule and a new one on damaged links; `effort` is about how many decisions are made for it.
 #[must_use]
-pub fn again(
-    problem: &Problem,
-    schedule: &Schedule,
-    topology: &Topology,
-    clock: &Clock,
-    wanted: &Wanted,
-    damage: &Damage,
-    seed: u64,
-    effort: u64,
-) -> Again {
+pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Again {
+    let Material { topology, wanted, problem, clock, schedule, .. } = *material;
     let is_hit = |index: u32| {
         let link = topology.links[index as usize];
         match damage {

@@ -43,7 +43,9 @@ impl Beam {
         let mut level = 0_u64;
         let mut spent = 0;
         while !beam.is_empty() {
-            level = level.saturating_add(step);
+            // At least to when something happens somewhere.
+            let next = beam.iter().filter_map(Run::next_event).min().unwrap_or(u64::MAX);
+            level = level.saturating_add(step).max(next);
             let mut children: Vec<(u64, u64, Run<'_>)> = Vec::new();
             let mut known = HashSet::new();
             for parent in beam {

@@ -47,6 +47,10 @@ impl Method {
         Self::Exact,
     ];
 
+    /// Those that are worth choosing on the page: the beam search does not beat as many restarts (docs/topology.md).
+    pub const OFFERED: [Self; 7] =
+        [Self::Auto, Self::Tacos, Self::Earliest, Self::Restarts, Self::Symmetric, Self::Routed, Self::Exact];
+
     /// Its word in commands.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -204,15 +204,9 @@ impl Study {
             let bundle = self.dropped.bundle();
             let samples = bundle.clusters.get(cluster).ok_or(StudyError::NothingLoaded)?.clone();
             let health = health::health(&samples, &bundle.catalogue);
-            let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful()).flat_map(|flag| &flag.places);
             let saved = bundle.models.iter().filter(|model| model.cluster.is_none_or(|of| of == cluster));
-            let options = Options {
-                mode,
-                precision,
-                doubtful: doubtful.copied().collect(),
-                saved: saved.map(saved_regressor).collect(),
-                ..Options::default()
-            };
+            let saved = saved.map(saved_regressor).collect();
+            let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
             self.bench = Some(Bench { cluster: samples, catalogue, options, library, steps: None, health });

@@ -631,7 +631,7 @@ pub fn read_set(
             }
             Content::Training(files) => opened.parts.samples.push((name.id, files)),
             Content::Rewards(log) => {
-                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }))
+                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }));
             }
             Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),

@@ -6,6 +6,7 @@ use collectune::crc32::Crc32;
 use flate2::{Compression, write::DeflateEncoder};
 
 /// An archive of these entries.
+#[allow(clippy::unwrap_used, reason = "a vector takes everything that is written to it")]
 pub fn archive<N: AsRef<str>, C: AsRef<[u8]>>(entries: &[(N, C)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in entries {

@@ -356,7 +356,7 @@ fn what_is_proven_is_what_a_search_over_everything_finds() {
 fn brute(problem: &Problem) -> u64 {
     fn go(problem: &Problem, at: &mut Vec<u64>, free: &mut Vec<u64>, best: &mut u64) {
         let (nodes, graph) = (problem.graph.nodes(), &problem.graph);
-        let missing = at.iter().any(|time| *time == u64::MAX);
+        let missing = at.contains(&u64::MAX);
         if !missing {
             *best = (*best).min(at.iter().copied().max().unwrap_or(0));
             return;

@@ -129,7 +129,7 @@ fn App() -> impl IntoView {
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                {[Workbench::Tuning, Workbench::TrainingTime, Workbench::Overlap].map(tab)}
+                {[Workbench::Tuning, Workbench::Policy, Workbench::TrainingTime, Workbench::Overlap].map(tab)}
             </nav>
             <div class="masthead-tools">
                 <Show when=has_files>

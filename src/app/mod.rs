@@ -5,7 +5,7 @@
 //! mistakes.
 //!
 //! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
-//! [`table`] show, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
+//! [`table`] show, [`network`] plays schedules, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
 //! [`share`] lets results leave, [`report`] shows what others found.
 
 pub mod backstage;
@@ -25,6 +25,7 @@ mod kept;
 mod last_words;
 mod listing;
 mod live;
+mod network;
 mod offline;
 mod pace;
 mod parts;
@@ -47,6 +48,7 @@ use crate::{
     form::Choices,
     report::{Workbench, link},
     tuning::address::{Address, Panel},
+    workbench::needs_files,
 };
 use drop::{DropZone, OnFiles, OpenButton, Opened};
 use example::Example;
@@ -120,7 +122,7 @@ fn App() -> impl IntoView {
             </a>
         }
     };
-    let has_files = move || bench.has_files();
+    let has_files = move || bench.has_files() || !needs_files(bench.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
@@ -128,7 +130,7 @@ fn App() -> impl IntoView {
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                {[Workbench::Tuning, Workbench::Overlap].map(tab)}
+                {[Workbench::Tuning, Workbench::Topology, Workbench::Overlap].map(tab)}
             </nav>
             <div class="masthead-tools">
                 <Show when=has_files>

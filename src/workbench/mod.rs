@@ -11,6 +11,7 @@
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
+mod topology;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,10 +22,11 @@ use crate::{
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
-    topology,
+    topology::{network::Network, study::Part},
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
+pub use topology::Topology;
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,9 @@ pub enum WorkbenchError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] crate::topology::study::StudyError),
     /// The tuning workbench is asked in other ways.
     #[error("this workbench has no form")]
     NoForm,
@@ -89,6 +94,14 @@ pub struct Shown {
     pub report: Report,
     /// What is left to be done.
     pub jobs: Jobs,
+    /// Links and schedules to be drawn, where they are others than those before.
+    pub network: Option<Box<Network>>,
+}
+
+/// Whether a workbench has something to show before anything is loaded: an example that is made, not read.
+#[must_use]
+pub const fn needs_files(workbench: Workbench) -> bool {
+    !matches!(workbench, Workbench::Topology)
 }
 
 /// Work that any worker can do.
@@ -158,6 +171,11 @@ pub trait Study {
     /// Nothing is there to study.
     fn jobs(&self) -> Result<Jobs, WorkbenchError>;
 
+    /// Links and schedules to be drawn, where they are others than those that were given away before.
+    fn network(&mut self) -> Option<Box<Network>> {
+        None
+    }
+
     /// What was found so far.
     ///
     /// # Errors
@@ -175,7 +193,7 @@ pub struct Parts {
     /// Logs of rewards.
     pub rewards: Vec<(u32, NamedLog)>,
     /// Link graphs, dumps of machines, schedules.
-    pub topologies: Vec<(u32, String, topology::study::Part)>,
+    pub topologies: Vec<(u32, String, Part)>,
 }
 
 impl Parts {
@@ -200,7 +218,7 @@ pub struct Studies {
     /// Logs of rewards.
     pub policy: policy::study::Study,
     /// Link graphs.
-    pub topology: topology::study::Study,
+    pub topology: Topology,
 }
 
 impl Studies {
@@ -212,9 +230,7 @@ impl Studies {
             overlap: Overlap::new(kernels),
             samples: Dropped::new(parts.samples.into_iter().flat_map(|(_, files)| files).collect()),
             policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
-            topology: topology::study::Study::new(
-                parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
-            ),
+            topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),
         }
     }
 
@@ -223,7 +239,8 @@ impl Studies {
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::Topology => Some(&self.topology),
+            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime => None,
         }
     }
 
@@ -231,7 +248,8 @@ impl Studies {
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => None,
+            Workbench::Topology => Some(&mut self.topology),
+            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime => None,
         }
     }
 
@@ -257,8 +275,11 @@ impl Studies {
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }
-        let contents = Contents { workbench, ..Contents::whole() };
+        // What is deployed is saved by its own button.
+        let contents = Contents { workbench, deployables: false, ..Contents::whole() };
+        let network = study.network();
         Ok(Answer::Shown(Box::new(Shown {
+            network,
             form: study.form()?,
             files: study.files(),
             report: study.report(material, &contents)?,

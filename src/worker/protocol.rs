@@ -18,7 +18,6 @@ use crate::{
     progress::Step,
     report,
     text::Listing,
-    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -156,8 +155,6 @@ pub enum Request {
     },
     /// About logs of rewards, and strategies. Answers [`Response::Policy`].
     Policy(Box<policy::request::Question>),
-    /// About links and schedules of collectives. Answers [`Response::Topology`].
-    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -288,8 +285,6 @@ pub enum Response {
     Study(Box<workbench::Answer>),
     /// Of [`Request::Policy`].
     Policy(Box<policy::request::Answer>),
-    /// Of [`Request::Topology`].
-    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

@@ -66,8 +66,9 @@ pub enum Question {
     },
     /// Takes what was done, in any order. Answers [`Answer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]. Answers [`Answer::Shown`].
-    GoOn,
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
+    /// [`Answer::Shown`].
+    GoOn(u32),
     /// A file. Answers [`Answer::File`].
     Save(String),
 }
@@ -142,11 +143,12 @@ pub trait Study {
     /// It comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
-    /// Searches on for a moment, where [`Jobs::goes_on`].
+    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment before
+    /// took, 0 where there was none.
     ///
     /// # Errors
     /// Nothing is there to study.
-    fn go_on(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn go_on(&mut self, _last_ms: u32, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
 
@@ -271,7 +273,7 @@ impl Studies {
         match question {
             Question::Choose(choices) => study.choose(choices, progress)?,
             Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
-            Question::GoOn => study.go_on(progress)?,
+            Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }

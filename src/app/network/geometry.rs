@@ -1,6 +1,13 @@
 //! Where nodes and links are on a sheet.
 
-use crate::{app::chart::Sheet, math, topology::network::Network};
+use crate::{
+    app::chart::Sheet,
+    math,
+    topology::{
+        layout::{Shape, recognise},
+        network::Network,
+    },
+};
 use std::f64::consts::PI;
 
 /// A link as a quadratic curve, from the rim of one node to that of the other.
@@ -82,14 +89,24 @@ impl Geometry {
         ends.sort_unstable();
         let is_single: Vec<bool> =
             links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
+        let shape = network.topology.shape.clone().or_else(|| recognise(&network.topology));
+        let wraps = matches!(shape, Some(Shape::Grid { wraps: true, .. }));
         let curve = |(link, is_single): (&crate::topology::model::Link, &bool)| {
             let at = |node: u32| nodes.get(node as usize).copied().unwrap_or_default();
             let (from, to) = (at(link.from), at(link.to));
             let length = distance(from, to).max(1e-6);
+            let middle = between(from, to, 0.5);
+            if wraps && length > 2.5 * nearest {
+                // Above its row or left of its column, which are bent the other way; the two directions beside each other.
+                let aside = nearest * if link.from < link.to { 0.2 } else { 0.32 };
+                let (x, y) = if (to.0 - from.0).abs() > (to.1 - from.1).abs() { (0.0, -1.0) } else { (-1.0, 0.0) };
+                let bend = (middle.0 + 2.0 * aside * x, middle.1 + 2.0 * aside * y);
+                let rim = (radius + 1.0) / length;
+                return Curve { from, bend, to }.part(rim, 1.0 - rim);
+            }
             let aside =
                 if *is_single { 0.0 } else { (0.09 * length).max(2.0 + radius * 0.25).min(0.09 * length + 8.0) };
             let (across, down) = ((to.1 - from.1) / length, (from.0 - to.0) / length);
-            let middle = between(from, to, 0.5);
             let whole = Curve { from, bend: (middle.0 + 2.0 * aside * across, middle.1 + 2.0 * aside * down), to };
             let rim = (radius + 1.0) / length;
             if rim < 0.45 { whole.part(rim, 1.0 - rim) } else { whole }

@@ -269,10 +269,13 @@ fn moving(
         };
         pen.set_stroke_style_str(ink);
         pen.set_fill_style_str(ink);
-        pen.set_line_width((dot * 0.7).max(1.2));
+        pen.set_line_width((dot * 0.6).max(1.2));
+        // What decides the time stands out from what does not.
+        pen.set_global_alpha(if group == 0 { 0.4 } else { 0.8 });
         pen.begin_path();
         of_group().filter_map(&curve).for_each(|curve| trace(pen, curve));
         pen.stroke();
+        pen.set_global_alpha(1.0);
         pen.begin_path();
         for sent in of_group() {
             let Some(curve) = curve(sent) else { continue };

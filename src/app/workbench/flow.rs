@@ -14,6 +14,7 @@ use crate::{
     app::{
         client::Weight,
         clipboard,
+        diagnostics::now_ms,
         failure::Failure,
         parts::describe,
         tuning::{Bench, Held, Remedy, Stop, Task},
@@ -131,6 +132,7 @@ impl Bench {
             }
             let weight = |rounds: &[Vec<(u32, f64)>]| rounds.iter().flatten().map(|(_, cost)| cost).sum::<f64>();
             let total = weight(&shown.jobs.rounds);
+            let mut last_ms = 0;
             loop {
                 if desk.line.get_value() == Line::Outdated {
                     continue 'choices;
@@ -138,7 +140,10 @@ impl Bench {
                 let is_left = desk.line.get_value() == Line::Left;
                 desk.line.set_value(Line::Free);
                 if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
-                    let Some(next) = self.ask_desk(run, workbench, Question::GoOn).await? else { return Ok(()) };
+                    let began_ms = now_ms();
+                    let next = self.ask_desk(run, workbench, Question::GoOn(last_ms)).await?;
+                    let Some(next) = next else { return Ok(()) };
+                    last_ms = (now_ms() - began_ms).max(1.0) as u32;
                     (shown, basis) = next;
                     continue;
                 }

@@ -51,7 +51,9 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
                     <Centre workbench />
                 </main>
                 <aside class="bench-side" aria-label="What was loaded">
-                    <Files />
+                    <Show when=move || bench.has_files()>
+                        <Files />
+                    </Show>
                     <Basis workbench />
                 </aside>
             </div>

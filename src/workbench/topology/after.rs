@@ -100,7 +100,8 @@ impl Robustness {
 pub(super) struct Rival {
     method: Method,
     search: Option<(Search, Clock)>,
-    effort: u64,
+    /// How long was searched.
+    pub spent_ms: u32,
     /// The schedule, once it was found.
     pub film: Option<Film>,
     is_done: bool,
@@ -109,7 +110,7 @@ pub(super) struct Rival {
 impl Rival {
     /// One that has not begun.
     pub const fn new(method: Method) -> Self {
-        Self { method, search: None, effort: 0, film: None, is_done: false }
+        Self { method, search: None, spent_ms: 0, film: None, is_done: false }
     }
 
     /// Who looks.
@@ -136,8 +137,8 @@ impl Rival {
         wanted: &Wanted,
         topology: &Topology,
         seed: u64,
-        slice: u64,
-        limit: u64,
+        piece: u64,
+        limit_ms: u32,
     ) -> Result<(), StudyError> {
         let (search, clock) = match &mut self.search {
             Some(begun) => begun,
@@ -146,9 +147,7 @@ impl Rival {
                 none.insert((Search::new(problem, self.method, seed), clock))
             }
         };
-        let state = search.work(slice);
-        self.effort += slice;
-        if state == State::Working && self.effort < limit {
+        if search.work(piece) == State::Working && self.spent_ms < limit_ms {
             return Ok(());
         }
         self.is_done = true;

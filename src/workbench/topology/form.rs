@@ -16,7 +16,7 @@ pub(super) const ROBUSTNESS: &str = "Robustness";
 /// The section of several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
 const LINKS: &str = "Link rates";
-const SEARCH: &str = "Seed and effort";
+const SEARCH: &str = "Seed and time limit";
 const DAMAGE: &str = "Damaged links";
 
 const COLLECTIVES: [Collective; 8] = [
@@ -30,15 +30,10 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::AllToAll,
 ];
 
-/// Millions of decisions, with how long they take.
-const EFFORTS: [(&str, &str); 4] = [
-    ("1", "1 million decisions, about a second"),
-    ("10", "10 million decisions, some seconds"),
-    ("100", "100 million decisions, a minute"),
-    ("1000", "1000 million decisions, minutes"),
-];
+/// For how many seconds is searched at most.
+const LIMITS: [(&str, &str); 4] = [("1", "1 s"), ("5", "5 s"), ("30", "30 s"), ("300", "5 minutes")];
 /// What is taken as long as nothing is chosen.
-pub(super) const EFFORT: &str = EFFORTS[1].0;
+pub(super) const LIMIT: &str = LIMITS[1].0;
 
 fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String) {
     (value.into(), label.into())
@@ -73,9 +68,9 @@ impl Topology {
         let methods = Method::ALL.map(|method| option(method.name(), title(method)));
         fields.push(self.field("by", "Synthesizer", Control::One(methods.into()), Method::Auto.name()));
         fields.extend(self.rates(&graph));
-        let efforts = EFFORTS.map(|(value, label)| option(value, label));
+        let limits = LIMITS.map(|(value, label)| option(value, label));
         fields.push(self.field("seed", "Seed", Control::Number, "1").of(SEARCH));
-        fields.push(self.field("effort", "Search for", Control::One(efforts.into()), EFFORT).of(SEARCH));
+        fields.push(self.field("limit", "Search for at most", Control::One(limits.into()), LIMIT).of(SEARCH));
         let text = || Control::Text(Vec::new());
         fields.push(self.field("cut", "Cut links", text(), "").hinted("0-1,1-0").of(DAMAGE));
         fields.push(self.field("slow", "Slow links", text(), "").hinted("0-1 at half, 0-1*0.1 at a tenth").of(DAMAGE));

@@ -25,8 +25,11 @@ use crate::{
 use after::{Rival, Robustness};
 use asked::Asked;
 
-/// Decisions in one piece of a search: some tens of milliseconds.
-const PIECE: u64 = 200_000;
+/// Decisions in the first piece of a search.
+const PIECE: u64 = 40_000;
+/// The bounds of later ones, and how long each is to take.
+const PIECES: (f64, f64) = (500.0, 10_000_000.0);
+const PIECE_MS: f64 = 80.0;
 /// Pieces of a search on the whole graph, where what is shown is a damaged one.
 const BEFORE_DAMAGE: u32 = 4;
 /// Faults of a dropped schedule that are told.
@@ -53,6 +56,11 @@ pub struct Topology {
     /// Why there is no schedule.
     why: Option<String>,
     found: Option<Found>,
+    /// How long was searched, and decisions of the next piece.
+    spent_ms: u32,
+    piece: f64,
+    /// What the piece before was for: the search, or one of the others.
+    last: Option<Option<Method>>,
     robustness: Robustness,
     rivals: Vec<Rival>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
@@ -82,10 +90,10 @@ impl Topology {
         self.damaged.as_mut().unwrap_or(&mut self.study)
     }
 
-    /// Decisions that are made at most.
-    fn limit(&self) -> u64 {
-        let chosen = self.choices.get("effort").unwrap_or(form::EFFORT);
-        chosen.parse::<u64>().unwrap_or(1).clamp(1, 100_000) * 1_000_000
+    /// How long is searched at most.
+    fn limit_ms(&self) -> u32 {
+        let chosen = self.choices.get("limit").unwrap_or(form::LIMIT);
+        (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
     }
 
     fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
@@ -102,6 +110,7 @@ impl Topology {
             };
             let is_begun = self.asked.take().is_some_and(|before| is_same(&before)) && self.study.search().is_ok();
             (self.damaged, self.found) = (None, None);
+            (self.spent_ms, self.piece, self.last) = (0, PIECE as f64, None);
             let Asked { wanted, by, seed, damage } = asked.clone();
             if !is_begun {
                 self.study.begin(wanted.clone(), by.method(), seed, PIECE, progress)?;
@@ -199,7 +208,7 @@ impl Topology {
 
     fn is_searching(&self) -> bool {
         let standing = self.active().standing();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && standing.effort < self.limit())
+        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working) && self.spent_ms < self.limit_ms()
     }
 
     fn film(&self) -> Option<&Film> {
@@ -213,17 +222,33 @@ impl Topology {
                 || self.film().is_some() && !self.robustness.is_done())
     }
 
+    /// Takes the time of the piece before into account.
+    fn pace(&mut self, last_ms: u32) {
+        let (Some(last), true) = (self.last.take(), last_ms > 0) else { return };
+        let faster = (PIECE_MS / f64::from(last_ms)).clamp(0.2, 2.0);
+        self.piece = (self.piece * faster).clamp(PIECES.0, PIECES.1);
+        match last {
+            None => self.spent_ms = self.spent_ms.saturating_add(last_ms),
+            Some(method) => {
+                let rival = self.rivals.iter_mut().find(|rival| rival.method() == method);
+                rival.into_iter().for_each(|rival| rival.spent_ms = rival.spent_ms.saturating_add(last_ms));
+            }
+        }
+    }
+
     /// What is found besides.
     fn work_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
         if self.is_searching() {
-            self.active_mut().improve(PIECE, progress)?;
+            self.last = Some(None);
+            self.active_mut().improve(piece, progress)?;
             return self.look();
         }
-        let limit = self.limit();
         let asked = self.asked.clone();
         let study = self.damaged.as_ref().unwrap_or(&self.study);
         if let (Some(rival), Some(asked)) = (self.rivals.iter_mut().find(|rival| !rival.is_done()), asked) {
-            rival.go_on(&asked.wanted, study.topology()?, asked.seed, PIECE, limit)?;
+            self.last = Some(Some(rival.method()));
+            rival.go_on(&asked.wanted, study.topology()?, asked.seed, piece, limit_ms)?;
             self.is_new |= rival.is_done();
             return Ok(());
         }
@@ -275,13 +300,24 @@ impl Topology {
         const NAMED: usize = 4;
         let damage = Some(self.damage()).filter(|damage| !damage.is_empty())?;
         let topology = &self.opened.topology;
-        let of = |(link, left): &(u32, f64)| {
-            let damage = if *left > 0.0 { Damage::Slow(*link, *left) } else { Damage::Link(*link) };
-            robust::words(topology, &damage)
-        };
-        let mut words: Vec<String> = damage.iter().take(NAMED).map(of).collect();
-        if damage.len() > NAMED {
-            words.push(format!("{} more", damage.len() - NAMED));
+        // Both directions of a pair are told at once.
+        let mut all: Vec<Damage> = Vec::new();
+        for (link, left) in &damage {
+            let of = topology.links.get(*link as usize)?;
+            let back = |(other, left): &(u32, f64)| {
+                let other = topology.links.get(*other as usize);
+                *left == 0.0 && other.is_some_and(|other| (other.from, other.to) == (of.to, of.from))
+            };
+            match (*left > 0.0, damage.iter().any(back)) {
+                (true, _) => all.push(Damage::Slow(*link, *left)),
+                (false, true) if of.from < of.to => all.push(Damage::Pair(of.from, of.to)),
+                (false, true) => {}
+                (false, false) => all.push(Damage::Link(*link)),
+            }
+        }
+        let mut words: Vec<String> = all.iter().take(NAMED).map(|damage| robust::words(topology, damage)).collect();
+        if all.len() > NAMED {
+            words.push(format!("{} more", all.len() - NAMED));
         }
         Some(capitalised(&words.join(", ")))
     }
@@ -398,7 +434,8 @@ impl Study for Topology {
         Ok(())
     }
 
-    fn go_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn go_on(&mut self, last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        self.pace(last_ms);
         if let Err(error) = self.work_on(progress) {
             self.why = Some(error.to_string());
         }

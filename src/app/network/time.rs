@@ -269,7 +269,7 @@ fn bars(
     }
     // By how much a transfer could end later.
     if lane > 8.0 && !film.slack.is_empty() {
-        pen.set_fill_style_str(&inks.muted);
+        pen.set_fill_style_str(&inks.axis);
         for (place, link) in links.iter().enumerate() {
             for sent in film.of_link(*link) {
                 let slack = film.slack[sent.index as usize];

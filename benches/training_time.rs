@@ -5,15 +5,12 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::{hint::black_box, sync::Arc, time::Instant};
+use std::{hint::black_box, time::Instant};
 
+use clusters::library;
 use collectune::{
     progress::Silent,
-    training_time::{
-        catalogue::Catalogue,
-        regressors::{Library, Mode, Options, Target, jobs::Task},
-        samples::Cluster,
-    },
+    training_time::regressors::{Library, Mode, Target, jobs::Task},
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -24,11 +21,6 @@ mod clusters;
 #[allow(dead_code, reason = "tests take the other parts")]
 #[path = "../tests/support/real.rs"]
 mod real;
-
-fn library(cluster: &Arc<Cluster>, mode: Mode) -> Library {
-    let options = Options { mode, precision: "fp16".to_owned(), ..Options::default() };
-    Library::new(Arc::clone(cluster), Arc::new(Catalogue::built_in()), options)
-}
 
 /// Trains, and says how many bytes travel.
 fn train(library: &Library, regressors: &[u32]) -> usize {

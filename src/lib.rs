@@ -56,10 +56,12 @@ pub mod policy {
     pub mod bands;
     pub mod file;
     pub mod key;
+    pub mod record;
 }
 
 pub use collectune_compute::{bandit, math, order, progress};
 
+// Whatever the plugin has no use for is a room of the workbenches: it needs libraries that the plugin does without.
 #[cfg(all(feature = "workbenches", target_arch = "wasm32"))]
 pub mod app;
 #[cfg(all(feature = "workbenches", not(target_arch = "wasm32")))]
@@ -86,6 +88,7 @@ pub mod tuning;
 pub mod workbench;
 #[cfg(feature = "workbenches")]
 pub mod worker;
+#[cfg(feature = "workbenches")]
 pub mod zip;
 
 #[cfg(feature = "workbenches")]

@@ -16,13 +16,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use collectune::{crc32::Crc32, policy::file::Policy};
+use collectune::{
+    bandit::schedule::Fnv,
+    crc32::Crc32,
+    math::mix,
+    policy::{file::Policy, record::Next},
+};
 
-use crate::{context::file, log::Log, record::Next};
+use crate::{context::file, log::Log};
 
 /// How long to wait between two looks at a folder, at first and at most.
 const LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// A rank proposes so many looks after the others at most: where all propose at once, a disk makes all of them wait.
+const TURNS: u64 = 8;
+/// So long a rank that has nothing to propose lets the others go first.
+const COURTESY: Duration = Duration::from_secs(2);
 /// After such a time of waiting, a message.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -34,6 +43,8 @@ pub struct Agreement {
     folder: PathBuf,
     /// This rank's name: host, process, and a number.
     member: String,
+    /// Whether others may propose as well.
+    has_others: bool,
     timeout: Duration,
 }
 
@@ -54,6 +65,7 @@ impl Agreement {
             shared: shared.to_owned(),
             folder: shared.join(format!("{comm_id:016x}")),
             member: String::new(),
+            has_others: false,
             timeout,
         }
     }
@@ -68,6 +80,7 @@ impl Agreement {
     /// follows the record, whatever it is.
     pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<Joined> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        self.has_others = ranks > 1;
         let members = self.folder.join("members");
         fs::create_dir_all(&members)?;
         let host = host();
@@ -103,6 +116,14 @@ impl Agreement {
         }
     }
 
+    /// Lets the other ranks propose first, for a while: whoever has nothing to propose would make all passive.
+    pub fn stand_back(&self) {
+        let start = Instant::now();
+        while start.elapsed() < COURTESY && !self.record(0).exists() {
+            thread::sleep(LONGEST_LOOK);
+        }
+    }
+
     /// The record of an epoch with the checksum of its text, proposed where it is not there yet; `None` where it could
     /// neither be read nor proposed in time, which was said.
     pub fn settle<T>(
@@ -122,6 +143,9 @@ impl Agreement {
                     None => io::Error::other("the record can't be read"),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if self.others_were_first(epoch) {
+                        continue;
+                    }
                     match self.propose(epoch, proposal(self).as_bytes()) {
                         Ok(()) => continue,
                         Err(error) => error,
@@ -145,6 +169,19 @@ impl Agreement {
             thread::sleep(look);
             look = (look * 2).min(LONGEST_LOOK);
         }
+    }
+
+    /// Waits until it is this rank's turn to propose, which changes from epoch to epoch; answers whether the record came
+    /// before.
+    fn others_were_first(&self, epoch: u64) -> bool {
+        if !self.has_others {
+            return false;
+        }
+        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % TURNS;
+        (0..turn).any(|_| {
+            thread::sleep(LOOK);
+            self.record(epoch).exists()
+        })
     }
 
     /// Makes a text the record of an epoch, unless another one is it already.

@@ -6,7 +6,10 @@ use collectune::{
     collective::Scale,
     conf::strict::{Content, Rule, lines},
     crc32::Crc32,
-    policy::file::{LONGEST, Policy},
+    policy::{
+        file::{LONGEST, Policy},
+        record::{Active, First, Follow, Next, beginning},
+    },
 };
 
 use crate::{
@@ -14,7 +17,6 @@ use crate::{
     ffi::{Logger, remember},
     log::Log,
     ranges::{MOST_RULES, Ranges},
-    record::{Active, First, Follow, Next, beginning},
     settings::{Mode, Settings},
     table::Table,
 };
@@ -183,7 +185,12 @@ impl Context {
     /// What the ranks agree on is followed, whatever this rank wanted.
     fn agree(&mut self, mut agreement: Agreement, settings: &Settings, own: First) -> Result<(), Failure> {
         let proposal = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
-            Ok(Joined::All) => own,
+            Ok(Joined::All) => {
+                if own == First::Passive {
+                    agreement.stand_back();
+                }
+                own
+            }
             Ok(Joined::Late) => First::Passive,
             Ok(Joined::Few(seen)) => {
                 self.log.warn(format_args!(
@@ -201,8 +208,13 @@ impl Context {
         };
         let first = agreement.settle(0, &mut self.log, First::read, |_| proposal.text());
         let (first, checksum) = first.ok_or(Failure::System)?;
-        self.log
-            .info(format_args!("agreed on {first} with checksum {checksum:08X} in {}", agreement.folder().display()));
+        let folder = agreement.folder().display();
+        match &first {
+            First::Passive => self.log.warn(format_args!("agreed to be passive in {folder}: the library chooses")),
+            First::Active(_) => {
+                self.log.info(format_args!("agreed on {first} with checksum {checksum:08X} in {folder}"));
+            }
+        }
         if let First::Active(active) = &first
             && active.scale != self.scale
         {

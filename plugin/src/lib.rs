@@ -14,7 +14,6 @@
 //! | [`ranges`] | the rules of a tuner file, laid out for finding one in nanoseconds |
 //! | [`table`] | a policy, laid out in the same way, and its schedule |
 //! | [`agreement`] | how ranks agree through a file system that they share |
-//! | [`record`] | what they agree on, as a file |
 //! | [`log`] | what is said through the library's logger, and how often |
 
 mod agreement;
@@ -22,6 +21,5 @@ mod context;
 mod ffi;
 mod log;
 mod ranges;
-mod record;
 mod settings;
 mod table;

@@ -14,7 +14,7 @@ use web_sys::{
 };
 
 /// More files than anybody wants to read at once: a folder dropped by mistake.
-const MOST_FILES: usize = 500;
+pub const MOST_FILES: usize = 4096;
 
 /// Where opened files go.
 pub type OnFiles = UnsyncCallback<Opened>;
@@ -183,10 +183,20 @@ async fn collect(entry: FileSystemEntry, files: &mut Vec<File>) {
             inside.retain(|entry| !entry.name().starts_with('.'));
             inside.order_by_key(|entry| std::cmp::Reverse(entry.name()));
             waiting.extend(inside);
-        } else if let Some(file) = file_of(&entry.unchecked_into()).await {
-            files.push(file);
+        } else {
+            let path = entry.full_path();
+            files.extend(file_of(&entry.unchecked_into()).await.and_then(|file| with_path(file, &path)));
         }
     }
+}
+
+/// The same file under its path from the folder that was dropped: the folder may say what the file's content can't.
+fn with_path(file: File, path: &str) -> Option<File> {
+    let path = path.trim_start_matches('/');
+    if !path.contains('/') {
+        return Some(file);
+    }
+    File::new_with_blob_sequence(&Array::of1(&file), path).ok()
 }
 
 async fn file_of(entry: &FileSystemFileEntry) -> Option<File> {

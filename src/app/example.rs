@@ -1,16 +1,20 @@
 //! The examples: fetched with the page, so that opening one later needs no request.
 
 use futures::future::join_all;
+use js_sys::Array;
 use leptos::{prelude::*, task::spawn_local};
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
-use super::{drop::text_as_file, offline, parts, tuning::Bench};
+use super::{offline, parts, tuning::Bench};
 use crate::report::Workbench;
 
-const EXAMPLES: [(Workbench, &str); 2] =
-    [(Workbench::Tuning, "simulated_sweep.csv"), (Workbench::Overlap, "simulated_kernels.csv")];
+const EXAMPLES: [(Workbench, &str); 3] = [
+    (Workbench::Tuning, "simulated_sweep.csv"),
+    (Workbench::TrainingTime, "simulated_training.zip"),
+    (Workbench::Overlap, "simulated_kernels.csv"),
+];
 
 /// The example of each workbench.
 #[derive(Clone, Copy)]
@@ -26,9 +30,7 @@ impl Example {
         let example =
             Self { files: RwSignal::new_local(Vec::new()), settled: RwSignal::new(false), stuck: RwSignal::new(false) };
         spawn_local(async move {
-            let fetch = async |(workbench, name): (Workbench, &'static str)| {
-                Some((workbench, text_as_file(name, &fetched(name).await?)?))
-            };
+            let fetch = async |(workbench, name): (Workbench, &'static str)| Some((workbench, fetched(name).await?));
             let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
             example.files.set(files.into_iter().flatten().collect());
             // Where the parts are missing, `boot.js` has said so.
@@ -74,11 +76,12 @@ impl Example {
     }
 }
 
-async fn fetched(name: &str) -> Option<String> {
+async fn fetched(name: &str) -> Option<File> {
     let response: Response =
         JsFuture::from(window().fetch_with_str(&format!("examples/{name}"))).await.ok()?.dyn_into().ok()?;
     if !response.ok() {
         return None;
     }
-    JsFuture::from(response.text().ok()?).await.ok()?.as_string()
+    let content = JsFuture::from(response.blob().ok()?).await.ok()?;
+    File::new_with_blob_sequence(&Array::of1(&content), name).ok()
 }

@@ -48,9 +48,10 @@ use crate::{
     form::Choices,
     report::{Workbench, link},
     tuning::address::{Address, Panel},
+    units::grouped,
     workbench::needs_files,
 };
-use drop::{DropZone, OnFiles, OpenButton, Opened};
+use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
 use kept::Kept;
 use printing::Printing;
@@ -97,7 +98,7 @@ fn App() -> impl IntoView {
     provide_context(kept);
     let on_files = OnFiles::new(move |Opened { files, too_many }| {
         if too_many {
-            bench.notify("Only the first 500 files were opened.".into(), true, None);
+            bench.notify(format!("Only the first {} files were opened.", grouped(MOST_FILES as u64)), true, None);
         }
         reader.leave();
         kept.remember(&files);
@@ -130,7 +131,7 @@ fn App() -> impl IntoView {
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                {[Workbench::Tuning, Workbench::Topology, Workbench::Overlap].map(tab)}
+                {Workbench::ALL.iter().copied().map(tab).collect_view()}
             </nav>
             <div class="masthead-tools">
                 <Show when=has_files>

@@ -11,11 +11,15 @@ mod completions;
 mod conf;
 mod coverage;
 mod files;
+mod layouts;
 mod learnt;
 mod overlap;
 mod plan;
+mod policy;
 mod predict;
 mod report;
+mod step;
+mod steps;
 mod synthesize;
 mod table;
 mod terminal;
@@ -50,6 +54,10 @@ enum Command {
     Plan(plan::Plan),
     Ab(ab::Ab),
     Overlap(overlap::Overlap),
+    Step(step::Step),
+    Layouts(layouts::Layouts),
+    #[command(subcommand)]
+    Policy(policy::Policy),
     Synthesize(synthesize::Synthesize),
     Verify(verify::Verify),
     Compare(compare::Compare),
@@ -73,6 +81,9 @@ pub fn run() -> ExitCode {
         Command::Plan(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Ab(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Overlap(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Step(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Layouts(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Policy(command) => command.run(),
         Command::Synthesize(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
@@ -103,6 +114,9 @@ enum CliError {
     /// No set of measurements, or more than one, is meant.
     #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
     NoSet { wanted: String, held: String },
+    /// No cluster of that name.
+    #[error("--cluster {wanted} names no cluster of these files; they hold {held}")]
+    NoCluster { wanted: String, held: String },
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },
@@ -126,6 +140,9 @@ enum CliError {
     /// Something that is typed lacks something else.
     #[error("{0}")]
     Typed(&'static str),
+    /// The same, with what was typed.
+    #[error("{0}")]
+    Told(String),
     /// The file can't be saved.
     #[error("{name} can't be saved: {error}")]
     Save { name: String, error: io::Error },

@@ -12,10 +12,11 @@ use super::{
     arguments::{Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    overlap, terminal,
+    overlap, policy, terminal,
 };
 use crate::{
     overlap::{features::Settings, study::weigh_features},
+    policy::request::{Source, Start},
     progress::Silent,
     report::{self, Contents, Form, Workbench, Written, link},
     worker::executor::{Executor, Opened},
@@ -134,6 +135,9 @@ impl Report {
         if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);
         }
+        if opened.rows.is_empty() && !opened.parts.rewards.is_empty() {
+            return self.of_rewards(opened);
+        }
         if opened.rows.is_empty() {
             let mut reports = opened.documents.reports.into_iter();
             return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
@@ -159,6 +163,20 @@ impl Report {
             study.weighed(weigh_features(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
         }
         Ok(executor.report(&Contents { workbench: Workbench::Overlap, ..self.contents() })?)
+    }
+
+    /// What logs of rewards say, and what strategies would have cost for the first key that can be replayed.
+    fn of_rewards(&self, opened: Opened) -> Result<report::Report, CliError> {
+        let mut executor = Executor::default();
+        executor.take_in(opened, self.learning.target, &mut Silent)?;
+        let study = executor.studies().policy.study();
+        let seed = self.learning.seed.unwrap_or(0);
+        let settings = crate::policy::request::Settings { seed, ..Default::default() };
+        let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
+        if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
+            policy::play(study, Start { world: Source::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() })?;
+        }
+        Ok(executor.report(&Contents { workbench: Workbench::Policy, ..self.contents() })?)
     }
 
     fn contents(&self) -> Contents {

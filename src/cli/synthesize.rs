@@ -120,8 +120,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         "m" | "min" => 60.0,
         _ => return Err(wrong()),
     };
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())
+    let number: f64 = number.trim().parse().ok().ok_or_else(wrong)?;
+    Duration::try_from_secs_f64(number * unit).ok().ok_or_else(wrong)
 }
 
 /// Why there is no schedule.
@@ -149,7 +149,7 @@ pub(super) enum TopologyCliError {
 
 pub(super) fn text(path: &Path) -> Result<String, CliError> {
     let bytes = files::bytes(path)?;
-    String::from_utf8(bytes).map_err(|_| TopologyCliError::NoText(path.display().to_string()).into())
+    String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(path.display().to_string()).into())
 }
 
 /// A topology from a file, or of a form.

@@ -115,6 +115,11 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     if is_json(head) {
         return Ok(Recognised::Json);
     }
+    // Measured steps begin with the column `# GPUs`, which is no comment.
+    let first = Records::new(head, dialect).next().map(|record| record.cells().map(str::to_owned).collect::<Vec<_>>());
+    if first.is_some_and(|first| headers::family(&first) == Some(Family::Steps)) {
+        return Ok(Recognised::Training(Family::Steps));
+    }
     let mut records = Records::new(head, dialect);
     records.skip_comments();
     let headers: Vec<String> = match records.next() {

@@ -20,7 +20,6 @@ use crate::{
 /// Reads a table of this trade.
 pub(super) fn table<R: Read>(records: &mut Records<R>, family: Family, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
-    records.skip_comments();
     let part = read::table(records, family, file.name, &mut problems)?;
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
@@ -126,7 +125,9 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
     }
     let used = files.iter().filter(|file| !matches!(file.part, Part::Unrecognised(_))).count();
     if used == 0 {
-        return Err("is a zip archive without a workbook and without samples of a training step; unpack it".to_owned());
+        return Err(
+            "is a zip archive, and no Excel workbook, nor one of samples of a training step; unpack it".to_owned()
+        );
     }
     let mut notes = Vec::new();
     if names.len() > MOST_FILES {

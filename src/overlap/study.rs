@@ -222,14 +222,26 @@ impl Study {
     /// # Errors
     /// The folds come from another build.
     pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Shown>) -> Result<Results, StudyError> {
-        for bytes in folds {
-            for folds in postcard::from_bytes::<Vec<FoldPredictions>>(bytes)? {
-                self.folds.retain(|known| known.job != folds.job);
-                self.folds.push(folds);
-            }
-        }
-        self.shown = shown;
+        folds.iter().try_for_each(|folds| self.take(folds))?;
+        self.show(shown);
         self.results()
+    }
+
+    /// Takes further folds in.
+    ///
+    /// # Errors
+    /// They come from another build.
+    pub fn take(&mut self, folds: &[u8]) -> Result<(), StudyError> {
+        for folds in postcard::from_bytes::<Vec<FoldPredictions>>(folds)? {
+            self.folds.retain(|known| known.job != folds.job);
+            self.folds.push(folds);
+        }
+        Ok(())
+    }
+
+    /// Chooses whose predictions are shown; `None` for the verdict's.
+    pub fn show(&mut self, shown: Option<Shown>) {
+        self.shown = shown;
     }
 
     /// The comparison of the models so far.

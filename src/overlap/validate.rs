@@ -80,8 +80,7 @@ pub fn jobs() -> Vec<(Job, f64)> {
         let kinds = Kind::ALL.into_iter().filter(|kind| kind.learns());
         kinds.flat_map(move |kind| {
             let cost = match kind {
-                Kind::Perceptron => 4.0,
-                Kind::Forest => 2.0,
+                Kind::Perceptron => 1.5,
                 _ => 1.0,
             };
             (0..FOLDS).map(move |fold| (Job { kind, scheme, fold }, cost))

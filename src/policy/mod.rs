@@ -6,8 +6,8 @@
 //! The way of the data: [`read`] turns logs into rows, [`attribution`] says which arm ran, [`pool`] brings logs together by
 //! [`key`], [`judge`] decides about each by what its log can bear, [`iteration`] compares jobs with and without overlap,
 //! [`replay`] lets strategies play in what was measured; [`study`] holds it all and answers [`request`]s, with [`listing`],
-//! [`charts`] and [`export`]. [`arm`], [`bands`] and [`key`] are the nouns, [`file`] is what the plugin loads. What computes
-//! lives in [`crate::bandit`].
+//! [`charts`] and [`export`]. [`arm`], [`bands`] and [`key`] are the nouns, [`file`] is what the plugin loads, [`record`]
+//! what its ranks agree on. What computes lives in [`crate::bandit`].
 
 pub mod arm;
 pub mod attribution;
@@ -21,8 +21,10 @@ pub mod key;
 pub mod listing;
 pub mod pool;
 pub mod read;
+pub mod record;
 pub mod replay;
 pub mod request;
 pub mod result;
 pub mod simulate;
 pub mod study;
+pub mod watch;

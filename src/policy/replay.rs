@@ -6,7 +6,7 @@ use super::{
     arm::Arm,
     pool::Pool,
     request::{Prepared, Replayed, Source, Start},
-    result::{Estimator, KeyResult},
+    result::{Decision, Estimator, KeyResult},
     study::StudyError,
 };
 use crate::{
@@ -91,7 +91,11 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
             let of_arm = |arm: &usize| (series[*arm].clone(), result.arms[*arm].block);
             let names = ran.iter().map(|arm| result.arms[*arm].arm.to_string()).collect();
             let world = World::Resampled(Resampled { arms: ran.iter().map(of_arm).collect() });
-            (world, names, 0, format!("{}, each arm's own values drawn again", pool.key))
+            let mut words = format!("{}, each arm's own values drawn again as if its mean were the truth", pool.key);
+            if !matches!(result.decision, Decision::Deploy(_)) {
+                words += " (no arm is known to be better than auto: what strategies find here may be noise)";
+            }
+            (world, names, 0, words)
         }
         Source::Simulation(simulation, names, auto) => {
             let arms = simulation.arms.len();

@@ -8,7 +8,7 @@ use super::{
     pool::{self, Pool},
     read::{Form, Log, PartialKey},
     replay,
-    request::{Answer, Export, File, KeyCharts, LogFile, Question, Settings, Studied},
+    request::{Answer, Export, File, KeyCharts, LogFile, Prepared, Question, Replayed, Settings, Start, Studied},
     result::KeyResult,
 };
 use crate::progress::Progress;
@@ -57,7 +57,7 @@ pub struct Study {
     notes: Vec<String>,
     files: Vec<LogFile>,
     /// The last replay, for the report.
-    replayed: Option<super::request::Replayed>,
+    replayed: Option<Replayed>,
 }
 
 impl Study {
@@ -87,7 +87,7 @@ impl Study {
 
     /// What was replayed last.
     #[must_use]
-    pub fn replayed(&self) -> Option<&super::request::Replayed> {
+    pub fn replayed(&self) -> Option<&Replayed> {
         self.replayed.as_ref()
     }
 
@@ -99,18 +99,41 @@ impl Study {
         Ok(match question {
             Question::Study(settings) => Answer::Studied(Box::new(self.study(*settings, progress)?)),
             Question::Key(place) => Answer::Charts(Box::new(self.key(place)?)),
-            Question::Game(start) => {
-                self.replayed = None;
-                Answer::Game(Box::new(replay::prepare(&start, &self.pools, &self.results())?))
-            }
+            Question::Game(start) => Answer::Game(Box::new(self.prepare(&start)?)),
             Question::Play { game, jobs } => Answer::Played(replay::play(&game, &jobs, progress)?),
             Question::Replayed { game, played, shown } => {
-                let replayed = replay::replayed(&game, &played, shown)?;
-                self.replayed = Some(replayed.clone());
-                Answer::Replayed(Box::new(replayed))
+                Answer::Replayed(Box::new(self.bring_together(&game, &played, shown)?.clone()))
             }
             Question::Export(export) => Answer::Files(self.export(&export)?),
         })
+    }
+
+    /// Prepares a replay, and forgets the last one.
+    ///
+    /// # Errors
+    /// The key can't be replayed.
+    pub fn prepare(&mut self, start: &Start) -> Result<Prepared, StudyError> {
+        self.replayed = None;
+        replay::prepare(start, &self.pools, &self.results())
+    }
+
+    /// Brings together what was played so far, in any order.
+    ///
+    /// # Errors
+    /// It comes from another build.
+    pub fn bring_together(
+        &mut self,
+        game: &[u8],
+        played: &[Vec<u8>],
+        shown: Option<u32>,
+    ) -> Result<&Replayed, StudyError> {
+        Ok(self.replayed.insert(replay::replayed(game, played, shown)?))
+    }
+
+    /// The logs, with the names of their files.
+    #[must_use]
+    pub fn logs(&self) -> &[NamedLog] {
+        &self.logs
     }
 
     /// Gives every line its arm, and judges every key.

@@ -110,11 +110,17 @@ impl<R: Read> Records<R> {
         self.line
     }
 
-    /// Passes over blank lines and lines that begin with `#`; to be called before the first record.
+    /// Passes over blank lines and lines that begin with `#`, but for a header whose first column counts GPUs
+    /// (`# GPUs,global batch,…`, of vTrain); to be called before the first record.
     pub fn skip_comments(&mut self) {
+        let is_comment = |text: &[u8]| match text.trim_ascii_start() {
+            [] => true,
+            [b'#', header @ ..] => !header.trim_ascii_start().starts_with(b"GPUs,"),
+            _ => false,
+        };
         while let Some(line) = self.line_at(0)
             && line.state == State::Whole
-            && matches!(self.buffer[self.start..][line.content].trim_ascii_start(), [] | [b'#', ..])
+            && is_comment(&self.buffer[self.start..][line.content])
         {
             self.start += line.next;
             self.line += 1;

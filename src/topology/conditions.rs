@@ -206,7 +206,7 @@ pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
         let nodes = json.get(key).and_then(Value::as_object);
         for (node, held) in nodes.ok_or_else(|| wrong(format!("\"{key}\" is no object of nodes and their chunks")))? {
             let node: u32 =
-                node.trim().parse().map_err(|_| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
+                node.trim().parse().ok().ok_or_else(|| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
             let held = held.as_array().ok_or_else(|| wrong(format!("{key}, node {node}: no list of chunks")))?;
             for chunk in held.iter().map(name) {
                 let index = custom.names.iter().position(|known| *known == chunk);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{conditions::Wanted, film::Film, model::Topology, msccl, result, time::Clock, trace};
 use crate::{
-    schedule::{plan::Schedule, problem::Problem},
+    schedule::{demand::Demand, plan::Schedule, problem::Problem},
     text::json,
 };
 
@@ -107,7 +107,7 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
     let Material { topology, wanted, problem, clock, schedule, bound_ns } = *material;
     let graph = &problem.graph;
     let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
-    let chunks = demand.map_or(0, |demand| demand.chunks());
+    let chunks = demand.map_or(0, Demand::chunks);
     let name = |extension: &str| result::file_name(topology, wanted.key(), extension);
     Ok(match form {
         Form::Csv => File {

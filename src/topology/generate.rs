@@ -103,10 +103,10 @@ impl Kind {
         let unknown = || RecipeError::Unknown(crate::text::excerpt(text));
         let lower = text.trim().to_ascii_lowercase();
         let mut words = lower.split(':');
-        let word: String = words.next().unwrap_or_default().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+        let word: String = words.next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect();
         let numbers: Vec<u32> = match words.next() {
             Some(sizes) => {
-                sizes.split('x').map(|size| size.trim().parse().map_err(|_| unknown())).collect::<Result<_, _>>()?
+                sizes.split('x').map(|size| size.trim().parse().ok().ok_or_else(unknown)).collect::<Result<_, _>>()?
             }
             None => Vec::new(),
         };
@@ -125,8 +125,8 @@ impl Kind {
             ("twogroups" | "twogroup", [nodes, between], []) => Self::TwoGroups { nodes: *nodes, between: *between },
             ("random", [nodes], [degree, seed]) => Self::Random {
                 nodes: *nodes,
-                degree: degree.parse().map_err(|_| unknown())?,
-                seed: seed.parse().map_err(|_| unknown())?,
+                degree: degree.parse().ok().ok_or_else(unknown)?,
+                seed: seed.parse().ok().ok_or_else(unknown)?,
             },
             _ => return Err(unknown()),
         };

@@ -80,7 +80,7 @@ fn of_shape(shape: &Shape, nodes: u32) -> Vec<Place> {
                 1 => (0.0, 1.0),
                 _ => {
                     let size = 0.42 / f64::from(1 << ((bit - 2) / 2));
-                    if bit % 2 == 0 { (size, -size * 0.7) } else { (size * 0.35, size * 1.1) }
+                    if bit.is_multiple_of(2) { (size, -size * 0.7) } else { (size * 0.35, size * 1.1) }
                 }
             };
             let place = |node: u32| {

@@ -245,7 +245,7 @@ pub fn again(all: &[Again]) -> Listing {
 #[must_use]
 pub fn varied(of: &Varied, sigma: f64, draws: u32) -> String {
     format!(
-        "With durations that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
+        "With bandwidths that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
          100 and {} in 99; {} were planned.",
         time(of.p50_ns),
         time(of.p95_ns),

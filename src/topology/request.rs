@@ -85,6 +85,7 @@ pub enum Question {
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, and Response boxes it")]
 pub enum Answer {
     /// Of [`Question::Open`].
     Opened(Box<Opened>),

@@ -23,6 +23,9 @@ use crate::{
     text::{Problem, excerpt, number, whole},
 };
 
+/// A transfer of a file: link (by index), chunk, and from when to when in ns where the file says so.
+pub type Row = (u32, u32, Option<(f64, f64)>);
+
 /// A result file that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultFile {
@@ -36,8 +39,8 @@ pub struct ResultFile {
     pub chunk_bytes: Option<u64>,
     /// The time that it claims, in ns.
     pub claimed_ns: Option<f64>,
-    /// Link (by index), chunk, and from when to when in ns, where it says so.
-    pub transfers: Vec<(u32, u32, Option<(f64, f64)>)>,
+    /// Its transfers.
+    pub transfers: Vec<Row>,
     /// What must be known of it.
     pub notes: Vec<String>,
 }

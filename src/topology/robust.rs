@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{conditions::Wanted, model::Topology, time::Clock};
+use super::{export::Material, model::Topology, time::Clock};
 use crate::{
-    math::quantile,
+    math::{self, Stream, quantile},
     schedule::{
+        demand::Demand,
         plan::Schedule,
         problem::Problem,
         replay::Replay,
@@ -16,7 +17,7 @@ use crate::{
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// Spread of the log-normal factor of each transfer.
+    /// Spread of the log-normal factor, of mean 1, of each transfer's bandwidth.
     pub sigma: f64,
     /// How often it is drawn.
     pub draws: u32,
@@ -29,6 +30,9 @@ impl Default for Question {
         Self { sigma: 0.2, draws: 500, seed: 1 }
     }
 }
+
+/// The most transfers that are drawn in all.
+const MOST_DRAWN: usize = 100_000_000;
 
 /// Under bandwidths that vary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,17 +89,35 @@ pub enum Damage {
 }
 
 fn replay<'a>(problem: &'a Problem, schedule: &'a Schedule) -> Replay<'a> {
-    let chunks =
-        [&problem.reduce, &problem.copy].into_iter().flatten().map(|demand| demand.chunks()).max().unwrap_or(0);
+    let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);
     Replay::new(&problem.graph, schedule, problem.copy.as_ref(), chunks)
 }
 
 /// The same schedule under bandwidths that vary from transfer to transfer.
 #[must_use]
-pub fn varied(problem: &Problem, schedule: &Schedule, clock: &Clock, question: &Question) -> Varied {
-    let draws = question.draws.clamp(1, 100_000) as usize;
-    let ends = replay(problem, schedule).varied(question.sigma.clamp(0.0, 3.0), draws, question.seed);
-    let ends: Vec<f64> = ends.into_iter().map(|end| clock.ns(end)).collect();
+pub fn varied(
+    problem: &Problem,
+    schedule: &Schedule,
+    topology: &Topology,
+    clock: &Clock,
+    question: &Question,
+) -> Varied {
+    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, 100_000) as usize);
+    let sigma = question.sigma.clamp(0.0, 3.0);
+    let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
+    let mut stream = Stream::new(question.seed);
+    let mut replay = replay(problem, schedule);
+    let mut ends: Vec<f64> = (0..draws)
+        .map(|_| {
+            let run = replay.run(&mut |link, usual| {
+                let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
+                let latency = latencies[link as usize].min(usual);
+                Some(latency + (((usual - latency) as f64 / factor).round() as u64).max(1))
+            });
+            clock.ns(run.end)
+        })
+        .collect();
+    math::ascending(&mut ends);
     let at = |share: f64| quantile(&ends, share).unwrap_or(0.0);
     Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns: at(0.5), p95_ns: at(0.95), p99_ns: at(0.99) }
 }
@@ -147,7 +169,7 @@ pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
             topology.links.retain(|_| index.next() != Some(*dead));
         }
         Damage::Pair(a, b) => {
-            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a))
+            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a));
         }
         Damage::Node(node) => {
             topology.links.retain(|link| link.from != *node && link.to != *node);
@@ -183,16 +205,8 @@ pub fn words(topology: &Topology, damage: &Damage) -> String {
 
 /// The old schedule and a new one on damaged links; `effort` is about how many decisions are made for it.
 #[must_use]
-pub fn again(
-    problem: &Problem,
-    schedule: &Schedule,
-    topology: &Topology,
-    clock: &Clock,
-    wanted: &Wanted,
-    damage: &Damage,
-    seed: u64,
-    effort: u64,
-) -> Again {
+pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Again {
+    let Material { topology, wanted, problem, clock, schedule, .. } = *material;
     let is_hit = |index: u32| {
         let link = topology.links[index as usize];
         match damage {

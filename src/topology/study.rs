@@ -18,6 +18,7 @@ use crate::{
     progress::Progress,
     schedule::{
         analysis::analyse,
+        demand::Demand,
         plan::Schedule,
         synthesize::{Method, Search, State},
     },
@@ -137,7 +138,8 @@ impl Study {
             Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
             Question::Vary(question) => {
                 let (material, schedule) = self.found()?;
-                let varied = robust::varied(&material.search.problem, &schedule, &material.clock, &question);
+                let varied =
+                    robust::varied(&material.search.problem, &schedule, self.topology()?, &material.clock, &question);
                 let sentence = listing::varied(&varied, question.sigma, question.draws);
                 Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
             }
@@ -145,14 +147,11 @@ impl Study {
             Question::Again(damages) => {
                 let mut all = Vec::new();
                 let total = damages.len() as u64;
-                let topology = self.topology()?;
                 let (at, schedule) = self.found()?;
+                let material = self.material(at, &schedule)?;
                 for (done, damage) in (0..).zip(&damages) {
                     progress.report("Looking for schedules of damaged links", done, total);
-                    let problem = &at.search.problem;
-                    all.push(robust::again(
-                        problem, &schedule, topology, &at.clock, &at.wanted, damage, at.seed, AGAIN,
-                    ));
+                    all.push(robust::again(&material, damage, at.seed, AGAIN));
                 }
                 Answer::Again(listing::again(&all))
             }
@@ -396,6 +395,17 @@ impl Study {
         Ok(listing::damaged(topology, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
     }
 
+    fn material<'a>(&'a self, at: &'a Current, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {
+        Ok(Material {
+            topology: self.topology()?,
+            wanted: &at.wanted,
+            problem: &at.search.problem,
+            clock: &at.clock,
+            schedule,
+            bound_ns: at.clock.ns(at.search.bound()),
+        })
+    }
+
     /// The best so far as a file.
     ///
     /// # Errors
@@ -403,14 +413,7 @@ impl Study {
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
         let film = if form == Form::Perfetto { film(at, &schedule) } else { None };
-        let material = Material {
-            topology: self.topology()?,
-            wanted: &at.wanted,
-            problem: &at.search.problem,
-            clock: &at.clock,
-            schedule: &schedule,
-            bound_ns: at.clock.ns(at.search.bound()),
-        };
+        let material = self.material(at, &schedule)?;
         Ok(export::write(&material, film.as_ref(), form)?)
     }
 }
@@ -424,7 +427,7 @@ const MOST_ANALYSED: usize = 16_000_000;
 
 fn film(at: &Current, schedule: &Schedule) -> Option<Film> {
     let problem = &at.search.problem;
-    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, |demand| demand.chunks());
+    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
     let is_small = problem.graph.nodes() * chunks <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
     Film::new(problem, schedule, analysis.as_ref(), &at.clock)

@@ -27,6 +27,11 @@ pub enum Mark {
     Suspect,
 }
 
+impl Mark {
+    /// All, the best first.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Extrapolated, Self::Suspect];
+}
+
 /// How far an input lies outside of what was sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beyond {

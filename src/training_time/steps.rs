@@ -97,7 +97,7 @@ impl MeasuredStep {
 /// A table of measured steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepTable {
-    /// Its file's name.
+    /// Its file's name, in a bundle with folders.
     pub name: String,
     /// Its rows.
     pub steps: Vec<MeasuredStep>,
@@ -108,7 +108,7 @@ pub struct StepTable {
 /// An all-reduce table over the GPUs of one node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReduceTable {
-    /// Its file's name.
+    /// Its file's name, in a bundle with folders.
     pub name: String,
     /// How many ranks, of the name or of bus bandwidth and time.
     pub ranks: u32,

@@ -11,14 +11,16 @@
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
 mod overlap;
+mod policy;
 mod topology;
+mod training_time;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     form::{ChoiceError, Choices, Field},
     overlap::files::{NamedPart, bring_together},
-    policy::{self, study::NamedLog},
+    policy::study::NamedLog,
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
@@ -26,7 +28,9 @@ use crate::{
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
+pub use policy::Policy;
 pub use topology::Topology;
+pub use training_time::TrainingTime;
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,12 @@ pub enum WorkbenchError {
     /// What the topology workbench says.
     #[error(transparent)]
     Topology(#[from] crate::topology::study::StudyError),
+    /// What the policy workbench says.
+    #[error(transparent)]
+    Policy(#[from] crate::policy::study::StudyError),
+    /// What the training-time workbench says.
+    #[error(transparent)]
+    TrainingTime(Box<crate::training_time::study::StudyError>),
     /// The tuning workbench is asked in other ways.
     #[error("this workbench has no form")]
     NoForm,
@@ -215,10 +225,10 @@ impl Parts {
 pub struct Studies {
     /// Kernels beside collectives.
     pub overlap: Overlap,
-    /// Samples of training steps.
-    pub samples: Dropped,
+    /// Steps of training.
+    pub training_time: TrainingTime,
     /// Logs of rewards.
-    pub policy: policy::study::Study,
+    pub policy: Policy,
     /// Link graphs.
     pub topology: Topology,
 }
@@ -230,8 +240,10 @@ impl Studies {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
             overlap: Overlap::new(kernels),
-            samples: Dropped::new(parts.samples.into_iter().flat_map(|(_, files)| files).collect()),
-            policy: policy::study::Study::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
+            training_time: TrainingTime::new(Dropped::new(
+                parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
+            )),
+            policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
             topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),
         }
     }
@@ -241,8 +253,10 @@ impl Studies {
     pub fn of(&self, workbench: Workbench) -> Option<&dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&self.overlap),
+            Workbench::TrainingTime => Some(&self.training_time),
+            Workbench::Policy => Some(&self.policy),
             Workbench::Topology => Some(&self.topology),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime => None,
+            Workbench::Tuning => None,
         }
     }
 
@@ -250,8 +264,10 @@ impl Studies {
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),
+            Workbench::TrainingTime => Some(&mut self.training_time),
+            Workbench::Policy => Some(&mut self.policy),
             Workbench::Topology => Some(&mut self.topology),
-            Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime => None,
+            Workbench::Tuning => None,
         }
     }
 
@@ -302,8 +318,8 @@ pub fn work(
 ) -> Result<Vec<u8>, WorkbenchError> {
     match workbench {
         Workbench::Overlap => overlap::work(basis, jobs, progress),
-        Workbench::Tuning | Workbench::Policy | Workbench::TrainingTime | Workbench::Topology => {
-            Err(WorkbenchError::NoForm)
-        }
+        Workbench::TrainingTime => training_time::work(basis, jobs, progress),
+        Workbench::Policy => policy::work(basis, jobs, progress),
+        Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoForm),
     }
 }

@@ -48,7 +48,10 @@ struct Done {
     importances: Option<Listing>,
 }
 
-/// The job after all folds: weighing features.
+/// The cost of weighing features, where one fold costs 1.
+const WEIGHING_COST: f64 = 12.0;
+
+/// The job beside all folds: weighing features.
 fn weighing() -> u32 {
     validate::jobs().len() as u32
 }
@@ -242,7 +245,7 @@ impl Study for Overlap {
             self.run = Crc32::of(&studied.run);
             self.studied = Some(studied);
         }
-        self.study.judge(&[], self.shown())?;
+        self.study.show(self.shown());
         self.predict(progress);
         Ok(())
     }
@@ -252,7 +255,7 @@ impl Study for Overlap {
         if done.run != self.run {
             return Ok(());
         }
-        self.study.judge(&[done.folds], self.shown())?;
+        self.study.take(&done.folds)?;
         if let Some(importances) = done.importances {
             self.study.weighed(importances);
         }
@@ -292,7 +295,9 @@ impl Study for Overlap {
         let all = studied.rounds.iter().map(|round| {
             round.iter().filter_map(|job| Some((*job, *studied.jobs.get(*job as usize)?))).collect::<Vec<_>>()
         });
-        let mut rounds: Vec<Vec<(u32, f64)>> = all.chain([vec![(weighing(), 4.0)]]).collect();
+        let mut rounds: Vec<Vec<(u32, f64)>> = all.collect();
+        // Beside the last folds: the most expensive job of a round is begun first.
+        rounds.last_mut().into_iter().for_each(|last| last.push((weighing(), WEIGHING_COST)));
         rounds.iter_mut().for_each(|round| round.retain(|(job, _)| !nothing && !self.done.contains(job)));
         rounds.retain(|round| !round.is_empty());
         let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };

@@ -193,7 +193,6 @@ impl Executor {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
-            Request::Policy(question) => Response::Policy(Box::new(self.studies.policy.answer(*question, progress)?)),
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -621,7 +620,7 @@ pub fn read_set(
             }
             Content::Training(files) => opened.parts.samples.push((name.id, files)),
             Content::Rewards(log) => {
-                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }))
+                opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }));
             }
             Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
             Content::Report(report) => opened.documents.reports.push((name.id, report)),

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     collective::{Collective, Scale, Workload},
     intake::{FileReport, Mapping},
-    policy,
     progress::Step,
     report,
     text::Listing,
@@ -153,8 +152,6 @@ pub enum Request {
         /// What it is asked.
         question: Box<workbench::Question>,
     },
-    /// About logs of rewards, and strategies. Answers [`Response::Policy`].
-    Policy(Box<policy::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -283,8 +280,6 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Study`].
     Study(Box<workbench::Answer>),
-    /// Of [`Request::Policy`].
-    Policy(Box<policy::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

@@ -15,6 +15,7 @@ use collectune::{
     progress::Silent,
     report::{html, link, markdown, wire},
     text::Decoder,
+    training_time,
     tuning::{
         address::Address,
         aggregate::{Target, aggregate},
@@ -35,6 +36,9 @@ use collectune::{
 use flate2::{Compression, write::GzEncoder};
 
 use super::{mutate::mutate, samples};
+
+#[path = "../support/zip.rs"]
+mod zip;
 
 /// A reader.
 pub struct Reader {
@@ -135,6 +139,9 @@ pub fn not_understood() -> Vec<String> {
             "kernels",
             "workbook",
             "xgboost",
+            "training",
+            "configuration",
+            "archive",
             "any",
             "reports",
         ];
@@ -183,7 +190,21 @@ pub const READERS: &[Reader] = &[
         ])),
     },
     Reader { name: "workbook", read: kernels, samples: samples!(vec![samples::workbook()]) },
+    Reader {
+        name: "training",
+        read: training,
+        samples: samples!(samples::TRAINING.iter().map(|(_, text)| text.as_bytes().to_vec()).collect()),
+    },
+    Reader { name: "configuration", read: training, samples: samples!(texts(samples::CONFIGURATIONS)) },
+    Reader { name: "archive", read: training, samples: samples!(vec![zip::archive(&samples::TRAINING)]) },
+    Reader {
+        name: "expression",
+        read: expression,
+        samples: samples!(texts(["ceil(vocabulary/(128*mp))*128", "-b//mp % 3 + min(l, 2, dim)"])),
+    },
     Reader { name: "xgboost", read: kernels, samples: samples!(texts([samples::XGBOOST])) },
+    Reader { name: "rewards", read: rewards, samples: samples!(reward_logs()) },
+    Reader { name: "policy", read: policies, samples: samples!(policy_files()) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
     Reader { name: "links", read: links, samples: samples!(golden(&["link"])) },
@@ -270,6 +291,49 @@ fn comparisons(bytes: &[u8]) {
 }
 
 /// Kernels are studied, and predicted by a model.
+/// Each of the samples' files in turn is the one that is read, so that what belongs together meets.
+fn training(bytes: &[u8]) {
+    let others = samples::TRAINING.iter().map(|(name, text)| (*name, text.as_bytes()));
+    let configurations = samples::CONFIGURATIONS.iter().map(|text| ("run.yml", text.as_bytes()));
+    let mut files = Vec::new();
+    for (name, bytes) in others.chain(configurations).chain([("X_linear1_fp16.csv", bytes), ("file", bytes)]) {
+        let (report, content) = intake::open(bytes, name, bytes.len() as u64, 1, None, &mut Silent);
+        if let Outcome::Known { problems, .. } = &report.outcome {
+            assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
+        }
+        if let Content::Training(more) = content {
+            files.extend(more);
+        }
+    }
+    let bundle = training_time::bundle::bring_together(files, &Vec::new());
+    for cluster in &bundle.clusters {
+        for samples in &cluster.operators {
+            assert_eq!(samples.values.len(), samples.len() * samples.inputs.len(), "rows of another width");
+            assert!(samples.forward_us.iter().chain(&samples.backward_us).all(|time| *time > 0.0), "no time");
+        }
+        let _ = training_time::health::health(cluster, &bundle.catalogue);
+        for sampling in bundle.samplings.iter().filter(|sampling| sampling.points() < 100_000) {
+            let _ = training_time::coverage::coverage(cluster, sampling);
+        }
+    }
+    for configured in &bundle.runs {
+        let needs = training_time::needs::needs(&bundle, &configured.run, &configured.functions);
+        let _ = training_time::sampling_files::sampling_files(&bundle, &configured.run, &needs);
+    }
+    let again = training_time::catalogue::Catalogue::parse(&bundle.catalogue.to_yaml());
+    // What is written may be longer than what may be read.
+    assert!(again.map_or(true, |again| again == bundle.catalogue), "a catalogue that does not come back");
+}
+
+fn expression(bytes: &[u8]) {
+    let scope = training_time::scope::Scope::from([("mp", 2.0), ("b", 4.0), ("l", 0.0), ("dim", 1e300)]);
+    if let Ok(expression) = training_time::expression::Expression::parse(&String::from_utf8_lossy(bytes))
+        && let Ok(value) = expression.evaluate(&scope)
+    {
+        assert!(value.is_finite(), "an infinite value");
+    }
+}
+
 fn kernels(bytes: &[u8]) {
     let parts = [bytes, samples::MERGED.as_bytes(), samples::XGBOOST.as_bytes()];
     let parts = parts.into_iter().zip(["a", "b", "c"]).filter_map(|(bytes, name)| {
@@ -283,6 +347,74 @@ fn kernels(bytes: &[u8]) {
     assert!(loaded.datasets.iter().all(|dataset| dataset.kernels.iter().all(is_sound)), "a kernel without a slowdown");
     let _ = overlap::study::Study::new(loaded).study(Settings::default());
     open(bytes, "kernels", None);
+}
+
+/// Logs are attributed in every way and judged.
+fn rewards(bytes: &[u8]) {
+    use collectune::policy::{
+        arm::Arm,
+        attribution::Schedule,
+        request, simulate,
+        study::{NamedLog, Study},
+    };
+    let (report, content) = intake::open(bytes, "times_1x8_4MB.log", bytes.len() as u64, 1, None, &mut Silent);
+    if let Outcome::Known { problems, .. } = &report.outcome {
+        assert!(problems.kept.iter().all(|problem| problem.line > 0), "a problem without a place");
+    }
+    let Content::Rewards(log) = content else { return };
+    assert!(log.rows.iter().all(|row| row.latency_ms > 0.0 && row.latency_ms.is_finite()), "a row without a latency");
+    let arms = || simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
+    let policy = policy_files().into_iter().next().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    for schedule in [
+        Schedule::default(),
+        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), policy: None },
+        Schedule { policy, ..Schedule::default() },
+    ] {
+        let settings = request::Settings { schedule, ..Default::default() };
+        let mut study = Study::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
+        if let Ok(studied) = study.study(settings, &mut Silent) {
+            for place in 0..studied.keys.len().min(3) {
+                assert!(study.key(place as u32).is_ok(), "a key without charts");
+            }
+            let _ = study.export(&request::Export::Policy(1));
+        }
+    }
+}
+
+/// A policy that is read is written as it is, and read again.
+fn policies(bytes: &[u8]) {
+    use collectune::policy::{
+        file::{Policy, sealed},
+        watch::policy_of_record,
+    };
+    let _ = policy_of_record(bytes);
+    // Most mutations break the checksum; then nothing else would be read.
+    let text = String::from_utf8_lossy(bytes);
+    let body = text.rsplit_once("#crc32").map_or(&*text, |(body, _)| body);
+    for text in [text.clone().into_owned(), sealed(body.to_owned())] {
+        if let Ok(reading) = Policy::read(text.as_bytes()) {
+            let again = Policy::read(reading.policy.text().as_bytes()).map(|reading| reading.policy);
+            let again = again.unwrap_or_else(|error| panic!("what is written is not read: {error}"));
+            assert!((again.arms, again.keys) == (reading.policy.arms, reading.policy.keys), "it reads otherwise");
+        }
+    }
+}
+
+fn reward_logs() -> Vec<Vec<u8>> {
+    let plain = "allreduce,4194304,1,8,12.34\nallreduce,4194304,1,8,11.9\nncclAllGather,65536,2,16,0.4\n";
+    let headed = "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp\n\
+                  allreduce,4096,1,8,35.1,auto,0.5,0,1,0,0,1.5\nallreduce,4096,1,8,31.0,tree/ll128,0.5,1,1,0,0,2.5\n";
+    let own = "# collectune-rewards 1\ncollType,nBytes,nNodes,nRanks,iteration_ms,algo,proto,channels\n\
+               allreduce,4096,1,8,3.5,tree,simple,8\nallreduce,4096,1,8,3.1,auto,,\n";
+    let episodes = r#"[{"episode":0,"arm_idx":3,"arm_label":"auto","mean_ms":9.7},{"episode":1,"arm_idx":0,"arm_label":"tree_simple","mean_ms":9.9}]"#;
+    let nested = r#"{"sequential":{"64KB":{"auto":8.443,"tree_simple":8.495}}}"#;
+    texts([plain, headed, own, "9.7\n9.8\n10.1\n", episodes, nested])
+}
+
+fn policy_files() -> Vec<Vec<u8>> {
+    use collectune::policy::file::sealed;
+    let text = r#"{"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a","arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],"keys":[{"coll":"allreduce","band":1,"nodes":1,"ranks":8,"overlap":null,"arm":1},{"coll":"allreduce","band":2,"nodes":1,"ranks":8,"overlap":1,"counts":[3,5]}],"evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}"#;
+    vec![sealed(text.to_owned() + "\n").into_bytes(), text.as_bytes().to_vec()]
 }
 
 /// A link, and the link of a text.

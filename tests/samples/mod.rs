@@ -145,3 +145,45 @@ pub fn workbook() -> Vec<u8> {
     let (length, begin) = ((directory.len() as u32).to_le_bytes(), (archive.len() as u32).to_le_bytes());
     [&archive[..], &directory, b"PK\x05\x06\0\0\0\0\x02\0\x02\0", &length, &begin, &[0, 0]].concat()
 }
+
+/// Samples of operators and collectives, settings of regressors, measured steps and all-reduce times.
+pub const TRAINING: [(&str, &str); 7] = [
+    (
+        "X_flash_atten_fp16.csv",
+        "mp,b,h,l,dim,F_dur(us),B_dur(us)\n1,2,16,1024,2048,10.5,30.25\n2,2,16,1024,2048,6,19\n",
+    ),
+    ("X_lastStage_optimizer_fp16.csv", "mp,dim,encoders,dur(us)\n1.0,2048.0,11.0,17808.6\n1.0,2560.0,10.0,24059.6\n"),
+    (
+        "X_allreduce_fp16_2_1.csv",
+        "shape,nodes,GPUsPerNode,dur(us)\n134217728.0,2.0,1.0,230128.6\n2097152,2,1,98.4958\n",
+    ),
+    (
+        "X.csv",
+        "GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%\n\
+         X,flash_atten,fp16,fwd,rforest,\"{'max_depth': None, 'n_estimators': 400}\",0.068\n\
+         X,flash_atten,fp16,bwd,xgboost,\"{'gamma': 0.1, 'subsample': 0.8}\",0.068\n",
+    ),
+    ("X.csv", "Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config\nallreduce,fp16,0,0,rforest,\"{}\"\n"),
+    (
+        "steps.csv",
+        "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,data \
+         parallelism,pipeline parallelism,iteration time (ms),recompute\n2,16,8,1024,16,24,1024,1,1,2,372.160408,full\n",
+    ),
+    (
+        "AR_GPU8_1M",
+        "size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)\n1048576,262144,float,92790,19.78,92150,19.91\n",
+    ),
+];
+
+/// Configurations: runs in three forms, a sampling, a catalogue.
+pub const CONFIGURATIONS: [&str; 5] = [
+    "{'training_config': [4, 2, 2, 4, 32, 4096, 4096, 8, 4], # pp\n \"encoders\": 32, 'fwd_syncs': 2,\n}\n",
+    "model: {layers: 32, hidden: 4096, heads: 32, sequence: 4096}\nparallel:\n  pp: 4\n  tp: 2\n  gpus_per_node: 4\n\
+     batch: {micro: 4, global: 64}\nlayers_per_stage:\n- 8\n- 9\n- 9\n- 6\n",
+    "{\"tensor_parallel_size\": 2, \"data_parallel_size\": 2, \"pipeline_parallel_size\": 4, \"global_batch_size\": 64, \
+     \"micro_batch_size\": 4, \"num_layers\": 32, \"hidden_size\": 4096, \"num_attention_heads\": 32, \"max_length\": 4096}",
+    "kernel_name: linear1\ncolumns_name: ['mp', 'b', 'F_dur(us)']\nstarts: [1, 2]\nsteps: [2, 2]\nends: [16, 8]\n\
+     operators: ['mul', 'add']\n",
+    "catalogue: 1\noperators:\n  - {name: x, inputs: [mp, b], features: [\"b//mp\", \"ceil(b/3)\"], gemm: [b, mp, \"2\"]}\n\
+     architectures:\n  - {name: y, variables: {z: 2}, layer: [x, {operator: x, repeat: z}]}\n",
+];

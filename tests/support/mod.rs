@@ -8,3 +8,4 @@ pub mod clusters;
 pub mod launcher;
 pub mod real;
 pub mod worker;
+pub mod zip;

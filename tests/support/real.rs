@@ -53,8 +53,8 @@ pub fn sweep(name: &str) -> Option<Sweep> {
     rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
 }
 
-/// The files of a folder, and of all folders in it, as they are dropped; their paths begin after `training_time/ett/`.
-pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+/// All files in folders below `training_time/`, by their paths from `training_time/ett/` on.
+pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for folder in folders {
         let root = path("training_time/ett")?;
@@ -69,15 +69,27 @@ pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
         }
         paths.sort();
         for path in paths {
-            let bytes = std::fs::read(&path).unwrap();
             let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-            match intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent) {
-                (_, Content::Training(more)) => files.extend(more),
-                (report, _) => panic!("{report:?}"),
-            }
+            files.push((name, std::fs::read(&path).unwrap()));
         }
     }
     Some(files)
+}
+
+/// The same files as they are dropped.
+pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
+    let read = |(name, bytes): (String, Vec<u8>)| match intake::open(
+        &bytes[..],
+        &name,
+        bytes.len() as u64,
+        0,
+        None,
+        &mut Silent,
+    ) {
+        (_, Content::Training(more)) => more,
+        (report, _) => panic!("{report:?}"),
+    };
+    files(folders).map(|files| files.into_iter().flat_map(read).collect())
 }
 
 /// What the folders of Perlmutter and Vista hold.

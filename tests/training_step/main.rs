@@ -9,4 +9,6 @@ mod experts;
 mod memory;
 mod physics;
 mod reference;
+mod samples;
 mod search;
+mod workbench;

@@ -1,6 +1,6 @@
 //! What a series of latencies, in the order of time, is worth: dependence, drift, modes.
 
-use crate::math::{Stream, ascending, median, pow};
+use crate::math::{Stream, ascending, exp, ln, median, pow};
 
 use super::statistics::Statistics;
 
@@ -67,27 +67,28 @@ pub fn trimmed_mean(values: &[f64]) -> Option<f64> {
 /// Two groups of values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modes {
-    /// Mean of the fast group.
+    /// Geometric mean of the fast group.
     pub fast: f64,
-    /// Mean of the slow group.
+    /// Geometric mean of the slow group.
     pub slow: f64,
     /// The share of values above the midpoint of the two.
     pub slow_share: f64,
-    /// Which share of the variance lies between the groups: 0.64 for a normal distribution, 0.75 for a uniform one, near 1 for two
+    /// Which share of the variance of logarithms lies between the groups: 0.64 for a normal distribution, 0.75 for a uniform one, near 1 for two
     /// separate modes.
     pub separation: f64,
 }
 
-/// The two groups that values fall into best (Otsu 1979: the cut with the most variance between). `None` for fewer than
-/// four values, or values that are all equal.
+/// The two groups that values fall into best (Otsu 1979: the cut with the most variance between), by their logarithms:
+/// latencies spread by factors. `None` for fewer than four values, values that are all equal, or any that is not positive.
 #[must_use]
-pub fn modes(values: &[f64]) -> Option<Modes> {
-    let n = values.len();
-    let all = Statistics::of(values);
-    if n < 4 || all.squares <= 0.0 || all.squares.is_nan() {
+pub fn modes(latencies: &[f64]) -> Option<Modes> {
+    let n = latencies.len();
+    let values: Vec<f64> = latencies.iter().map(|value| ln(*value)).collect();
+    let all = Statistics::of(&values);
+    if n < 4 || all.squares <= 0.0 || !all.squares.is_finite() {
         return None;
     }
-    let mut sorted = values.to_vec();
+    let mut sorted = values;
     ascending(&mut sorted);
     let (mut below, mut best) = (0.0, (0.0, 0.0, 0.0));
     for (index, value) in sorted[..n - 1].iter().enumerate() {
@@ -98,9 +99,9 @@ pub fn modes(values: &[f64]) -> Option<Modes> {
             best = (between, all.mean + below / fast, all.mean - below / slow);
         }
     }
-    let (between, fast, slow) = best;
+    let (between, fast, slow) = (best.0, exp(best.1), exp(best.2));
     let middle = f64::midpoint(fast, slow);
-    let above = sorted.iter().filter(|value| **value > middle).count();
+    let above = latencies.iter().filter(|value| **value > middle).count();
     Some(Modes { fast, slow, slow_share: above as f64 / n as f64, separation: (between / all.squares).min(1.0) })
 }
 
@@ -113,7 +114,7 @@ pub struct Drift {
     pub halves_p: f64,
     /// By how much the mean of the second half is above that of the first, in per cent of the first.
     pub change_pct: f64,
-    /// The series hangs together over as long as a quarter of itself: permutations can't tell, and its mean means little.
+    /// The series hangs together over more than an eighth of itself: permutations can't tell, and its mean means little.
     pub wanders: bool,
 }
 
@@ -136,7 +137,7 @@ const LONGEST: usize = 4096;
 pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
     let n = deviations.len();
     let rho = autocorrelation(deviations);
-    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) == (n / 4).max(1);
+    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
     let each = n.div_ceil(LONGEST).max(1);
     let values: Vec<f64> = deviations.chunks(each).map(|chunk| Statistics::of(chunk).mean).collect();
     let block = block_length(values.len(), autocorrelation(&values));
@@ -276,8 +277,8 @@ mod tests {
 
     #[test]
     fn modes_are_told_from_one() {
-        let one: Vec<f64> = (0..500).map(|t| normal(1, 0, t)).collect();
-        let two: Vec<f64> = (0..500).map(|t| normal(1, 0, t) + if t % 3 == 0 { 20.0 } else { 0.0 }).collect();
+        let one: Vec<f64> = (0..500).map(|t| exp(0.5 * normal(1, 0, t))).collect();
+        let two: Vec<f64> = (0..500).map(|t| 10.0 + normal(1, 0, t) + if t % 3 == 0 { 20.0 } else { 0.0 }).collect();
         let (one, two) = (modes(&one).unwrap(), modes(&two).unwrap());
         assert!(one.separation < 0.7 && two.separation > 0.95, "{one:?} {two:?}");
         assert!((two.slow_share - 1.0 / 3.0).abs() < 0.01);

@@ -112,6 +112,11 @@ impl Ranked {
         &self.slots[row as usize * self.features.len()..][..self.features.len()]
     }
 
+    /// Whether sums may be found as differences, which rounds them otherwise.
+    pub(super) fn may_subtract(&self) -> bool {
+        self.edges != Edges::OfNode
+    }
+
     /// Where a split of one of `features` is put: rows below it go low. `below` and `slot` are those of the node's
     /// rows on its two sides.
     pub(super) fn threshold(&self, feature: usize, below: u32, slot: u32) -> f64 {

@@ -107,10 +107,13 @@ impl RegressionTree {
         let all = ranked.rows();
         let counts = |row: &u32| sample.weights.is_none_or(|weights| weights[*row as usize] > 0);
         let rows: Vec<u32> = (0..all as u32).filter(counts).collect();
+        let one = |row: usize| {
+            let weight = sample.weights.map_or(1, |weights| weights[row]);
+            Sum { target: f64::from(weight) * sample.target[row], weight, rows: 1 }
+        };
         let sorted = ranked.sorted.as_ref().map(|sorted| sorted.iter().copied().filter(counts).collect());
         let mut growth = Growth {
             ranked,
-            sample,
             criterion,
             limits,
             leaf,
@@ -119,13 +122,14 @@ impl RegressionTree {
             sorted: sorted.unwrap_or_default(),
             goes_low: vec![false; if ranked.sorted.is_some() { all } else { 0 }],
             set_aside: vec![0; rows.len()],
-            sums: vec![Sum::default(); if ranked.sorted.is_some() { 0 } else { ranked.slot_count }],
+            ones: (0..all).map(one).collect(),
+            spare: Vec::new(),
             groups: Vec::new(),
             order: sample.features.map_or_else(|| (0..ranked.features.len()).collect(), <[usize]>::to_vec),
             nodes: Vec::new(),
             rows,
         };
-        growth.grow(0, growth.rows.len(), 0);
+        growth.grow(0, growth.rows.len(), 0, None);
         Self { nodes: growth.nodes }
     }
 
@@ -196,7 +200,6 @@ struct Split {
 
 struct Growth<'a> {
     ranked: &'a Ranked,
-    sample: Sample<'a>,
     criterion: Criterion,
     limits: Limits,
     leaf: &'a mut dyn FnMut(&[u32], f64) -> f64,
@@ -209,8 +212,10 @@ struct Growth<'a> {
     /// By row, of the split at hand.
     goes_low: Vec<bool>,
     set_aside: Vec<u32>,
-    /// Of the node at hand, by slot; empty where values are many.
-    sums: Vec<Sum>,
+    /// What each row counts.
+    ones: Vec<Sum>,
+    /// Sums by slot that no node needs any more.
+    spare: Vec<Vec<Sum>>,
     /// Of the node and the feature at hand: slots that rows have, ascending, with their sums.
     groups: Vec<(u32, Sum)>,
     order: Vec<usize>,
@@ -221,18 +226,21 @@ struct Growth<'a> {
 const FEW: usize = 24;
 
 impl Growth<'_> {
-    /// Grows the node of the rows in `begin..end`, and says which one it is.
-    fn grow(&mut self, begin: usize, end: usize, depth: u16) -> usize {
-        let mut total = Sum::default();
-        for at in begin..end {
-            total.add(self.one(self.rows[at]));
-        }
+    /// Grows the node of the rows in `begin..end`, and says which one it is. `sums` are those of its rows by slot, where
+    /// they are known.
+    fn grow(&mut self, begin: usize, end: usize, depth: u16, sums: Option<Vec<Sum>>) -> usize {
+        let total = self.total(begin, end);
         let cover = f64::from(total.weight);
         let node = self.nodes.len();
         self.nodes.push(Node::Leaf { value: 0.0, cover });
-        let may_split = depth < self.limits.depth && end - begin >= self.limits.min_samples_split.max(2);
-        let split = if may_split { self.best_split(begin, end, total) } else { None };
+        let sums = if self.may_split(depth, end - begin) { sums.or_else(|| self.sum_up(begin, end)) } else { sums };
+        let split = if self.may_split(depth, end - begin) {
+            self.best_split(begin, end, total, sums.as_deref().unwrap_or_default())
+        } else {
+            None
+        };
         let Some(split) = split else {
+            self.spare.extend(sums);
             let rows = &self.rows[begin..end];
             let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, total.target) };
             for row in rows {
@@ -242,8 +250,9 @@ impl Growth<'_> {
             return node;
         };
         let middle = begin + self.partition(begin, end, &split, depth + 1 < self.limits.depth);
-        let low = self.grow(begin, middle, depth + 1);
-        let high = self.grow(middle, end, depth + 1);
+        let (low_sums, high_sums) = self.hand_down(sums, (begin, middle, end), depth + 1);
+        let low = self.grow(begin, middle, depth + 1, low_sums);
+        let high = self.grow(middle, end, depth + 1, high_sums);
         self.nodes[node] = Node::Split {
             feature: self.ranked.features[split.feature].index,
             threshold: self.ranked.threshold(split.feature, split.below, split.slot),
@@ -255,26 +264,78 @@ impl Growth<'_> {
         node
     }
 
-    /// What a row counts.
-    fn one(&self, row: u32) -> Sum {
-        let weight = self.sample.weights.map_or(1, |weights| weights[row as usize]);
-        Sum { target: f64::from(weight) * self.sample.target[row as usize], weight, rows: 1 }
+    #[inline(never)]
+    fn total(&self, begin: usize, end: usize) -> Sum {
+        let (mut target, mut weight) = (0.0, 0);
+        for row in &self.rows[begin..end] {
+            let one = self.ones[*row as usize];
+            target += one.target;
+            weight += one.weight;
+        }
+        Sum { target, weight, rows: (end - begin) as u32 }
     }
 
-    /// The best split, if any is better than none.
-    fn best_split(&mut self, begin: usize, end: usize, total: Sum) -> Option<Split> {
-        if self.sorted.is_empty() && end - begin >= FEW {
-            self.sums.fill(Sum::default());
-            for at in begin..end {
-                let row = self.rows[at];
-                let one = self.one(row);
-                for slot in self.ranked.slots_of(row) {
-                    self.sums[*slot as usize].add(one);
+    fn may_split(&self, depth: u16, rows: usize) -> bool {
+        depth < self.limits.depth && rows >= self.limits.min_samples_split.max(2)
+    }
+
+    /// The sums of some rows by slot; `None` where rows are sorted instead.
+    fn sum_up(&mut self, begin: usize, end: usize) -> Option<Vec<Sum>> {
+        if self.ranked.sorted.is_some() || end - begin < FEW {
+            return None;
+        }
+        let mut sums = self.spare.pop().unwrap_or_default();
+        sums.clear();
+        sums.resize(self.ranked.slot_count, Sum::default());
+        for row in &self.rows[begin..end] {
+            let one = self.ones[*row as usize];
+            for slot in self.ranked.slots_of(*row) {
+                sums[*slot as usize].add(one);
+            }
+        }
+        Some(sums)
+    }
+
+    /// The sums of both sides of a split, where they are worth it: those of the larger side are what the smaller one
+    /// leaves of the whole. Methods that follow others to the last bit add each side up.
+    fn hand_down(
+        &mut self,
+        sums: Option<Vec<Sum>>,
+        (begin, middle, end): (usize, usize, usize),
+        depth: u16,
+    ) -> (Option<Vec<Sum>>, Option<Vec<Sum>>) {
+        let Some(mut whole) = sums else { return (None, None) };
+        let low_is_larger = middle - begin > end - middle;
+        let (larger, smaller) =
+            if low_is_larger { ((begin, middle), (middle, end)) } else { ((middle, end), (begin, middle)) };
+        let rows = larger.1 - larger.0;
+        let is_worth = self.ranked.may_subtract() && rows * self.ranked.features.len() > 2 * whole.len();
+        if !is_worth || rows < FEW || !self.may_split(depth, rows) {
+            self.spare.push(whole);
+            return (None, None);
+        }
+        let of_smaller = self.sum_up(smaller.0, smaller.1);
+        match &of_smaller {
+            Some(sums) => whole.iter_mut().zip(sums).for_each(|(whole, part)| *whole = whole.without(*part)),
+            None => {
+                for row in &self.rows[smaller.0..smaller.1] {
+                    let one = self.ones[*row as usize];
+                    for slot in self.ranked.slots_of(*row) {
+                        whole[*slot as usize] = whole[*slot as usize].without(one);
+                    }
                 }
             }
         }
+        if low_is_larger { (Some(whole), of_smaller) } else { (of_smaller, Some(whole)) }
+    }
+
+    /// The best split, if any is better than none.
+    fn best_split(&mut self, begin: usize, end: usize, total: Sum, sums: &[Sum]) -> Option<Split> {
         if self.criterion == Criterion::SquaredError {
             self.stream.shuffle(&mut self.order);
+        }
+        if end - begin == 2 && self.criterion == Criterion::SquaredError && self.limits.min_samples_leaf <= 1 {
+            return self.split_two(begin, total);
         }
         let mut best: Option<Split> = None;
         let (mut to_beat, least) = match self.criterion {
@@ -283,7 +344,7 @@ impl Growth<'_> {
         };
         for at in 0..self.order.len() {
             let feature = self.order[at];
-            self.group(feature, begin, end);
+            self.group(feature, begin, end, sums);
             let found = match self.criterion {
                 Criterion::SquaredError => self.least_error(total, &mut to_beat),
                 Criterion::Gain { lambda, min_child_weight, .. } => {
@@ -298,47 +359,62 @@ impl Growth<'_> {
         best.filter(|split| split.improvement >= least)
     }
 
+    /// The split of two rows: any feature in which they differ explains all, and the first one is taken. A third of the
+    /// nodes of a whole tree have two rows.
+    fn split_two(&self, begin: usize, total: Sum) -> Option<Split> {
+        let (first, second) = (self.rows[begin], self.rows[begin + 1]);
+        let both = self.ones[first as usize].explained() + self.ones[second as usize].explained();
+        let improvement = both - total.explained();
+        let (first, second) = (self.ranked.slots_of(first), self.ranked.slots_of(second));
+        let feature = *self.order.iter().find(|feature| first[**feature] != second[**feature])?;
+        let (below, slot) = (first[feature].min(second[feature]), first[feature].max(second[feature]));
+        // As any split it has to be better than none.
+        (both > total.explained()).then_some(Split { feature, slot, below, improvement })
+    }
+
     /// Sums the rows of a node up by the slots of a feature.
-    fn group(&mut self, feature: usize, begin: usize, end: usize) {
+    fn group(&mut self, feature: usize, begin: usize, end: usize, sums: &[Sum]) {
         self.groups.clear();
-        if !self.sorted.is_empty() {
-            let Self { ranked, sample: Sample { target, weights, .. }, groups, .. } = self;
-            let (rows, width) = (&self.sorted[feature * self.rows.len()..][begin..end], ranked.features.len());
-            let slots = &ranked.slots[feature..];
-            let mut last = slots[rows[0] as usize * width];
-            let (mut sum, mut weight, mut count) = (0.0, 0, 0);
-            for row in rows {
-                let row = *row as usize;
-                let slot = slots[row * width];
-                if slot != last {
-                    groups.push((last, Sum { target: sum, weight, rows: count }));
-                    (last, sum, weight, count) = (slot, 0.0, 0, 0);
-                }
-                let times = weights.map_or(1, |weights| weights[row]);
-                sum += f64::from(times) * target[row];
-                weight += times;
-                count += 1;
-            }
-            groups.push((last, Sum { target: sum, weight, rows: count }));
-        } else if end - begin < FEW {
-            for at in begin..end {
-                let row = self.rows[at];
-                let slot = self.ranked.slots_of(row)[feature];
-                let one = self.one(row);
-                let mut place = self.groups.len();
-                while place > 0 && self.groups[place - 1].0 > slot {
+        if !sums.is_empty() {
+            let RankedFeature { values, first, .. } = &self.ranked.features[feature];
+            let sums = sums[*first..][..values.len()].iter().zip(*first as u32..);
+            self.groups.extend(sums.filter(|(sum, _)| sum.rows > 0).map(|(sum, slot)| (slot, *sum)));
+            return;
+        }
+        let (slots, width) = (&self.ranked.slots[feature..], self.ranked.features.len());
+        let slot_of = |row: u32| slots[row as usize * width];
+        let mut few = [0; FEW];
+        let rows = if end - begin < FEW {
+            // By slot, then by row: both in one number.
+            let mut keys = [0; FEW];
+            for (count, row) in self.rows[begin..end].iter().enumerate() {
+                let key = u64::from(slot_of(*row)) << 32 | u64::from(*row);
+                let mut place = count;
+                while place > 0 && keys[place - 1] > key {
+                    keys[place] = keys[place - 1];
                     place -= 1;
                 }
-                match place.checked_sub(1).map(|last| &mut self.groups[last]) {
-                    Some((last, sum)) if *last == slot => sum.add(one),
-                    _ => self.groups.insert(place, (slot, one)),
-                }
+                keys[place] = key;
             }
+            few.iter_mut().zip(keys).for_each(|(row, key)| *row = key as u32);
+            &few[..end - begin]
         } else {
-            let RankedFeature { values, first, .. } = &self.ranked.features[feature];
-            let sums = self.sums[*first..][..values.len()].iter().zip(*first as u32..);
-            self.groups.extend(sums.filter(|(sum, _)| sum.rows > 0).map(|(sum, slot)| (slot, *sum)));
+            &self.sorted[feature * self.rows.len()..][begin..end]
+        };
+        let mut last = slot_of(rows[0]);
+        let (mut target, mut weight, mut count) = (0.0, 0, 0);
+        for row in rows {
+            let slot = slot_of(*row);
+            if slot != last {
+                self.groups.push((last, Sum { target, weight, rows: count }));
+                (last, target, weight, count) = (slot, 0.0, 0, 0);
+            }
+            let one = self.ones[*row as usize];
+            target += one.target;
+            weight += one.weight;
+            count += 1;
         }
+        self.groups.push((last, Sum { target, weight, rows: count }));
     }
 
     /// The split of the grouped feature that explains the most, if that is more than `to_beat`: the slots on its sides.
@@ -381,7 +457,7 @@ impl Growth<'_> {
         let slot_of = |row: u32| self.ranked.slots_of(row)[split.feature];
         let goes_low = |row: u32| slot_of(row) < split.slot;
         let low = stable_partition(&mut self.rows[begin..end], &mut self.set_aside, goes_low);
-        if again && !self.sorted.is_empty() {
+        if again && !self.sorted.is_empty() && end - begin >= FEW {
             for row in &self.rows[begin..end] {
                 self.goes_low[*row as usize] = slot_of(*row) < split.slot;
             }
@@ -395,18 +471,18 @@ impl Growth<'_> {
 }
 
 /// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
-/// sides: which of the two it belongs to can't be foreseen, and a wrong guess costs the processor more.
+/// places, of which the next one overwrites one: which way rows go can't be foreseen, and a branch would cost more.
 fn stable_partition(rows: &mut [u32], set_aside: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
-    let (mut first, mut aside) = (0, 0);
+    let mut first = 0;
     for place in 0..rows.len() {
         let row = rows[place];
-        let low = holds(row);
+        let is_first = usize::from(holds(row));
         rows[first] = row;
-        set_aside[aside] = row;
-        first += usize::from(low);
-        aside += usize::from(!low);
+        set_aside[place - first] = row;
+        first += is_first;
     }
-    rows[first..].copy_from_slice(&set_aside[..aside]);
+    let last = rows.len() - first;
+    rows[first..].copy_from_slice(&set_aside[..last]);
     first
 }
 

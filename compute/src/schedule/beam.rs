@@ -43,7 +43,9 @@ impl Beam {
         let mut level = 0_u64;
         let mut spent = 0;
         while !beam.is_empty() {
-            level = level.saturating_add(step);
+            // At least to when something happens somewhere.
+            let next = beam.iter().filter_map(Run::next_event).min().unwrap_or(u64::MAX);
+            level = level.saturating_add(step).max(next);
             let mut children: Vec<(u64, u64, Run<'_>)> = Vec::new();
             let mut known = HashSet::new();
             for parent in beam {
@@ -90,8 +92,11 @@ impl Synthesizer for Beam {
             spent += steps;
             self.rounds += 1;
             self.width = if self.width >= 128 { 8 } else { self.width * 2 };
-            if let Some(schedule) = found {
-                keep(best, schedule, task, Method::Beam);
+            match found {
+                Some(schedule) => keep(best, schedule, task, Method::Beam),
+                // Something has to be relayed, which it does not do.
+                None if limit == u64::MAX => return State::Finished,
+                None => {}
             }
         }
         if self.rounds < self.most { State::Working } else { State::Finished }

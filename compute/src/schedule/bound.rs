@@ -21,7 +21,7 @@ pub const ENUMERATED: usize = 16;
 /// The bottleneck is searched for exactly up to so many nodes.
 const EXACT_FLUID: usize = 1024;
 /// Steps spent on cuts where not all can be looked at.
-const EFFORT: usize = 30_000_000;
+const EFFORT: usize = 3_000_000;
 
 /// A set of nodes, and what has to leave it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

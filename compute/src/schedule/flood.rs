@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{
-    bits::{self, Rows},
+    bits::{self, Block, Rows},
     demand::Demand,
     graph::Graph,
     plan::{Schedule, Transfer},
@@ -87,15 +87,17 @@ pub(super) struct Run<'a> {
     seen: Rows,
     arrivals: Vec<Arrivals>,
     holders: Holders,
-    /// Links by when they are to be looked at.
+    /// Links by when they are to be looked at; those of one time, which most are, lie beside the others.
     calendar: BTreeMap<u64, Vec<u32>>,
+    soon: (u64, Vec<u32>),
+    spare: Vec<u32>,
     /// Has a place in the calendar.
     is_awake: Vec<bool>,
     missing: usize,
     /// When each link's last transfer ends.
     free: Vec<u64>,
     pub(super) transfers: Vec<Transfer>,
-    candidates: Vec<(u32, u64)>,
+    candidates: Vec<(u32, Block)>,
     sent: Vec<u32>,
 }
 
@@ -139,6 +141,8 @@ impl<'a> Run<'a> {
             arrivals: vec![Arrivals::default(); nodes],
             holders: Holders::new(nodes, chunks),
             calendar: BTreeMap::new(),
+            soon: (0, Vec::new()),
+            spare: Vec::new(),
             is_awake: vec![false; graph.links().len()],
             missing: demand.pairs(),
             free: vec![0; graph.links().len()],
@@ -168,7 +172,9 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn next_event(&self) -> Option<u64> {
-        self.calendar.first_key_value().map(|(time, _)| *time)
+        let soon = (!self.soon.1.is_empty()).then_some(self.soon.0);
+        let later = self.calendar.first_key_value().map(|(time, _)| *time);
+        soon.into_iter().chain(later).min()
     }
 
     /// Pairs of a chunk and a node that wants it and has it not.
@@ -196,7 +202,10 @@ impl<'a> Run<'a> {
         for node in 0..graph.nodes() {
             let have = self.have.row(node);
             let missing: u64 = match &self.wanted {
-                Some(wanted) => wanted.row(node).iter().zip(have).map(|(w, h)| u64::from((w & !h).count_ones())).sum(),
+                Some(wanted) => {
+                    let missing = wanted.row(node).iter().zip(have).map(|(wanted, have)| bits::without(wanted, have));
+                    missing.map(|block| u64::from(bits::ones(&block))).sum()
+                }
                 None => self.chunks as u64 - self.have.count(node) as u64,
             };
             if missing == 0 {
@@ -222,20 +231,37 @@ impl<'a> Run<'a> {
     }
 
     fn wake(&mut self, link: usize, time: u64) {
-        if !std::mem::replace(&mut self.is_awake[link], true) {
+        if std::mem::replace(&mut self.is_awake[link], true) {
+            return;
+        }
+        let (soon, links) = &mut self.soon;
+        if links.is_empty() {
+            *soon = time;
+        }
+        if *soon == time {
+            links.push(link as u32);
+        } else {
             self.calendar.entry(time).or_default().push(link as u32);
         }
     }
 
     /// Lets the links choose that could finish at `time`, the next event.
     pub(super) fn event(&mut self, time: u64) {
-        let Some(mut links) = self.calendar.remove(&time) else { return };
+        let mut links = std::mem::take(&mut self.spare);
+        links.clear();
+        if self.soon.0 == time {
+            std::mem::swap(&mut links, &mut self.soon.1);
+        }
+        if let Some(more) = self.calendar.remove(&time) {
+            links.extend(more);
+        }
         for &link in &links {
             self.is_awake[link as usize] = false;
             self.look(self.outlet_of[link as usize] as usize, time);
         }
         if self.pick == Pick::Tacos {
             self.match_pairs(&mut links, time);
+            self.spare = links;
             return;
         }
         self.stream.shuffle(&mut links);
@@ -245,7 +271,8 @@ impl<'a> Run<'a> {
                 None => self.rest(link as usize),
             }
         }
-        for chunk in std::mem::take(&mut self.sent) {
+        self.spare = links;
+        for chunk in self.sent.drain(..) {
             self.holders.add(chunk as usize);
         }
     }
@@ -312,22 +339,14 @@ impl<'a> Run<'a> {
         let seen = self.seen.row(self.outlet_of[link] as usize);
         let have = self.have.row(to);
         self.candidates.clear();
-        match &self.wanted {
-            None => {
-                for (word, (seen, have)) in seen.iter().zip(have).enumerate() {
-                    let new = seen & !have;
-                    if new != 0 {
-                        self.candidates.push((word as u32, new));
-                    }
-                }
+        let wanted = self.wanted.as_ref().map(|wanted| wanted.row(to));
+        for (at, (seen, have)) in seen.iter().zip(have).enumerate() {
+            let mut new = bits::without(seen, have);
+            if let Some(wanted) = wanted {
+                new = bits::both(&new, &wanted[at]);
             }
-            Some(wanted) => {
-                for (word, ((seen, have), wanted)) in seen.iter().zip(have).zip(wanted.row(to)).enumerate() {
-                    let new = seen & !have & wanted;
-                    if new != 0 {
-                        self.candidates.push((word as u32, new));
-                    }
-                }
+            if !bits::is_empty(&new) {
+                self.candidates.push((at as u32, new));
             }
         }
         !self.candidates.is_empty()
@@ -340,13 +359,14 @@ impl<'a> Run<'a> {
         if self.pick != Pick::Random {
             self.holders.keep_rarest(&mut self.candidates);
         }
-        let total: u32 = self.candidates.iter().map(|(_, bits)| bits.count_ones()).sum();
+        let total: u32 = self.candidates.iter().map(|(_, block)| bits::ones(block)).sum();
         let mut rank = if total == 1 { 0 } else { self.stream.below(total as usize) as u32 };
-        for (word, bits) in &self.candidates {
-            if rank < bits.count_ones() {
-                return Some(*word as usize * 64 + bits::select(*bits, rank) as usize);
+        for (at, block) in &self.candidates {
+            let count = if total == 1 { 1 } else { bits::ones(block) };
+            if rank < count {
+                return bits::select(block, rank).map(|chunk| *at as usize * bits::SIZE + chunk as usize);
             }
-            rank -= bits.count_ones();
+            rank -= count;
         }
         None
     }
@@ -356,19 +376,19 @@ impl<'a> Run<'a> {
         let graph = self.graph;
         links.sort_unstable_by_key(|link| graph.links()[*link as usize].to);
         for same in links.chunk_by(|a, b| graph.links()[*a as usize].to == graph.links()[*b as usize].to) {
-            let mut chunks: Vec<(u32, u64)> = Vec::new();
+            let mut chunks: Vec<(u32, Block)> = Vec::new();
             for &link in same {
                 self.gather(link as usize);
-                chunks.append(&mut self.candidates);
-            }
-            chunks.sort_unstable_by_key(|(word, _)| *word);
-            let to = graph.links()[same[0] as usize].to;
-            for words in chunks.chunk_by(|a, b| a.0 == b.0) {
-                let mut bits = words.iter().fold(0, |bits, (_, more)| bits | more);
-                while bits != 0 {
-                    pairs.push((words[0].0 * 64 + bits.trailing_zeros(), to));
-                    bits &= bits - 1;
+                for (at, block) in self.candidates.drain(..) {
+                    match chunks.iter_mut().find(|(known, _)| *known == at) {
+                        Some((_, all)) => *all = std::array::from_fn(|lane| all[lane] | block[lane]),
+                        None => chunks.push((at, block)),
+                    }
                 }
+            }
+            let to = graph.links()[same[0] as usize].to;
+            for (at, block) in &chunks {
+                pairs.extend(bits::each(block).map(|chunk| (at * bits::SIZE as u32 + chunk, to)));
             }
         }
         self.stream.shuffle(&mut pairs);
@@ -401,12 +421,14 @@ impl<'a> Run<'a> {
 struct Holders {
     planes: Rows,
     count: usize,
+    /// No digit from this one on is set.
+    used: usize,
 }
 
 impl Holders {
     fn new(nodes: usize, chunks: usize) -> Self {
         let count = (usize::BITS - nodes.leading_zeros()) as usize;
-        Self { planes: Rows::new(count, chunks), count }
+        Self { planes: Rows::new(count, chunks), count, used: 0 }
     }
 
     fn add(&mut self, chunk: usize) {
@@ -415,25 +437,28 @@ impl Holders {
                 self.planes.remove(plane, chunk);
             } else {
                 self.planes.insert(plane, chunk);
+                self.used = self.used.max(plane + 1);
                 return;
             }
         }
     }
 
     /// Keeps the candidates that the fewest hold, by their digits from the highest.
-    fn keep_rarest(&self, candidates: &mut Vec<(u32, u64)>) {
-        for plane in (0..self.count).rev() {
-            if let [(_, bits)] = candidates[..]
-                && bits.is_power_of_two()
-            {
-                return;
-            }
+    fn keep_rarest(&self, candidates: &mut Vec<(u32, Block)>) {
+        for plane in (0..self.used).rev() {
             let plane = self.planes.row(plane);
-            let without = |(word, bits): &(u32, u64)| bits & !plane[*word as usize];
-            if candidates.iter().any(|candidate| without(candidate) != 0) {
+            let without = |(at, block): &(u32, Block)| bits::without(block, &plane[*at as usize]);
+            if let [one] = &mut candidates[..] {
+                let less = without(one);
+                if !bits::is_empty(&less) {
+                    one.1 = less;
+                }
+                continue;
+            }
+            if candidates.iter().any(|candidate| !bits::is_empty(&without(candidate))) {
                 candidates.retain_mut(|candidate| {
                     candidate.1 = without(candidate);
-                    candidate.1 != 0
+                    !bits::is_empty(&candidate.1)
                 });
             }
         }

@@ -2,7 +2,6 @@
 //! free and its chunk is there.
 
 use super::{analysis::by_start, demand::Demand, graph::Graph, plan::Schedule};
-use crate::math::{self, Stream};
 
 /// A schedule that can be run again and again.
 pub struct Replay<'a> {
@@ -101,21 +100,5 @@ impl<'a> Replay<'a> {
                 .sum(),
             None => self.ready.iter().filter(|ready| **ready == NEVER).count() as u64,
         }
-    }
-
-    /// Ends of runs in which every transfer takes its duration times a log-normal factor of mean 1, ascending.
-    pub fn varied(&mut self, sigma: f64, draws: usize, seed: u64) -> Vec<u64> {
-        let mut stream = Stream::new(seed);
-        let mut ends: Vec<u64> = (0..draws)
-            .map(|_| {
-                let mut duration = |_: u32, usual: u64| {
-                    let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
-                    Some(((usual as f64 * factor).round() as u64).max(1))
-                };
-                self.run(&mut duration).end
-            })
-            .collect();
-        ends.sort_unstable();
-        ends
     }
 }

@@ -47,6 +47,10 @@ impl Method {
         Self::Exact,
     ];
 
+    /// Those that are worth choosing on the page: the beam search does not beat as many restarts (docs/topology.md).
+    pub const OFFERED: [Self; 7] =
+        [Self::Auto, Self::Tacos, Self::Earliest, Self::Restarts, Self::Symmetric, Self::Routed, Self::Exact];
+
     /// Its word in commands.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -191,7 +195,7 @@ impl Synthesizer for Turns {
 }
 
 /// Greedy runs before the exact search of a small graph begins.
-const BEFORE_EXACT: u64 = 300;
+const BEFORE_EXACT: u64 = 3000;
 
 fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesizer> {
     let is_for_everyone = task.demand.is_for_everyone();
@@ -204,6 +208,8 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
             method => Box::new(greedy(method, seed, task)),
         }
     };
+    let some_restarts =
+        || -> Box<dyn Synthesizer> { Box::new(Greedy { most: BEFORE_EXACT, ..greedy(Method::Restarts, seed, task) }) };
     let stages = match method {
         Method::Auto => {
             // What is not for everyone may have to be relayed, which the greedy ones do not do.
@@ -216,7 +222,7 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
             }
             if exact::is_small(task) {
                 if is_for_everyone {
-                    stages.push(Box::new(Greedy { most: BEFORE_EXACT, ..greedy(Method::Restarts, seed, task) }));
+                    stages.push(some_restarts());
                 }
                 stages.push(Box::new(Turns { first: one(Method::Exact), second: one(searching) }));
             }
@@ -226,7 +232,7 @@ fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesize
         Method::Tacos | Method::Earliest if !is_for_everyone => vec![one(method), Box::new(Routed::new(seed, 1))],
         Method::Symmetric => vec![one(method)],
         // It begins with something to be better than.
-        Method::Exact if is_for_everyone => vec![one(Method::Earliest), one(method)],
+        Method::Exact if is_for_everyone => vec![one(Method::Earliest), some_restarts(), one(method)],
         Method::Exact => vec![Box::new(Routed::new(seed, 8)), one(method)],
         Method::Restarts | Method::Beam if !is_for_everyone => vec![one(method), one(Method::Routed)],
         method => vec![one(method)],

@@ -248,7 +248,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
     let mut communicator = init(plugin, version, comm, true)?;
     // All ranks ask the same questions.
     let mut questions = Questions::new(comm.id);
-    let mut slowest = Duration::ZERO;
+    let mut first_calls_us = Vec::new();
     for epoch in 0..how.epochs {
         if epoch == how.at {
             thread::sleep(Duration::from_millis(how.delay_ms));
@@ -265,7 +265,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
                 }
             };
             if call == 0 && epoch > 0 {
-                slowest = slowest.max(start.elapsed());
+                first_calls_us.push(start.elapsed().as_micros());
             }
             checksum.add(&answer.to_le_bytes());
             if let Some(last) = plugin.last_decision() {
@@ -280,7 +280,11 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
         let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.value());
         stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).map_err(|error| error.to_string())?;
     }
-    println!("slowest {} us end {}", slowest.as_micros(), communicator.end());
+    first_calls_us.sort_unstable();
+    let last = first_calls_us.len().saturating_sub(1);
+    let quantile = |percent: usize| first_calls_us.get(last * percent / 100).copied().unwrap_or(0);
+    println!("first calls: median {} us, p99 {} us, slowest {} us", quantile(50), quantile(99), quantile(100));
+    println!("end {}", communicator.end());
     say_what_was_said();
     Ok(())
 }

@@ -7,7 +7,7 @@ mod support;
 use std::{
     collections::BTreeSet,
     fs,
-    io::Read,
+    io::{BufRead, BufReader, Read},
     path::Path,
     process::{Child, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -29,6 +29,8 @@ use support::Rank;
 const RANKS: u32 = 16;
 const EPOCHS: u64 = 200;
 const CALLS_PER_EPOCH: u64 = 16;
+const LATE: u32 = 3;
+const KILLED: u32 = 7;
 
 fn policy(generation: u64, arms: &[&str], stream: &mut Stream) -> Policy {
     let arms: Vec<Arm> = arms.iter().filter_map(|arm| Arm::parse(arm)).collect();
@@ -102,11 +104,15 @@ fn sixteen_processes_agree(version: u32) {
     let folder = tempfile::tempdir().unwrap();
     let id = 0xC0FFEE + u64::from(version);
     let own = folder.path().join(format!("{id:016x}"));
-    let (late, killed) = (3, 7);
     let mut children: Vec<Child> = (0..RANKS)
         .map(|rank| {
-            let delay_ms = if rank == late { "2500" } else { "0" };
-            let words = ["epochs", &EPOCHS.to_string(), &CALLS_PER_EPOCH.to_string(), "60", delay_ms];
+            // The one that is killed can't get to its end before.
+            let (at, delay_ms) = match rank {
+                LATE => (60, "2500"),
+                KILLED => (150, "600000"),
+                _ => (0, "0"),
+            };
+            let words = ["epochs", &EPOCHS.to_string(), &CALLS_PER_EPOCH.to_string(), &at.to_string(), delay_ms];
             Rank::of(version, id, RANKS, 2)
                 .with("COLLECTUNE_TUNER_DIR", folder.path())
                 .with("COLLECTUNE_TUNER_EPOCH", CALLS_PER_EPOCH.to_string())
@@ -120,7 +126,7 @@ fn sixteen_processes_agree(version: u32) {
         .collect();
     let is_over = AtomicBool::new(false);
     let (shared, own, is_over) = (folder.path(), &own, &is_over);
-    let outputs = thread::scope(|scope| {
+    let (outputs, victim) = thread::scope(|scope| {
         scope.spawn(move || {
             let mut stream = Stream::new(u64::from(version));
             let mut generation = 1;
@@ -133,44 +139,46 @@ fn sixteen_processes_agree(version: u32) {
                 thread::sleep(Duration::from_millis(stream.below(12) as u64));
             }
         });
-        let mut victim = children.remove(killed);
-        scope.spawn(move || {
-            while !own.join("epoch-000040").exists() {
-                thread::sleep(Duration::from_millis(1));
-            }
+        let mut victim = children.remove(KILLED as usize);
+        let victim = scope.spawn(move || {
+            let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+            let mut all: Vec<String> = lines.by_ref().take(40).map(Result::unwrap).collect();
             victim.kill().unwrap();
-            let text = printed(&mut victim);
+            all.extend(lines.map(Result::unwrap));
             victim.wait().unwrap();
-            assert!(!text.contains(" end "), "it was killed in the middle: {text}");
-            assert!(text.lines().count() > 20, "{text}");
+            all
         });
         let readers: Vec<_> =
             children.iter_mut().map(|child| scope.spawn(move || (printed(child), child.wait().unwrap()))).collect();
         let outputs: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
         is_over.store(true, Ordering::Relaxed);
-        outputs
+        (outputs, victim.join().unwrap())
     });
     let epochs =
         |text: &str| text.lines().filter(|line| line.starts_with("epoch ")).map(str::to_owned).collect::<Vec<_>>();
     let first = epochs(&outputs[0].0);
     assert_eq!(first.len() as u64, EPOCHS);
-    let mut slowest_us = Vec::new();
+    assert!((40..=150).contains(&victim.len()), "{victim:?}");
+    assert_eq!(victim, first[..victim.len()], "the one that was killed, as far as it came");
+    let mut medians_us = Vec::new();
     for (text, status) in &outputs {
         assert!(status.success(), "{text}");
         assert_eq!(epochs(text), first, "all decisions, their numbers and probabilities");
-        let slowest = text.split("slowest ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-        slowest_us.push(slowest.parse::<u64>().unwrap());
+        assert!(text.contains("\nend 0\n"), "{text}");
+        let times = text.lines().find(|line| line.starts_with("first calls")).unwrap();
+        let median = times.split("median ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        medians_us.push(median.parse::<u64>().unwrap());
     }
     let word = |line: &String, place: usize| line.split(' ').nth(place).unwrap().to_owned();
     let generations: BTreeSet<String> = first.iter().map(|line| word(line, 3)).collect();
     let arms: BTreeSet<String> = first.iter().map(|line| word(line, 5)).collect();
     assert!(generations.len() > 10 && arms.len() > 2, "policies came and went: {generations:?}, {arms:?}");
-    slowest_us.sort_unstable();
+    medians_us.sort_unstable();
     eprintln!(
-        "version {version}: {} generations in {EPOCHS} epochs; slowest boundary of a rank: {} us, the middle one {} us",
+        "version {version}: {} generations in {EPOCHS} epochs; the first call of an epoch takes {} to {} us (medians of ranks)",
         generations.len(),
-        slowest_us[slowest_us.len() - 1],
-        slowest_us[slowest_us.len() / 2]
+        medians_us[0],
+        medians_us[medians_us.len() - 1]
     );
 }
 
@@ -245,10 +253,12 @@ fn ranks_that_do_not_find_each_other_are_passive() {
             .with("COLLECTUNE_TUNER_DIR", folder.path().join(format!("node{}", rank % 2)))
             .with("COLLECTUNE_TUNER_RENDEZVOUS_MS", "1500")
     };
-    for text in together((0..4).map(of).collect(), &["ask", "4:8"]) {
-        assert_eq!(answers(&text), ["- 0"], "{text}");
-        assert!(text.contains("WARN") && text.contains("is it shared by all nodes?"), "{text}");
+    let all = together((0..4).map(of).collect(), &["ask", "4:8"]);
+    for text in &all {
+        assert_eq!(answers(text), ["- 0"], "{text}");
+        assert!(text.contains("WARN collectune: agreed to be passive"), "{text}");
     }
+    assert!(all.iter().any(|text| text.contains("is it shared by all nodes?")), "{all:?}");
     // A folder that can't be written to.
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

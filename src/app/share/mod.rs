@@ -125,17 +125,22 @@ fn Ways(is_open: RwSignal<bool>) -> impl IntoView {
 /// What goes into the report.
 #[component]
 fn Switches(desk: Desk) -> impl IntoView {
-    type Part = (&'static str, fn(&Contents) -> bool, fn(&mut Contents, bool));
+    /// A part of every report, or of a sweep's alone.
+    enum Of {
+        All,
+        Sweep,
+    }
+    type Part = (Of, &'static str, fn(&Contents) -> bool, fn(&mut Contents, bool));
     const PARTS: [Part; 5] = [
-        ("File names", |c| c.file_names, |c, on| c.file_names = on),
-        ("Charts", |c| c.charts, |c, on| c.charts = on),
-        ("Tuner files", |c| c.deployables, |c, on| c.deployables = on),
-        ("Measurements, to compare with later", |c| c.measurements, |c, on| c.measurements = on),
-        ("Today's date", |c| c.made_on.is_some(), |c, on| c.made_on = on.then(desk::today)),
+        (Of::All, "File names", |c| c.file_names, |c, on| c.file_names = on),
+        (Of::All, "Charts", |c| c.charts, |c, on| c.charts = on),
+        (Of::Sweep, "Tuner files", |c| c.deployables, |c, on| c.deployables = on),
+        (Of::Sweep, "Measurements, to compare with later", |c| c.measurements, |c, on| c.measurements = on),
+        (Of::All, "Today's date", |c| c.made_on.is_some(), |c, on| c.made_on = on.then(desk::today)),
     ];
     let is_tuning = desk.contents.with_untracked(|contents| contents.workbench == Workbench::Tuning);
-    let is_there = move |(label, ..): &Part| is_tuning || !label.starts_with("Tuner") && !label.starts_with("Measure");
-    let switch = move |(label, is_on, set): Part| {
+    let is_there = move |(of, ..): &Part| is_tuning || matches!(of, Of::All);
+    let switch = move |(_, label, is_on, set): Part| {
         view! {
             <label class="check">
                 <input

@@ -1,5 +1,6 @@
 //! Which column of a reward log holds what.
 
+use super::rows::unquoted;
 use crate::{
     collective::Collective,
     text::{number, whole},
@@ -130,7 +131,9 @@ pub fn is_header(headers: &[String]) -> bool {
 #[must_use]
 pub fn is_plain(cells: &[String]) -> bool {
     let [collective, size, nodes, ranks, latency] = cells else { return false };
+    let [collective, size, nodes, ranks, latency] =
+        [collective, size, nodes, ranks, latency].map(|cell| unquoted(cell));
     Collective::parse(collective).is_some()
-        && [size, nodes, ranks].iter().all(|cell| whole(cell).is_some())
+        && [size, nodes, ranks].into_iter().all(|cell| whole(cell).is_some())
         && number(latency).is_some()
 }

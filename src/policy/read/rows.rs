@@ -22,7 +22,7 @@ use crate::{
 pub fn rows<R: Read>(records: &mut Records<R>, name: &str, is_own: bool) -> Result<Log, String> {
     let mut reader = Reader::new(name);
     while let Some(record) = records.next() {
-        let cells: Vec<&str> = record.cells().collect();
+        let cells: Vec<&str> = record.cells().map(unquoted).collect();
         if cells.first().is_some_and(|cell| cell.starts_with('#')) {
             continue;
         }
@@ -339,6 +339,11 @@ impl Reader {
 
 fn are(number: usize, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one} is") } else { format!("{number} {many} are") }
+}
+
+/// Without quotes that blanks before them kept from being read as such.
+pub(super) fn unquoted(cell: &str) -> &str {
+    cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).map_or(cell, str::trim)
 }
 
 /// A whole number without sign or fraction; `2.0` reads as well.

@@ -59,8 +59,8 @@ impl Node {
 
     /// Something is wrong with this value of a key.
     #[must_use]
-    pub fn wrong(&self, key: &str, message: impl ToString) -> KeyError {
-        let message = message.to_string();
+    pub fn wrong(&self, key: &str, message: impl Into<String>) -> KeyError {
+        let message = message.into();
         KeyError::Other { line: self.line, column: self.column, key: text::excerpt(key), message }
     }
 

@@ -135,8 +135,7 @@ impl<'a> Scanner<'a> {
             let ends = match next {
                 '\n' | '\r' => true,
                 ':' => {
-                    after.is_none_or(|c| c.is_whitespace())
-                        || (in_brackets && after.is_some_and(|c| ",[]{}".contains(c)))
+                    after.is_none_or(char::is_whitespace) || (in_brackets && after.is_some_and(|c| ",[]{}".contains(c)))
                 }
                 '#' => text.ends_with([' ', '\t']),
                 ',' | '[' | ']' | '{' | '}' => in_brackets,

@@ -166,7 +166,10 @@ impl Algo {
         };
         let number = |element: &Element, name: &str| {
             let value = word(element, name)?;
-            value.parse::<i64>().map_err(|_| broken(element.line, format!("{name}=\"{value}\" is no whole number")))
+            value
+                .parse::<i64>()
+                .ok()
+                .ok_or_else(|| broken(element.line, format!("{name}=\"{value}\" is no whole number")))
         };
         let collective = word(&root, "coll")?;
         if !COLLECTIVES.contains(&collective.as_str()) {

@@ -12,6 +12,8 @@ use super::super::{
 use crate::{
     schedule::{
         analysis::analyse,
+        bound::Bounds,
+        demand::Demand,
         graph::Graph,
         plan::{Schedule, Transfer},
         problem::Problem,
@@ -43,7 +45,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let time_ns = clock.ns(schedule.end(&problem.graph));
     // Of a part that counts twice, twice.
-    let bounds: u64 = problem.bounds().iter().map(|bounds| bounds.time()).sum::<u64>() * problem.times();
+    let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.times();
     let bound_ns = clock.ns(bounds);
     let mut sentences = vec![format!(
         "{} ({}): {}, {}.",
@@ -65,7 +67,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
-    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, |demand| demand.chunks());
+    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
     let film = if faults.is_empty() {
         let analysis = analyse(&problem.graph, &schedule, chunks);
         Film::new(&problem, &schedule, Some(&analysis), &clock)

@@ -127,7 +127,9 @@ impl Gathering<'_> {
                 (format!("settings of {}", crate::units::count(file.rows as u64, "regressor")), Fate::Used)
             }
             Part::Steps(table) => self.steps(index, path, table),
-            Part::Reduce(table) => {
+            Part::Reduce(mut table) => {
+                // Folders say of which GPU or cluster it is.
+                path.clone_into(&mut table.name);
                 self.bundle.files[index].rows = table.points.len();
                 let holds = format!("all-reduce times over {} GPUs of a node", table.ranks);
                 self.bundle.reduces.push(table);
@@ -437,6 +439,7 @@ impl Gathering<'_> {
         for step in &mut table.steps {
             step.place.file = index as u32;
         }
+        path.clone_into(&mut table.name);
         self.bundle.steps.push(table);
         ("measured steps".to_owned(), Fate::Used)
     }

@@ -60,7 +60,7 @@ fn positive(node: Option<&Node>, key: &str) -> Result<Option<f64>> {
 /// An expression, whose names are among the known ones and these.
 fn expression(node: &Node, key: &str, names: &[String]) -> Result<Expression> {
     let text = node.text().ok_or_else(|| node.unexpected(key, "an expression"))?;
-    let expression = Expression::parse(text).map_err(|error| node.wrong(key, error))?;
+    let expression = Expression::parse(text).map_err(|error| node.wrong(key, error.to_string()))?;
     let is_known = |name: &&str| NAMES.contains(name) || names.iter().any(|known| known == name);
     if let Some(name) = expression.names().find(|name| !is_known(name)) {
         return Err(node.wrong(key, format!("nothing is known of \"{}\" in \"{text}\"", crate::text::excerpt(name))));

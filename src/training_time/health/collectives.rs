@@ -39,9 +39,10 @@ fn summary(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Summary {
     let mut distinct = 0;
     for equal in rows.chunk_by(|a, b| a.elements == b.elements) {
         distinct += 1;
-        let mut times: Vec<f64> = equal.iter().map(|row| row.time_us).collect();
-        if let Some(middle) = median(&mut times).filter(|_| times.len() > 1) {
-            deviations.extend(times.iter().map(|time| (time / middle - 1.0).abs()));
+        let times: Vec<f64> = equal.iter().map(|row| row.time_us).collect();
+        if times.len() > 1 {
+            let mean = times.iter().sum::<f64>() / times.len() as f64;
+            deviations.extend(times.iter().map(|time| (mean / time - 1.0).abs()));
         }
     }
     let noise = (!deviations.is_empty()).then(|| deviations.iter().sum::<f64>() / deviations.len() as f64);
@@ -53,7 +54,9 @@ fn summary(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Summary {
         rows: rows.len(),
         distinct,
         repeated: rows.len() - distinct,
+        distinct_features: distinct,
         noise: [noise, None],
+        deviation: [noise, None],
         inputs: vec![("shape".to_owned(), low, high, distinct)],
     }
 }

@@ -149,8 +149,12 @@ pub struct Summary {
     pub distinct: usize,
     /// Rows whose inputs stand in an earlier row as well.
     pub repeated: usize,
-    /// Mean of |time ÷ median of its equals − 1| over repeats, forward and backward: no regressor errs less.
+    /// Distinct features: what regressors can tell apart.
+    pub distinct_features: usize,
+    /// Mean of |mean of rows with equal features ÷ time − 1|, forward and backward: no regressor errs less.
     pub noise: [Option<f64>; 2],
+    /// The same over rows with equal inputs.
+    pub deviation: [Option<f64>; 2],
     /// Each input with its sampled values: lowest, highest, and how many.
     pub inputs: Vec<(String, f64, f64, usize)>,
 }

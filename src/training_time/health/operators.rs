@@ -25,8 +25,9 @@ pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health
     let gpu = catalogue.gpu(&cluster.gpu);
     for samples in &cluster.operators {
         let known = catalogue.operator(&samples.operator);
-        let distinct = Distinct::of(samples);
-        let summary = distinct.summary(samples);
+        let distinct = Distinct::of(samples.len(), |row| samples.row(row));
+        let features = known.and_then(|operator| features(samples, operator));
+        let summary = distinct.summary(samples, features.as_deref());
         let mut flags = Flags { cluster, samples, flags: &mut health.flags };
         backward_faster(&mut flags, known);
         far_off(&mut flags, &distinct);
@@ -73,11 +74,12 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn of(samples: &OperatorSamples) -> Self {
-        let mut order: Vec<usize> = (0..samples.len()).collect();
-        order.order_by(|a, b| compare(samples.row(*a), samples.row(*b)));
+    /// Of so many rows with these keys.
+    fn of<'a>(rows: usize, key: impl Fn(usize) -> &'a [f64]) -> Self {
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.order_by(|a, b| compare(key(*a), key(*b)));
         let mut begins: Vec<usize> =
-            (0..order.len()).filter(|at| *at == 0 || samples.row(order[*at]) != samples.row(order[*at - 1])).collect();
+            (0..order.len()).filter(|at| *at == 0 || key(order[*at]) != key(order[*at - 1])).collect();
         begins.push(order.len());
         Self { order, begins }
     }
@@ -86,7 +88,7 @@ impl Distinct {
         self.begins.windows(2).filter_map(|pair| self.order.get(pair[0]..pair[1])).filter(|group| !group.is_empty())
     }
 
-    fn summary(&self, samples: &OperatorSamples) -> Summary {
+    fn summary(&self, samples: &OperatorSamples, features: Option<&[f64]>) -> Summary {
         let inputs = samples.inputs.iter().enumerate().map(|(at, name)| {
             let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
             values.order_by(f64::total_cmp);
@@ -95,28 +97,44 @@ impl Distinct {
             (name.clone(), low.unwrap_or_default(), high.unwrap_or_default(), values.len())
         });
         let distinct = self.groups().count();
+        let width = features.map_or(0, |features| features.len() / samples.len().max(1));
+        let by_features = features.filter(|_| width > 0).map(|features| {
+            Self::of(samples.len(), |row| features.get(row * width..(row + 1) * width).unwrap_or_default())
+        });
+        let equal = by_features.as_ref().unwrap_or(self);
         Summary {
             target: Target::Operator(samples.operator.clone()),
             precision: samples.precision.clone(),
             rows: samples.len(),
             distinct,
             repeated: samples.len() - distinct,
-            noise: [self.noise(&samples.forward_us), self.noise(&samples.backward_us)],
+            distinct_features: equal.groups().count(),
+            noise: [equal.noise(&samples.forward_us), equal.noise(&samples.backward_us)],
+            deviation: [self.noise(&samples.forward_us), self.noise(&samples.backward_us)],
             inputs: inputs.collect(),
         }
     }
 
-    /// Mean of |time ÷ median of its equals − 1| over all rows that have an equal.
+    /// Mean of |mean of its equals ÷ time − 1| over all rows that have an equal.
     fn noise(&self, times: &[f64]) -> Option<f64> {
         let mut deviations = Vec::new();
         for group in self.groups().filter(|group| group.len() > 1) {
-            let mut equal: Vec<f64> = group.iter().filter_map(|row| times.get(*row).copied()).collect();
-            if let Some(median) = median(&mut equal) {
-                deviations.extend(equal.iter().map(|time| (time / median - 1.0).abs()));
-            }
+            let equal: Vec<f64> = group.iter().filter_map(|row| times.get(*row).copied()).collect();
+            let mean = equal.iter().sum::<f64>() / equal.len() as f64;
+            deviations.extend(equal.iter().map(|time| (mean / time - 1.0).abs()));
         }
         (!deviations.is_empty()).then(|| deviations.iter().sum::<f64>() / deviations.len() as f64)
     }
+}
+
+/// The features of all rows, row-major; `None` where one can't be evaluated.
+fn features(samples: &OperatorSamples, operator: &Operator) -> Option<Vec<f64>> {
+    let mut all = Some(Vec::with_capacity(samples.len() * operator.features.len()));
+    each_scope(samples, |_, scope| match operator.features(scope) {
+        Ok(features) => all.iter_mut().for_each(|all| all.extend_from_slice(&features)),
+        Err(_) => all = None,
+    });
+    all
 }
 
 fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
@@ -261,10 +279,10 @@ fn repeated(flags: &mut Flags<'_>, summary: &Summary) {
     if summary.repeated == 0 {
         return;
     }
-    let distinct = Distinct::of(samples);
+    let distinct = Distinct::of(samples.len(), |row| samples.row(row));
     let mut rows: Vec<usize> = distinct.groups().flat_map(|group| group[1..].iter().copied()).collect();
     rows.order();
-    let noise = summary.noise.iter().flatten().map(|noise| format!("{} %", significant(noise * 100.0)));
+    let noise = summary.deviation.iter().flatten().map(|share| format!("{} %", significant(share * 100.0)));
     let what = format!(
         "{} of {} repeat the inputs of another; equal inputs differ by {} on average",
         grouped(rows.len() as u64),

@@ -18,7 +18,7 @@ pub use self::{
     run::{Configured, nearest as nearest_names},
     samples::MOST_ROWS,
     sampling::{Axis, MOST_POINTS, Sampling},
-    settings::{NamedSetting, to_csv as settings_to_csv},
+    settings::NamedSetting,
 };
 use super::{
     catalogue::Catalogue,
@@ -77,7 +77,7 @@ impl RunNode {
     }
 }
 
-/// Reads a table of this trade, whose header is the next record.
+/// Reads a table of this trade, whose header is the next record that is no comment.
 ///
 /// # Errors
 /// What stands in the way; completes a sentence that begins with the file's name.
@@ -87,8 +87,15 @@ pub fn table<R: Read>(
     path: &str,
     problems: &mut Problems,
 ) -> Result<Part, String> {
-    let Some(record) = records.next() else { return Err("is empty".to_owned()) };
-    let headers: Vec<String> = record.cells().map(str::to_owned).collect();
+    let headers: Vec<String> = loop {
+        let Some(record) = records.next() else { return Err("is empty".to_owned()) };
+        let headers: Vec<String> = record.cells().map(str::to_owned).collect();
+        let is_comment = headers.first().is_some_and(|first| first.starts_with('#'));
+        // `# GPUs` is a column.
+        if !is_comment || headers::family(&headers) == Some(family) {
+            break headers;
+        }
+    };
     Ok(match family {
         Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
         Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),

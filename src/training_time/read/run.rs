@@ -171,6 +171,7 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
     Ok(configured)
 }
 
+#[derive(Clone, Copy)]
 struct Shape {
     layers: u32,
     hidden: u32,

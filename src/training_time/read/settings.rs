@@ -193,59 +193,6 @@ fn literal(text: &str) -> Result<Vec<(String, Literal)>, String> {
     Ok(values)
 }
 
-/// The settings as a file that is read back, with the columns of the reference.
-#[must_use]
-pub fn to_csv(gpu: &str, settings: &[Setting], of_collectives: bool) -> String {
-    use crate::text::{Cell, Table};
-    let own: &[&str] = if of_collectives { &["Nodes", "GPUsPerNode"] } else { &["Propagation"] };
-    let headers =
-        ["GPU", "Function", "Precision"].iter().chain(own).chain(&["Best_model", "Best_config", "Best_error%"]);
-    let mut table = Table::new(headers.copied());
-    for setting in settings {
-        let of: Vec<Cell> = match setting.of {
-            SettingOf::Communicator(communicator) if of_collectives => {
-                let communicator = communicator.unwrap_or_default();
-                vec![communicator.nodes.into(), communicator.per_node.into()]
-            }
-            SettingOf::Forward if !of_collectives => vec!["fwd".into()],
-            SettingOf::Backward if !of_collectives => vec!["bwd".into()],
-            _ => continue,
-        };
-        let (model, config) = match setting.family {
-            Family::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
-                let depth = max_depth.map_or_else(|| "None".to_owned(), |depth| depth.to_string());
-                let config = format!(
-                    "{{'max_depth': {depth}, 'max_features': None, 'min_samples_leaf': {min_samples_leaf}, \
-                     'min_samples_split': {min_samples_split}, 'n_estimators': {trees}}}"
-                );
-                ("rforest", config)
-            }
-            Family::Boosted {
-                rounds,
-                max_depth,
-                learning_rate,
-                gamma,
-                min_child_weight,
-                subsample,
-                colsample_bytree,
-            } => {
-                let config = format!(
-                    "{{'colsample_bytree': {colsample_bytree}, 'gamma': {gamma}, 'learning_rate': {learning_rate}, \
-                     'max_depth': {max_depth}, 'min_child_weight': {min_child_weight}, 'n_estimators': {rounds}, \
-                     'subsample': {subsample}}}"
-                );
-                ("xgboost", config)
-            }
-        };
-        let mut row: Vec<Cell> = vec![gpu.into(), setting.function.clone().into(), setting.precision.clone().into()];
-        row.extend(of);
-        let error = setting.error.map_or(Cell::Empty, |error| error.to_string().into());
-        row.extend([model.into(), config.into(), error]);
-        table.push(row);
-    }
-    table.to_csv()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,18 +250,5 @@ mod tests {
                 "line 8, column Best_config: \"{'subsample': 'all'}\" has a subsample that is no number from 0.001 to 1; the row was left out",
             ]
         );
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let text = "GPU,Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config,Best_error%\n\
-                    X,p2p,fp16,0,0,rforest,\"{'max_depth': 10, 'n_estimators': 200}\",0.12\n\
-                    X,p2p,fp16,2,1,xgboost,\"{'learning_rate': 0.2}\",\n";
-        let (all, problems) = read(text, true);
-        assert_eq!((all.len(), problems.len()), (2, 0));
-        assert_eq!(all[0].setting.of, SettingOf::Communicator(None));
-        let settings: Vec<Setting> = all.into_iter().map(|row| row.setting).collect();
-        let again = read(&to_csv("X", &settings, true), true).0;
-        assert_eq!(again.into_iter().map(|row| row.setting).collect::<Vec<_>>(), settings);
     }
 }

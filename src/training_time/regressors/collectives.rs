@@ -112,6 +112,9 @@ impl Library {
         let same_class = |(of, _): &(Communicator, u32)| (of.nodes <= 1) == (communicator.nodes <= 1);
         if curves.iter().any(same_class) {
             curves.retain(same_class);
+        } else if self.gbps(communicator).is_some() {
+            // What the catalogue knows of the network says more than curves of another one.
+            return Around::Nothing;
         }
         let per_node = |of: Communicator| f64::from(of.per_node.max(1));
         let away = |of: Communicator| math::ln(per_node(of) / per_node(communicator)).abs();
@@ -150,16 +153,21 @@ impl Library {
         }
     }
 
+    /// The bandwidth that the catalogue gives the cluster.
+    fn gbps(&self, communicator: Communicator) -> Option<f64> {
+        let entry = self.catalogue.cluster(&self.cluster.name)?;
+        if communicator.nodes <= 1 {
+            return entry.intra_gbps;
+        }
+        // A ring enters and leaves each node by the links of all its GPUs.
+        let links = entry.inter_gbps_per_gpu? * f64::from(communicator.per_node);
+        Some(entry.intra_gbps.map_or(links, |inside| inside.min(links)))
+    }
+
     /// From the latency and the bandwidth that the catalogue gives the cluster.
     fn wire(&self, name: &str, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let entry = self.catalogue.cluster(&self.cluster.name)?;
-        let gbps = if communicator.nodes <= 1 {
-            entry.intra_gbps?
-        } else {
-            // A ring enters and leaves each node by the links of all its GPUs.
-            let links = entry.inter_gbps_per_gpu? * f64::from(communicator.per_node);
-            entry.intra_gbps.map_or(links, |inside| inside.min(links))
-        };
+        let gbps = self.gbps(communicator)?;
         let bytes = 2.0 * elements as f64;
         let time_us =
             entry.latency_us.unwrap_or_default() + bytes * self.busbw_factor(name, communicator)? / gbps / 1e3;

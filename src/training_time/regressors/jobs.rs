@@ -4,7 +4,11 @@ use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
-use super::{library::Library, model::Model, validate::Validation};
+use super::{
+    library::Library,
+    model::{Grid, Model},
+    validate::Validation,
+};
 use crate::{
     progress::Progress,
     training_time::{
@@ -21,6 +25,8 @@ pub enum Task {
     Train,
     /// Find its errors where it had not seen the answer.
     Validate,
+    /// Find parity's settings on the full grid.
+    Search,
 }
 
 /// One task of one regressor.
@@ -38,6 +44,7 @@ pub struct Job {
 enum Done {
     Train(Model),
     Validate(Validation),
+    Search(Option<(Family, f64)>),
 }
 
 /// Why what a worker sent could not be taken in.
@@ -52,6 +59,7 @@ impl Library {
         let is_open = |regressor: &&u32| match task {
             Task::Train => !self.is_trained(**regressor),
             Task::Validate => self.validation(**regressor).is_none(),
+            Task::Search => true,
         };
         let mut jobs: Vec<Job> = regressors
             .iter()
@@ -77,7 +85,12 @@ impl Library {
             None => 3.0 * 1650.0,
         };
         let inputs = sampled.inputs().filter(|(_, values)| values.len() > 1).count();
-        rows * trees * if task == Task::Validate { 2.0 + inputs as f64 } else { 1.0 }
+        match task {
+            Task::Train => rows * trees,
+            Task::Validate => rows * trees * (2.0 + inputs as f64),
+            // Two thirds of the rows three times, of each point of the grid.
+            Task::Search => rows * 2.0 * 150_000.0,
+        }
     }
 
     /// Does a job; what comes out is for [`Library::accept`].
@@ -85,6 +98,7 @@ impl Library {
     pub fn work(&self, job: Job, progress: &mut dyn Progress) -> Vec<u8> {
         let done = match job.task {
             Task::Train => Done::Train(self.fit(job.regressor, progress)),
+            Task::Search => Done::Search(self.search(job.regressor, Grid::Full, progress).ok()),
             // Too few rows have no errors to show.
             Task::Validate => Done::Validate(self.validate(job.regressor, progress).unwrap_or_default()),
         };
@@ -99,6 +113,7 @@ impl Library {
         match postcard::from_bytes(bytes) {
             Ok(Done::Train(model)) => self.set_model(regressor, model),
             Ok(Done::Validate(validation)) => self.set_validation(regressor, validation),
+            Ok(Done::Search(found)) => self.set_found(regressor, found),
             // What exactly is wrong helps nobody.
             Err(_) => return Err(Unreadable),
         }

@@ -7,14 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{
     collectives::family_of,
     model::{self, Fitted, Grid, Model, Recipe, grid},
-    sampled::{Judged, Query, Sampled, View},
+    sampled::{Query, Sampled, View},
     validate::Validation,
 };
 use crate::{
     learn::{LearnError, boosting::Boosting},
     progress::{Progress, Silent},
     training_time::{
+        bundle::SavedModel,
         catalogue::{Catalogue, Gpu, StandIn},
+        health::Health,
         prediction::{Direction, Mark, Missing, Prediction, Regressors},
         samples::{Cluster, Communicator, Family, Place, Setting, SettingOf},
         scope::Scope,
@@ -49,12 +51,30 @@ pub struct Options {
     pub mode: Mode,
     /// Samples of this precision are preferred; empty for any.
     pub precision: String,
-    /// Rows that are not learnt from.
-    pub left_out: Vec<Place>,
     /// Rows whose health is in doubt: what rests on them is suspect.
     pub doubtful: Vec<Place>,
     /// Saved regressors, which parity uses instead of training.
     pub saved: Vec<SavedRegressor>,
+}
+
+impl Options {
+    /// Of a mode, for samples whose health was looked at.
+    #[must_use]
+    pub fn new(mode: Mode, precision: &str, health: &Health) -> Self {
+        let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful());
+        let doubtful = doubtful.flat_map(|flag| flag.places.iter().copied()).collect();
+        Self { mode, precision: precision.to_owned(), doubtful, saved: Vec::new() }
+    }
+}
+
+impl From<&SavedModel> for SavedRegressor {
+    fn from(saved: &SavedModel) -> Self {
+        let of = match saved.direction {
+            Direction::Forward => SettingOf::Forward,
+            Direction::Backward => SettingOf::Backward,
+        };
+        Self { function: saved.operator.clone(), of, boosting: saved.model.boosting.clone() }
+    }
 }
 
 /// A regressor that was trained elsewhere.
@@ -121,6 +141,8 @@ struct Entry {
     target: Target,
     source: usize,
     direction: Direction,
+    /// A setting that was searched for, with its error as a share.
+    found: OnceLock<Option<(Family, f64)>>,
     model: OnceLock<Model>,
     validation: OnceLock<Validation>,
 }
@@ -140,9 +162,7 @@ impl Library {
     /// Of a cluster. Nothing is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
-        for places in [&mut options.left_out, &mut options.doubtful] {
-            crate::order::Order::order_by_key(places.as_mut_slice(), |place| (place.file, place.line));
-        }
+        crate::order::Order::order_by_key(options.doubtful.as_mut_slice(), |place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
         let mut library = Self { cluster, catalogue, options, sources: Vec::new(), entries: Vec::new(), peaks };
         let cluster = Arc::clone(&library.cluster);
@@ -170,7 +190,7 @@ impl Library {
             let mut communicators: Vec<Option<Communicator>> =
                 samples.rows.iter().map(|row| Some(row.communicator)).collect();
             communicators.dedup();
-            if is_parity && communicators.len() > 1 {
+            if is_parity && communicators.len() > 1 && library.has_fallback(name) {
                 communicators.push(None);
             }
             for communicator in communicators {
@@ -184,6 +204,15 @@ impl Library {
         library
     }
 
+    /// Whether parity has a regressor of a collective over any GPUs: where the settings of collectives have one, or
+    /// where there are no settings.
+    fn has_fallback(&self, collective: &str) -> bool {
+        let is_of_collective = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_));
+        let mut settings = self.cluster.settings.iter().filter(is_of_collective).peekable();
+        settings.peek().is_none()
+            || settings.any(|row| row.function == collective && row.of == SettingOf::Communicator(None))
+    }
+
     fn add(&mut self, source: Source, targets: Vec<Target>) {
         for target in targets {
             let direction = match target {
@@ -191,7 +220,8 @@ impl Library {
                 Target::Collective { .. } | Target::Wire => Direction::Forward,
             };
             let source = self.sources.len();
-            self.entries.push(Entry { target, source, direction, model: OnceLock::new(), validation: OnceLock::new() });
+            let (found, model, validation) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+            self.entries.push(Entry { target, source, direction, found, model, validation });
         }
         self.sources.push((source, OnceLock::new()));
     }
@@ -225,22 +255,22 @@ impl Library {
     pub(super) fn sampled(&self, regressor: u32) -> Option<&Sampled> {
         let (source, sampled) = &self.sources[self.entries.get(regressor as usize)?.source];
         Some(sampled.get_or_init(|| {
-            let judged = Judged { left_out: &self.options.left_out, doubtful: &self.options.doubtful };
+            let doubtful = &self.options.doubtful;
             match source {
                 Source::Operator(index) => {
                     let samples = &self.cluster.operators[*index];
-                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), &judged)
+                    Sampled::new(samples, &View::of(&self.catalogue, &samples.operator), doubtful)
                 }
-                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, &judged),
+                Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
                 Source::Messages { name, communicator } => {
                     let is_parity = self.options.mode == Mode::Parity;
                     let is_of = |collective: &str| collective == name || !is_parity && family_of(collective) == name;
                     let collectives = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
                     let rows = collectives.flat_map(|samples| &samples.rows);
                     let within = rows.filter(|row| communicator.is_none_or(|within| within == row.communicator));
-                    Sampled::messages(within, communicator.is_none(), &judged)
+                    Sampled::messages(within, communicator.is_none(), doubtful)
                 }
-                Source::Nothing => Sampled::messages(std::iter::empty(), false, &judged),
+                Source::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
             }
         }))
     }
@@ -261,7 +291,13 @@ impl Library {
             (Mode::Default, _) | (_, Target::Gemm(_) | Target::Wire) => Ok(Recipe::Law),
             (Mode::Parity, _) => match self.setting(target) {
                 Some(setting) => Ok(Recipe::Family(setting.family)),
-                None => self.search(regressor, Grid::Small, progress).map(|(family, _)| Recipe::Family(family)),
+                None => {
+                    let search = || self.search(regressor, Grid::Small, progress).ok();
+                    let found = self.entries[regressor as usize].found.get_or_init(search);
+                    let rows = self.sampled(regressor).map_or(0, Sampled::len);
+                    let too_few = LearnError::TooFewRows { rows, needed: model::LEAST_ROWS };
+                    found.map(|(family, _)| Recipe::Family(family)).ok_or(too_few)
+                }
             },
         }
     }
@@ -289,6 +325,7 @@ impl Library {
         if self.options.mode == Mode::Parity
             && let Some((function, of)) = setting_of(target)
             && let Some(saved) = self.options.saved.iter().find(|saved| saved.function == function && saved.of == of)
+            && saved.boosting.width() == self.features_of(target)
         {
             return Model::Steps(saved.boosting.to_steps());
         }
@@ -319,6 +356,44 @@ impl Library {
         }
     }
 
+    /// Takes in a setting that was searched for.
+    pub(super) fn set_found(&self, regressor: u32, found: Option<(Family, f64)>) {
+        if let Some(entry) = self.entries.get(regressor as usize) {
+            let _ = entry.found.set(found);
+        }
+    }
+
+    /// Settings that were searched for, as rows of a configuration.
+    #[must_use]
+    pub fn found_settings(&self) -> Vec<Setting> {
+        let row = |(number, entry): (usize, &Entry)| {
+            let (family, error) = (*entry.found.get()?)?;
+            self.setting_row(number as u32, family, error)
+        };
+        self.entries.iter().enumerate().filter_map(row).collect()
+    }
+
+    /// Saved regressors that can't be used, each with the reason.
+    #[must_use]
+    pub fn unusable(&self) -> Vec<(String, String)> {
+        let reason = |saved: &SavedRegressor| {
+            let is_of = |target: &&Target| setting_of(target) == Some((saved.function.as_str(), saved.of));
+            let Some(target) = self.targets().find(is_of) else {
+                return Some("there are no samples of what it predicts".to_owned());
+            };
+            let wanted = self.features_of(target);
+            let found = saved.boosting.width();
+            (found != wanted).then(|| format!("it was trained on {found} features, and {wanted} are known"))
+        };
+        let saved = self.options.saved.iter();
+        saved.filter_map(|saved| Some((saved.function.clone(), reason(saved)?))).collect()
+    }
+
+    fn features_of(&self, target: &Target) -> usize {
+        let sampled = self.find(target).and_then(|regressor| self.sampled(regressor));
+        sampled.filter(|sampled| sampled.len() > 0).map_or(0, |sampled| sampled.row(0).features.len())
+    }
+
     /// Whether a regressor is trained.
     #[must_use]
     pub fn is_trained(&self, regressor: u32) -> bool {
@@ -342,12 +417,18 @@ impl Library {
         }
     }
 
-    /// What a regressor says, with its mark. The default mode says no less than the hardware can do, `floor_us`, of
-    /// what was not measured; what parity says below it is suspect, as is what rests on doubtful rows.
+    /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
+    /// measured: to compute it takes `floor_us`. What parity says below that is suspect, as is what rests on doubtful
+    /// rows.
     fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
-        let measured = sampled.measured(query, self.direction(regressor));
+        let direction = self.direction(regressor);
+        let floor_us = match self.peaks.as_ref().and_then(|gpu| gpu.memory_gbps) {
+            Some(gbps) => sampled.moving_us(query, direction, 1e-3 / gbps).max(floor_us),
+            None => floor_us,
+        };
+        let measured = sampled.measured(query, direction);
         let (mut mark, beyond) = sampled.mark(query);
         let time_us = match measured {
             Some((time, _)) if is_parity => self.model(regressor).at(query).unwrap_or(time),
@@ -362,15 +443,13 @@ impl Library {
         Some(Prediction { time_us, mark, beyond, regressor })
     }
 
-    /// The least time of an operator: computing backward is twice that forward, what is touched at least the same.
-    fn floor_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
+    /// The least time of an operator's computing, backward twice that forward; 0 where the peak is not known.
+    fn computing_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
         let (Some(gpu), Some(operator)) = (&self.peaks, self.catalogue.operator(name)) else { return 0.0 };
         let flop = operator.flop(scope).ok().flatten().unwrap_or_default();
-        let bytes = operator.bytes(scope).ok().flatten().unwrap_or_default();
         let times = if direction == Direction::Backward { 2.0 } else { 1.0 };
         let precision = if self.options.precision.is_empty() { "fp16" } else { &self.options.precision };
-        // Element-wise operators of what was just written find it in the cache.
-        gpu.floor_us(precision, flop * times, if operator.gemm.is_some() { bytes } else { 0.0 })
+        gpu.floor_us(precision, flop * times, 0.0)
     }
 
     /// The time of an operator that nobody sampled, from what stands in for it.
@@ -382,7 +461,7 @@ impl Library {
                 let regressor = self.find(&Target::Gemm(direction))?;
                 let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
                 let query = self.sampled(regressor)?.query(&View::Gemm, &shape)?;
-                self.say(regressor, &query, self.floor_us(name, direction, scope))?
+                self.say(regressor, &query, self.computing_us(name, direction, scope))?
             }
             StandIn::Operator(other) => {
                 let bytes = |name: &str| self.catalogue.operator(name)?.bytes(scope).ok()?;
@@ -401,7 +480,7 @@ impl Library {
         let view = View::of(&self.catalogue, name);
         let ask = |regressor: u32, direction| {
             let query = self.sampled(regressor)?.query(&view, scope)?;
-            let mut said = self.say(regressor, &query, self.floor_us(name, direction, scope))?;
+            let mut said = self.say(regressor, &query, self.computing_us(name, direction, scope))?;
             // What is impossible in one direction says that the same rows mislead in the other.
             if self.options.mode == Mode::Parity && said.mark == Mark::Extrapolated {
                 let other = match direction {
@@ -409,7 +488,7 @@ impl Library {
                     Direction::Backward => Direction::Forward,
                 };
                 let other_us = of(other).and_then(|regressor| self.model(regressor).at(&query));
-                if other_us.is_some_and(|other_us| other_us < self.floor_us(name, other, scope)) {
+                if other_us.is_some_and(|other_us| other_us < self.computing_us(name, other, scope)) {
                     said.mark = Mark::Suspect;
                 }
             }

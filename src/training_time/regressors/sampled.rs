@@ -29,6 +29,8 @@ pub(super) struct Query {
     pub(super) base: Vec<f64>,
     /// What its trees see, as logarithms; a feature that always equals another one once.
     pub(super) logarithms: Vec<f64>,
+    /// Bytes touched at least; 0 where nothing is known of them.
+    pub(super) bytes: f64,
 }
 
 /// How inputs become what regressors see.
@@ -48,25 +50,27 @@ impl View<'_> {
 
     /// `None` where a name is missing, or a feature is zero or below.
     fn query(&self, inputs: Vec<f64>, scope: &Scope) -> Option<Query> {
-        let (features, base) = match self {
+        let (features, base, bytes) = match self {
             Self::Operator(operator) => {
                 let features = operator.features(scope).ok()?;
-                let base = match (operator.flop(scope).ok()?, operator.bytes(scope).ok()?) {
+                let (flop, bytes) = (operator.flop(scope).ok()?, operator.bytes(scope).ok()?);
+                let base = match (flop, bytes) {
                     (None, None) => features.clone(),
-                    (flop, bytes) => flop.into_iter().chain(bytes).collect(),
+                    _ => flop.into_iter().chain(bytes).collect(),
                 };
-                (features, base)
+                (features, base, bytes.unwrap_or_default())
             }
-            Self::Inputs => (inputs.clone(), inputs.clone()),
+            Self::Inputs => (inputs.clone(), inputs.clone(), 0.0),
             Self::Gemm => {
                 let [m, k, n] = inputs[..] else { return None };
-                (inputs.clone(), vec![m * k * n, m * k + k * n + m * n])
+                let elements = m * k + k * n + m * n;
+                (inputs.clone(), vec![m * k * n, elements], 2.0 * elements)
             }
         };
         let logarithms = |values: &[f64]| -> Option<Vec<f64>> {
             values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| math::ln(*value)).collect())
         };
-        Some(Query { base: logarithms(&base)?, logarithms: logarithms(&features)?, inputs, features })
+        Some(Query { base: logarithms(&base)?, logarithms: logarithms(&features)?, inputs, features, bytes })
     }
 }
 
@@ -88,6 +92,8 @@ pub(super) struct Sampled {
     ranges: Vec<(f64, f64)>,
     /// Rows by their inputs, in lexicographic order.
     by_inputs: Vec<u32>,
+    /// The least time per byte in µs, forward and backward: what lies in a cache moves faster than memory can.
+    least_us_per_byte: [f64; 2],
     /// Per row: its health is in doubt.
     doubtful: Vec<bool>,
     /// The fold of each row: all rows of the same features are in one.
@@ -113,42 +119,30 @@ fn lexicographic(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// What is true of rows beside their times.
-pub(super) struct Judged<'a> {
-    /// Rows that are not learnt from, sorted.
-    pub(super) left_out: &'a [Place],
-    /// Rows whose health is in doubt, sorted.
-    pub(super) doubtful: &'a [Place],
-}
-
-impl Judged<'_> {
-    pub(super) fn holds(places: &[Place], place: Place) -> bool {
-        places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
-    }
+/// Whether a place is among others, which are sorted.
+fn is_among(places: &[Place], place: Place) -> bool {
+    places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
 }
 
 impl Sampled {
-    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, judged: &Judged<'_>) -> Self {
+    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, doubtful: &[Place]) -> Self {
         let mut sampled = Self::empty(samples.inputs.clone());
         for row in 0..samples.len() {
             let place = samples.places.get(row).copied().unwrap_or_default();
             let inputs = samples.row(row).to_vec();
-            if Judged::holds(judged.left_out, place) {
-                continue;
-            }
             let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
             samples.inputs.iter().zip(&inputs).for_each(|(name, value)| scope.set(name, *value));
             let Some(query) = view.query(inputs, &scope) else { continue };
             sampled.queries.push(query);
             sampled.forward_us.push(samples.forward_us[row]);
             sampled.backward_us.extend(samples.backward_us.get(row));
-            sampled.doubtful.push(Judged::holds(judged.doubtful, place));
+            sampled.doubtful.push(is_among(doubtful, place));
         }
         sampled.ordered()
     }
 
     /// All sampled matrix products of one product each, together.
-    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, judged: &Judged<'_>) -> Self {
+    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[Place]) -> Self {
         let mut pooled = Self::empty(["m", "k", "n"].map(str::to_owned).to_vec());
         for samples in samples {
             let Some(operator) = catalogue.operator(&samples.operator) else { continue };
@@ -157,9 +151,6 @@ impl Sampled {
             }
             for row in 0..samples.len() {
                 let place = samples.places.get(row).copied().unwrap_or_default();
-                if Judged::holds(judged.left_out, place) {
-                    continue;
-                }
                 let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
                 samples.inputs.iter().zip(samples.row(row)).for_each(|(name, value)| scope.set(name, *value));
                 let Ok(Some([count, m, k, n])) = operator.gemm(&scope) else { continue };
@@ -167,7 +158,7 @@ impl Sampled {
                 pooled.queries.push(query);
                 pooled.forward_us.push(samples.forward_us[row]);
                 pooled.backward_us.extend(samples.backward_us.get(row));
-                pooled.doubtful.push(Judged::holds(judged.doubtful, place));
+                pooled.doubtful.push(is_among(doubtful, place));
             }
         }
         pooled.ordered()
@@ -177,16 +168,16 @@ impl Sampled {
     pub(super) fn messages<'a>(
         rows: impl Iterator<Item = &'a CollectiveRow>,
         with_communicator: bool,
-        judged: &Judged<'_>,
+        doubtful: &[Place],
     ) -> Self {
         let names: &[&str] = if with_communicator { &["elements", "nodes", "per_node"] } else { &["elements"] };
         let mut sampled = Self::empty(names.iter().map(|name| (*name).to_owned()).collect());
-        for row in rows.filter(|row| !Judged::holds(judged.left_out, row.place)) {
+        for row in rows {
             let all = message(row.elements, row.communicator);
             let Some(query) = View::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else { continue };
             sampled.queries.push(query);
             sampled.forward_us.push(row.time_us);
-            sampled.doubtful.push(Judged::holds(judged.doubtful, row.place));
+            sampled.doubtful.push(is_among(doubtful, row.place));
         }
         sampled.ordered()
     }
@@ -206,6 +197,7 @@ impl Sampled {
             values: Vec::new(),
             ranges: Vec::new(),
             by_inputs: Vec::new(),
+            least_us_per_byte: [f64::INFINITY; 2],
             doubtful: Vec::new(),
             folds: Vec::new(),
             distinct_features: 0,
@@ -232,6 +224,10 @@ impl Sampled {
                 of_column.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
             })
             .collect();
+        self.least_us_per_byte = [&self.forward_us, &self.backward_us].map(|times| {
+            let per_byte = times.iter().zip(queries).map(|(time, query)| time / query.bytes);
+            per_byte.fold(f64::INFINITY, f64::min)
+        });
         let mut by_features: Vec<u32> = (0..rows as u32).collect();
         self.by_inputs.clone_from(&by_features);
         self.by_inputs.order_by(|a, b| lexicographic(&queries[*a as usize].inputs, &queries[*b as usize].inputs));
@@ -303,6 +299,13 @@ impl Sampled {
             same.iter().filter_map(|at| self.times(direction).get(*at as usize)).copied().collect();
         let doubtful = same.iter().any(|at| self.doubtful[*at as usize]);
         math::median(&mut times).map(|time| (time, doubtful))
+    }
+
+    /// The least time in µs in which a query's bytes can move through a memory that takes so long for one, as far as no
+    /// row was faster.
+    pub(super) fn moving_us(&self, query: &Query, direction: Direction, us_per_byte: f64) -> f64 {
+        let [forward, backward] = self.least_us_per_byte;
+        query.bytes * us_per_byte.min(if direction == Direction::Backward { backward } else { forward })
     }
 
     /// The share of rows that are in doubt.

@@ -10,14 +10,16 @@ use crate::training_time::{
 };
 
 type Known<K> = Vec<(K, Result<Prediction, Missing>)>;
+type Operators = Vec<(String, Direction, Known<Vec<f64>>)>;
+type Collectives = Vec<(String, Known<(u64, Communicator)>)>;
 
 /// Regressors that are asked once.
 pub struct Memo<'a> {
     regressors: &'a dyn Regressors,
     catalogue: &'a Catalogue,
     /// By name and direction, then by the inputs that it is sampled by.
-    operators: RefCell<Vec<(String, Direction, Known<Vec<f64>>)>>,
-    collectives: RefCell<Vec<(String, Known<(u64, Communicator)>)>>,
+    operators: RefCell<Operators>,
+    collectives: RefCell<Collectives>,
 }
 
 impl<'a> Memo<'a> {

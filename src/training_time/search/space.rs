@@ -88,6 +88,21 @@ impl Reason {
         Self::Missing,
     ];
 
+    /// Its key in files.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Heads => "heads",
+            Self::KeyValueHeads => "kv_heads",
+            Self::Stages => "stages",
+            Self::Node => "node",
+            Self::Batch => "batch",
+            Self::Groups => "interleaving",
+            Self::Memory => "memory",
+            Self::Missing => "missing",
+        }
+    }
+
     /// In words.
     #[must_use]
     pub const fn sentence(self) -> &'static str {

@@ -111,8 +111,36 @@ pub fn time_over_memory(found: &Found) -> Chart {
         id: "training-time-layouts".to_owned(),
         title: "Step time over memory".to_owned(),
         summary,
-        x: axis("Memory of the fullest stage (GiB)", Quantity::Number),
+        x: axis("Memory of the fullest stage", Quantity::Gib),
         y: axis("Step time", Quantity::TimeUs),
         series,
+    }
+}
+
+/// The map as a chart: pipeline degrees from left to right, tensor degrees from top to bottom.
+#[must_use]
+pub fn heat_chart(found: &Found) -> Chart {
+    let map = heat_map(&found.rows);
+    let names = |name: &str, degrees: &[u32]| degrees.iter().map(|degree| format!("{name} {degree}")).collect();
+    let mut points = Vec::new();
+    for (index, cell) in map.cells.iter().enumerate() {
+        let (row, column) = (index / map.pipeline.len().max(1), index % map.pipeline.len().max(1));
+        let best = cell.and_then(|at| found.rows.get(at as usize));
+        let note = best.map(words).unwrap_or_default();
+        points.push(Point { note, ..Point::cell(column, row, best.map(|row| row.total_us)) });
+    }
+    let summary = found.rows.first().map_or_else(String::new, |row| format!("The fastest is {}.", words(row)));
+    Chart {
+        id: "training-time-degrees".to_owned(),
+        title: "Fastest step of each tensor and pipeline degree".to_owned(),
+        summary,
+        x: Axis::of_names("Pipeline stages", names("pp", &map.pipeline)),
+        y: Axis::of_names("Tensor degree", names("tp", &map.tensor)),
+        series: vec![Series {
+            name: "Step time".to_owned(),
+            colour: Colour::Answer,
+            mark: Mark::Cells(Quantity::TimeUs, Spacing::Logarithmic),
+            points,
+        }],
     }
 }

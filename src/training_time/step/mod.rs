@@ -4,6 +4,7 @@
 //! and communicators (`ours`); [`evaluate`] turns it, with these times or others, into a [`Step`] of [`component`]s. So one
 //! composition serves predictions, intervals, calibration and questions of what if.
 
+pub mod charts;
 pub mod component;
 pub mod evaluate;
 mod experts;

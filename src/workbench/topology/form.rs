@@ -74,6 +74,9 @@ impl Topology {
         let text = || Control::Text(Vec::new());
         fields.push(self.field("cut", "Cut links", text(), "").hinted("0-1,1-0").of(DAMAGE));
         fields.push(self.field("slow", "Slow links", text(), "").hinted("0-1 at half, 0-1*0.1 at a tenth").of(DAMAGE));
+        if self.found.is_none() {
+            return fields;
+        }
         fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
         fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
         fields.push(self.field("every", "damage every link", Control::Switch, "").of(ROBUSTNESS));

@@ -17,21 +17,15 @@ use collectune::{
     math,
     progress::Silent,
     training_time::{
-        catalogue::Catalogue,
         prediction::{Direction, Mark, Regressors},
-        regressors::{Library, Mode, Options, Target, jobs::Task, validate},
+        regressors::{Library, Mode, Target, jobs::Task, validate},
         samples::{Cluster, Communicator},
     },
 };
 use support::{
-    clusters::{OPTIMIZERS, ask, cluster, example},
+    clusters::{self, OPTIMIZERS, ask, cluster, example, library},
     real,
 };
-
-fn library(cluster: &Arc<Cluster>, mode: Mode) -> Library {
-    let options = Options { mode, precision: "fp16".to_owned(), ..Options::default() };
-    Library::new(Arc::clone(cluster), Arc::new(Catalogue::built_in()), options)
-}
 
 /// Does jobs on as many threads as there are.
 fn work(library: &Library, regressors: &[u32], task: Task) {
@@ -150,7 +144,7 @@ fn grouped_errors_stay_below_their_floors() {
         // Each file by itself: the two ranges of all-reduce are two.
         for samples in &cluster.collectives {
             let alone = Cluster { collectives: vec![samples.clone()], operators: Vec::new(), ..(*cluster).clone() };
-            let library = self::library(&Arc::new(alone), Mode::Default);
+            let library = clusters::library(&Arc::new(alone), Mode::Default);
             for (number, target) in library.targets().enumerate() {
                 let Target::Collective { name: collective, communicator: Some(communicator) } = target else {
                     continue;
@@ -219,4 +213,65 @@ fn what_lies_outside_the_samples_is_predicted_within_the_floors() {
     for ((input, _, values), floor) in errors.iter().zip([6.0, 3.0, 4.0, 9.0]) {
         assert!(median_and_mean(values).0 <= floor, "{input}");
     }
+}
+
+#[test]
+fn what_workers_learn_is_what_is_learnt_here_and_can_be_shown() {
+    let Some(cluster) = cluster("Perlmutter") else { return };
+    let (here, there) = (library(&cluster, Mode::Default), library(&cluster, Mode::Default));
+    let over = Communicator { nodes: 2, per_node: 1 };
+    let curve = Target::Collective { name: "p2p".to_owned(), communicator: Some(over) };
+    let gelu = Target::Operator { name: "gelu".to_owned(), direction: Direction::Forward };
+    let regressors = [here.find(&curve).unwrap(), here.find(&gelu).unwrap()];
+    assert!(regressors.iter().all(|regressor| !here.is_trained(*regressor)));
+    work(&here, &regressors, Task::Train);
+    let asked = example().with("l", 4000.0);
+    for elements in [1 << 10, 33_554_432, 33_554_433, 1 << 30] {
+        assert_eq!(here.collective("p2p", elements, over), there.collective("p2p", elements, over));
+    }
+    let said = here.operator("gelu", Direction::Forward, &asked).unwrap();
+    assert_eq!(Ok(&said), there.operator("gelu", Direction::Forward, &asked).as_ref());
+    assert_eq!(said.mark, Mark::Interpolated);
+    assert!(here.accept(0, &[9, 9]).is_err());
+    // What nobody sampled: GPUs between those that were, and a product of matrices of another shape.
+    let wider = here.collective("allreduce_large", 500_000_000, Communicator { nodes: 4, per_node: 4 }).unwrap();
+    let widest = here.collective("allreduce_large", 500_000_000, Communicator { nodes: 2, per_node: 4 }).unwrap();
+    assert!(wider.mark == Mark::Extrapolated && wider.time_us > widest.time_us && wider.time_us < 1.2 * widest.time_us);
+    let gated = example().with("ffn", 11008.0);
+    let down = here.operator("down", Direction::Forward, &gated).unwrap();
+    println!("down {:.0} µs, {:?}", down.time_us, down.mark);
+    let flop = 2.0 * 16384.0 * 5504.0 * 4096.0;
+    assert!(down.mark == Mark::Extrapolated && (200e12..312e12).contains(&(flop / down.time_us * 1e6)));
+    work(&here, &regressors, Task::Validate);
+    let listing = here.listing();
+    let row = listing.rows.iter().find(|row| row[0].text == "p2p 2×1").unwrap();
+    println!("{:?}", row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>());
+    assert!(row[4].number.unwrap() < row[5].number.unwrap());
+    assert_eq!(here.residuals(regressors[1], Mark::Interpolated).len(), 1755);
+    let chart = here.curve_chart(regressors[0]).unwrap();
+    println!("{}", chart.summary);
+    assert!(chart.series.iter().all(|series| !series.points.is_empty() && series.points.len() <= 400));
+    let chart = here.input_chart(regressors[1], "l", &example()).unwrap();
+    assert_eq!((chart.series[0].points.len(), chart.series[1].points.len()), (9, 9));
+}
+
+#[test]
+fn settings_that_were_found_are_written_as_the_files_have_them() {
+    let Some(cluster) = cluster("Perlmutter") else { return };
+    let bare = Arc::new(Cluster { settings: Vec::new(), ..(*cluster).clone() });
+    let searched = library(&bare, Mode::Parity);
+    let target = Target::Operator { name: "parallel_cross_entropy_128".to_owned(), direction: Direction::Backward };
+    let regressor = searched.find(&target).unwrap();
+    work(&searched, &[regressor], Task::Train);
+    // A worker's model says nothing of its setting; asked here, the search is done here.
+    work(&searched, &[regressor], Task::Validate);
+    let files = searched.setting_files(&searched.found_settings());
+    let [(name, text)] = &files[..] else { panic!("{files:?}") };
+    println!("{name}\n{text}");
+    assert_eq!(name, "NVIDIAA100-SXM4-80GB_operators.csv");
+    assert!(text.starts_with("GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%\n"));
+    assert!(text.contains("parallel_cross_entropy_128,fp16,bwd,"));
+    let published = library(&cluster, Mode::Parity);
+    let all: Vec<_> = cluster.settings.clone();
+    assert_eq!(published.setting_files(&all).len(), 2);
 }

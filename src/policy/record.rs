@@ -1,5 +1,8 @@
-//! What ranks agree on, as a file: a line that says what it is, the text that is followed, and the last line of a policy
-//! file, which tells whether all of it is there.
+//! What the ranks of a communicator agreed on: the files `epoch-000000`, `epoch-000001`, … that the tuner plugin leaves in
+//! `COLLECTUNE_TUNER_DIR`, in a folder for each communicator. With them and the number of a call, a log is attributed.
+//!
+//! A record is a line that says what it is, the text that is followed, and the last line of a policy file, which tells
+//! whether all of it is there.
 //!
 //! ```text
 //! collectune-record 1 static nodes=2 ranks=16 overlap=0 epoch=1024
@@ -9,15 +12,15 @@
 
 use std::{fmt, str::FromStr};
 
-use collectune::{
+use super::{
+    arm::Arm,
+    bands::Bands,
+    file::{Choice, Entry, Policy, opened, sealed},
+};
+use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
     conf::words::COLLECTIVES,
     math::mix,
-    policy::{
-        arm::Arm,
-        bands::Bands,
-        file::{Choice, Entry, Policy, opened, sealed},
-    },
 };
 
 const FORMAT: &str = "collectune-record 1 ";
@@ -85,6 +88,7 @@ impl fmt::Display for First {
 
 impl First {
     /// The record's text.
+    #[must_use]
     pub fn text(&self) -> String {
         let body = match self {
             Self::Passive => "",
@@ -94,6 +98,7 @@ impl First {
     }
 
     /// Reads a record; `None` where it is torn or none.
+    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes)?;
         let mut words = head.split(' ');
@@ -112,6 +117,7 @@ impl First {
 
 impl Next {
     /// The record's text.
+    #[must_use]
     pub fn text(&self) -> String {
         match self {
             Self::Keep => record("keep", ""),
@@ -120,6 +126,7 @@ impl Next {
     }
 
     /// Reads a record; `None` where it is torn or none.
+    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         match parts(bytes)? {
             ("keep", _) => Some(Self::Keep),
@@ -144,6 +151,7 @@ fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str)
 }
 
 /// With what an online communicator begins where no policy is given: it tries the usual arms equally often.
+#[must_use]
 pub fn beginning(scale: Scale, comm_id: u64) -> Policy {
     const TRIED: [(Algorithm, Protocol); 3] =
         [(Algorithm::Tree, Protocol::Simple), (Algorithm::Tree, Protocol::Ll128), (Algorithm::Ring, Protocol::Simple)];

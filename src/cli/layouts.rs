@@ -1,0 +1,185 @@
+//! `collectune layouts`: the best layout on so many GPUs.
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::{CliError, step::Marks, steps, table, terminal};
+use crate::{
+    progress::Silent,
+    text::json::indented,
+    training_time::{
+        memory::GIB,
+        run,
+        search::{Found, Question, Row, listing},
+    },
+};
+
+/// Find the best layout of tensor, pipeline and data parallelism on so many GPUs
+///
+/// Ranks every layout that can run by its predicted step time; those that the intervals can't tell apart share a rank.
+#[derive(Args)]
+pub(super) struct Layouts {
+    #[command(flatten)]
+    bundle: steps::Bundle,
+
+    /// Numbers of GPUs
+    #[arg(long, value_name = "N", required = true, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    gpus: Vec<u32>,
+
+    /// Sequences in a step of all replicas
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+
+    /// Sizes of a micro-batch to try
+    #[arg(long, value_name = "b", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16], value_parser = clap::value_parser!(u32).range(1..))]
+    micro_batch: Vec<u32>,
+
+    /// What to try computing again in the backward pass; as the run does where not given
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    recompute: Vec<Recompute>,
+
+    /// Tensor groups may span nodes
+    #[arg(long)]
+    tensor_between_nodes: bool,
+
+    /// Memory of a GPU in GiB; that of the catalogue where not given
+    #[arg(long, value_name = "GIB")]
+    memory: Option<f64>,
+
+    /// How many of the best are listed
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    best: u32,
+
+    /// Look at every layout, not only at those that may be among the best
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Recompute {
+    Full,
+    Selective,
+    None,
+}
+
+impl Layouts {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let (mut study, mut settings) = self.bundle.open()?;
+        let run = settings.run.clone().ok_or(CliError::Typed("a run configuration is needed: --run CONFIG"))?;
+        let bundle = study.bundle();
+        let gpu = bundle.clusters.get(settings.cluster).and_then(|cluster| bundle.catalogue.gpu(&cluster.gpu));
+        let of_gpu = run.execution.memory_gib.or_else(|| gpu.and_then(|gpu| gpu.memory_gib));
+        let mut question = Question::new(run, 1, self.batch);
+        (question.mode, question.gpus, question.micro_batches) = (settings.mode, self.gpus, self.micro_batch);
+        if !self.recompute.is_empty() {
+            let of = |again: &Recompute| match again {
+                Recompute::Full => run::Recompute::Full,
+                Recompute::Selective => run::Recompute::Selective,
+                Recompute::None => run::Recompute::None,
+            };
+            question.recompute = self.recompute.iter().map(of).collect();
+        }
+        question.tensor_between_nodes = self.tensor_between_nodes;
+        question.memory_gib = self.memory.or(of_gpu);
+        (question.reserve_gib, question.best, question.everything) = (settings.reserve_gib, self.best, self.all);
+        settings.run = None;
+        settings.search = Some(question);
+        steps::learn(&mut study, settings)?;
+        let calibration = study.calibration().map_err(steps::told)?;
+        let searched = study.searched(calibration.as_ref(), &mut Silent, &mut |_| {}).map_err(steps::told)?;
+        let found = searched.map(|searched| searched.found).unwrap_or_default();
+        if self.bundle.json {
+            return terminal::write(&json(&found));
+        }
+        steps::say_calibration(calibration.as_ref());
+        if let Some(why) = found.nothing() {
+            terminal::say("note", &why);
+        }
+        terminal::write(&for_people(&found))
+    }
+}
+
+fn for_people(found: &Found) -> String {
+    let mut text =
+        format!("{} layouts, {} candidates fit, {} looked at\n\n", found.layouts, found.candidates, found.looked_at);
+    text += &table::of_listing(&listing::layouts(&found.rows));
+    text += &format!("\n{}", table::of_listing(&listing::dropped(found)));
+    if let Some(covered) = &found.covered {
+        text += &format!(
+            "\nBest that needs no extrapolation:\n{}",
+            table::of_listing(&listing::layouts(std::slice::from_ref(covered)))
+        );
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    layouts: u64,
+    candidates: u64,
+    looked_at: u64,
+    /// How many fell to each reason.
+    dropped: serde_json::Map<String, serde_json::Value>,
+    rows: Vec<RowReport>,
+    best_without_extrapolation: Option<RowReport>,
+    /// Why there is nothing, and what to change.
+    nothing: Option<String>,
+    missing: &'a [String],
+}
+
+#[derive(Serialize)]
+struct RowReport {
+    rank: Option<u32>,
+    tp: u32,
+    pp: u32,
+    dp: u32,
+    ep: u32,
+    micro_batch: u32,
+    micro_batches: u32,
+    recompute: &'static str,
+    total_us: f64,
+    interval_us: Option<[f64; 2]>,
+    tokens_per_second_per_gpu: f64,
+    mfu: Option<f64>,
+    memory_gib: f64,
+    bubble: f64,
+    marks: Marks,
+}
+
+fn row(row: &Row) -> RowReport {
+    RowReport {
+        rank: row.rank,
+        tp: row.layout.tensor,
+        pp: row.layout.pipeline,
+        dp: row.layout.data,
+        ep: row.layout.expert,
+        micro_batch: row.micro_batch,
+        micro_batches: row.micro_batches,
+        recompute: listing::recompute(row.recompute),
+        total_us: row.total_us,
+        interval_us: row.interval_us,
+        tokens_per_second_per_gpu: row.tokens_per_gpu,
+        mfu: row.utilisation,
+        memory_gib: row.memory_bytes / GIB,
+        bubble: row.bubble,
+        marks: Marks::of(&row.marks),
+    }
+}
+
+fn json(found: &Found) -> String {
+    let mut dropped = serde_json::Map::new();
+    for (reason, count) in found.dropped.iter() {
+        dropped.insert(reason.key().to_owned(), count.into());
+    }
+    let report = Report {
+        layouts: found.layouts,
+        candidates: found.candidates,
+        looked_at: found.looked_at,
+        dropped,
+        rows: found.rows.iter().map(row).collect(),
+        best_without_extrapolation: found.covered.as_ref().map(row),
+        nothing: found.nothing(),
+        missing: &found.missing,
+    };
+    indented(&report) + "\n"
+}

@@ -1,0 +1,99 @@
+//! `collectune policy export`: files to deploy.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    super::{CliError, files, terminal},
+    logs::Logs,
+    told,
+};
+use crate::{
+    conf::Reader,
+    policy::{file::Policy, request},
+};
+
+/// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would settle
+/// what is open
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune policy export rewards.log --policy -o collectune.policy.json
+  collectune policy export rewards.log --reader dn-tuner -o nccl_tuner.conf
+  collectune policy export rewards.log --script 'srun python train.py' -o policy_runs.sh")]
+pub(in crate::cli) struct Export {
+    #[command(flatten)]
+    logs: Logs,
+
+    /// A tuner file for this reader
+    #[arg(long, value_enum, conflicts_with_all = ["policy", "script"])]
+    reader: Option<Reader>,
+
+    /// The policy file; without any of the three as well
+    #[arg(long, conflicts_with = "script")]
+    policy: bool,
+
+    /// The generation of the policy file; one above that of the file that is replaced where not given
+    #[arg(long, value_name = "N")]
+    generation: Option<u64>,
+
+    /// A script of interleaved runs of this command
+    #[arg(long, value_name = "COMMAND")]
+    script: Option<String>,
+
+    /// Where to write it; further files get their own names beside it. Without it the text goes to the standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Export {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let (study, _) = self.logs.study()?;
+        let export = match (self.reader, &self.script) {
+            (Some(reader), _) => request::Export::Conf(reader),
+            (None, Some(command)) => request::Export::Script(command.clone()),
+            (None, None) => request::Export::Policy(self.generation()),
+        };
+        let written = study.export(&export).map_err(told)?;
+        for (index, file) in written.iter().enumerate() {
+            if !file.note.is_empty() {
+                terminal::say("note", &file.note);
+            }
+            match &self.output {
+                None => terminal::write(&file.text)?,
+                Some(path) => {
+                    let path = if index == 0 { path.clone() } else { path.with_file_name(&file.name) };
+                    replace(&path, &file.text)?;
+                    terminal::say("note", &format!("{} is written", path.display()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn generation(&self) -> u64 {
+        let replaced = || {
+            let bytes = files::bytes(self.output.as_ref()?).ok()?;
+            Some(Policy::read(&bytes).ok()?.policy.generation.saturating_add(1))
+        };
+        self.generation.or_else(replaced).unwrap_or(1)
+    }
+}
+
+/// Writes a file under a temporary name in the same folder, and renames it: a reader sees the old or the new, whole.
+pub(super) fn replace(path: &std::path::Path, text: &str) -> Result<(), CliError> {
+    use std::io::Write;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let write = || {
+        let mut file = std::fs::File::create(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        let _ = std::fs::remove_file(&temporary);
+        CliError::SaveFile { what: "file", name: path.display().to_string(), error }
+    })
+}

@@ -1,0 +1,163 @@
+//! `collectune policy watch`: learns from a job's log while it runs, and says what its ranks do next.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use clap::{Args, builder::PossibleValuesParser};
+
+use super::{
+    super::{CliError, files, terminal},
+    export::replace,
+};
+use crate::{
+    bandit::strategies::Kind,
+    intake::{self, Content},
+    policy::{
+        file::Policy,
+        watch::{Learnt, next, policy_of_record},
+    },
+    progress::Silent,
+};
+
+/// Learn from a job's reward log while it runs, and write the next policy into the folder in which the plugin's ranks agree
+///
+/// Every rank of a communicator follows the same record; this writes next.policy, which becomes one at the next epoch. The
+/// log's lines need an arm, or call and generation.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune policy watch /tmp/nccl_tuner_rewards_00000000deadbeef.log /shared/tuner/00000000deadbeef
+  collectune policy watch rewards.log \"$COLLECTUNE_TUNER_DIR\" --strategy epoch-thompson --keep 0.9")]
+pub(in crate::cli) struct Watch {
+    /// The log, to which the job appends
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+
+    /// COLLECTUNE_TUNER_DIR, or a communicator's folder in it
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// Which strategy; NCCL_TUNER_STRATEGY, or epoch-thompson, where not given
+    #[arg(long, value_name = "STRATEGY", value_parser = PossibleValuesParser::new(
+        ["epoch-thompson", "eps-greedy", "eps-decay", "ucb1", "ucb1-raw", "uniform"]))]
+    strategy: Option<String>,
+
+    /// What the past is worth after each generation; less than 1 where the machine drifts
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    keep: f64,
+
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    every: u64,
+
+    /// Look once and end
+    #[arg(long)]
+    once: bool,
+}
+
+impl Watch {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let strategy = self.strategy();
+        let mut told = String::new();
+        loop {
+            for folder in folders(&self.folder) {
+                match self.look(&folder, strategy) {
+                    Ok(Some(said)) => terminal::say("note", &said),
+                    Ok(None) => {}
+                    // A folder that vanishes, or a log that is not there yet, may come back.
+                    Err(error) if !self.once => {
+                        let why = error.to_string();
+                        if why != told {
+                            terminal::say("warning", &why);
+                            told = why;
+                        }
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            if self.once {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_secs(self.every));
+        }
+    }
+
+    fn strategy(&self) -> Kind {
+        let variable = |name: &str| std::env::var(name).ok();
+        let number = |name: &str| variable(name).and_then(|text| text.parse::<f64>().ok()).filter(|n| n.is_finite());
+        let named = self.strategy.clone().or_else(|| variable("NCCL_TUNER_STRATEGY")).unwrap_or_default();
+        match named.replace('_', "-").as_str() {
+            "eps-greedy" => Kind::EpsGreedy { epsilon: number("NCCL_TUNER_EPS").unwrap_or(0.1).clamp(0.0, 1.0) },
+            "eps-decay" => Kind::EpsDecay { c: 5.0 },
+            "ucb1" => Kind::Ucb1,
+            "ucb1-raw" => Kind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C").unwrap_or(std::f64::consts::SQRT_2) },
+            "uniform" => Kind::Uniform,
+            _ => Kind::EpochThompson { calls: 64, floor: 0.01, keep: self.keep.clamp(0.0, 1.0) },
+        }
+    }
+
+    /// Writes the next policy, if there is one.
+    fn look(&self, folder: &Path, strategy: Kind) -> Result<Option<String>, CliError> {
+        let policies = policies(folder);
+        let Some(current) = policies.last() else { return Ok(None) };
+        let path = folder.join("next.policy");
+        // What was offered and not yet followed stays.
+        let offered = fs::read(&path).ok().and_then(|bytes| Policy::read(&bytes).ok());
+        if offered.is_some_and(|offered| offered.policy.generation > current.generation) {
+            return Ok(None);
+        }
+        let bytes = files::bytes(&self.log)?;
+        let name = self.log.display().to_string();
+        let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
+        let Content::Rewards(log) = content else {
+            let why = files::refusal(&name, &report.outcome).unwrap_or_else(|| format!("{name} is no reward log"));
+            return Err(CliError::Told(why));
+        };
+        let Some((policy, learnt)) = next(&policies, &log, strategy) else { return Ok(None) };
+        // No line since the last policy says nothing new.
+        let is_new = log.rows.iter().any(|row| row.generation.is_none_or(|of| of >= current.generation));
+        if !is_new {
+            return Ok(None);
+        }
+        replace(&path, &policy.text())?;
+        Ok(Some(said(&path, &policy, &learnt)))
+    }
+}
+
+fn said(path: &Path, policy: &Policy, learnt: &[Learnt]) -> String {
+    let one = |of: &Learnt| {
+        let arms = policy.arms.iter().zip(&of.counts).map(|(arm, count)| format!("{arm} {count}"));
+        let entry = &policy.keys[of.key];
+        format!("{}, band {}: {}", entry.collective, entry.band, arms.collect::<Vec<_>>().join(", "))
+    };
+    let keys: Vec<String> = learnt.iter().map(one).collect();
+    format!("{}: generation {}; {}", path.display(), policy.generation, keys.join("; "))
+}
+
+/// The communicators' folders: the folder itself, or those in it.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    if folder.join(record_name(0)).exists() {
+        return vec![folder.to_owned()];
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut folders: Vec<PathBuf> = entries.filter(|path| path.join(record_name(0)).exists()).collect();
+    folders.sort();
+    folders
+}
+
+fn record_name(epoch: u64) -> String {
+    format!("epoch-{epoch:06}")
+}
+
+/// The policies of all records, the one that is followed now last.
+fn policies(folder: &Path) -> Vec<Policy> {
+    let mut policies = Vec::new();
+    for epoch in 0.. {
+        let Ok(bytes) = fs::read(folder.join(record_name(epoch))) else { break };
+        policies.extend(policy_of_record(&bytes));
+    }
+    policies
+}

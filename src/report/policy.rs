@@ -1,0 +1,163 @@
+//! The report of the policy workbench: what to run for each key and how sure that is, one key in detail, what overlap
+//! changes, what strategies would have cost, and files to deploy.
+
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use crate::{
+    conf::Reader,
+    form::RowChoice,
+    policy::{
+        request::{Export, File},
+        result::{Decision, Flag},
+        study::{Study, StudyError},
+    },
+    text::Problems,
+    units::count,
+};
+
+/// What a report is made of.
+pub struct Material<'a> {
+    /// The logs, and what they say.
+    pub study: &'a Study,
+    /// The key that is shown in detail, by place.
+    pub key: u32,
+    /// What was loaded, and what was left out.
+    pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
+}
+
+/// The title of the section of one key.
+pub const KEY: &str = "Arms";
+/// The title of the section of strategies.
+pub const STRATEGIES: &str = "Strategies";
+
+/// Makes the report.
+///
+/// # Errors
+/// There is no such key.
+pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let Material { study, key, mut files, problems } = material;
+    let studied = study.studied();
+    let privacy = Names::of(contents, &mut files, &problems);
+    let mut sections = Vec::new();
+    if !studied.results.is_empty() {
+        let mut keys = Exhibit::new("policy-keys", "Keys", studied.listing.clone());
+        let values = (1..=studied.results.len()).map(|place| place.to_string()).collect();
+        keys.choose = Some(RowChoice { key: "key".into(), values });
+        let text = studied.logs.iter().map(|log| format!("{}: {}.", log.name, log.attribution)).collect();
+        sections.push(Section { title: "Decision".into(), text, tables: vec![keys], ..Section::default() });
+        sections.push(of_key(study, key, contents)?);
+    }
+    if !studied.overlap.rows.is_empty() {
+        sections.push(Section {
+            title: "Overlap".into(),
+            text: vec!["A flip is shown only where both winners are better in their mode with 95 %: of K arms that are all alike, (K − 1)/K of the cells flip by chance.".into()],
+            tables: vec![Exhibit::new("policy-overlap", "With and without overlap", studied.overlap.clone())],
+            ..Section::default()
+        });
+    }
+    if let Some(replayed) = study.replayed() {
+        let charts = [&replayed.regret, &replayed.shares];
+        let mut table = Exhibit::new("policy-strategies", "Strategies", replayed.listing.clone());
+        let values = (1..=replayed.listing.rows.len()).map(|place| place.to_string()).collect();
+        table.choose = Some(RowChoice { key: "strategy".into(), values });
+        sections.push(Section {
+            title: STRATEGIES.into(),
+            text: replayed.sentences.clone(),
+            charts: charts.into_iter().flatten().filter(|_| contents.charts).cloned().collect(),
+            tables: vec![table],
+            ..Section::default()
+        });
+    }
+    for (place, (name, listing)) in studied.tables.iter().enumerate() {
+        sections.push(Section {
+            title: "Tables of means".into(),
+            text: vec![format!("{name}: a table of means has no spread in it, and nothing is concluded from it.")],
+            tables: vec![Exhibit::new(format!("policy-means-{}", place + 1), "Means", listing.clone())],
+            ..Section::default()
+        });
+    }
+    if contents.deployables && !studied.results.is_empty() {
+        sections.push(Section { title: "Files".into(), files: deployables(study), ..Section::default() });
+    }
+    if !studied.notes.is_empty() {
+        let notes = studied.notes.iter().map(|note| format!("{note}.")).collect();
+        sections.push(Section { title: "Notes".into(), text: notes, ..Section::default() });
+    }
+    sections.extend(left_out::section(&problems));
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    let bounds: Vec<String> =
+        studied.settings.bands.bounds().iter().map(|bound| crate::units::Size(*bound).to_string()).collect();
+    let mut parameters =
+        vec![fact("Bands end before", bounds.join(", ")), fact("Seed", studied.settings.seed.to_string())];
+    parameters.extend(studied.settings.library.clone().map(|version| fact("Library", version)));
+    let mut report = Report {
+        workbench: Workbench::Policy,
+        title: title(study),
+        summary: summary(study),
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        parameters,
+        sections,
+        snapshot: None,
+    };
+    privacy.leave(&mut report);
+    Ok(report)
+}
+
+fn title(study: &Study) -> String {
+    let results = study.results();
+    if results.is_empty() {
+        return "A simulation of strategies".into();
+    }
+    let deployed = results.iter().filter(|of| matches!(of.decision, Decision::Deploy(_))).count();
+    format!("{deployed} of {} worth another arm than auto", count(results.len() as u64, "key"))
+}
+
+/// A sentence for each key, of a few.
+fn summary(study: &Study) -> Vec<String> {
+    const MOST: usize = 6;
+    let results = study.results();
+    let mut told: Vec<String> = results
+        .iter()
+        .take(MOST)
+        .filter_map(|of| Some(format!("{}: {}. {}", of.key?, of.verdict, of.sentences.first()?)))
+        .collect();
+    if results.len() > MOST {
+        told.push(format!("And {} more.", count((results.len() - MOST) as u64, "key")));
+    }
+    if results.iter().any(|of| of.flags.contains(&Flag::CommunicationOnly)) {
+        told.push("Communication only: a collective that is faster alone may slow the computation beside it.".into());
+    }
+    if results.is_empty() {
+        told.extend(study.replayed().iter().flat_map(|of| of.sentences.iter().skip(1).cloned()));
+    }
+    told
+}
+
+fn of_key(study: &Study, place: u32, contents: &Contents) -> Result<Section, StudyError> {
+    let results = study.results();
+    let of = results.get(place as usize).ok_or(StudyError::NoKey(place))?;
+    let shown = study.key(place)?;
+    let mut text: Vec<String> = of.key.iter().map(|key| format!("{key}: {}.", of.verdict)).collect();
+    text.push(format!("Judged by {}.", of.estimator.words()));
+    text.extend(of.sentences.iter().cloned());
+    let mut tables = vec![Exhibit::new("policy-arms", "Arms", shown.arms.told())];
+    if !shown.estimates.rows.is_empty() {
+        tables.push(Exhibit::new("policy-estimates", "On the very lines of the log", shown.estimates.told()));
+    }
+    let charts = [Some(shown.latencies), shown.posteriors];
+    let charts = charts.into_iter().flatten().filter(|chart| contents.charts && !chart.series.is_empty()).collect();
+    Ok(Section { title: KEY.into(), text, charts, tables, ..Section::default() })
+}
+
+fn deployables(study: &Study) -> Vec<TextFile> {
+    let policy = study.export(&Export::Policy(1));
+    let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
+    let named = |(reader, files): (Reader, Vec<File>)| {
+        files.into_iter().map(move |file| File { name: format!("{}_{}", reader.key(), file.name), ..file })
+    };
+    let all = policy.into_iter().flatten().chain(confs.flat_map(named));
+    all.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect()
+}

@@ -1,0 +1,322 @@
+//! The report of the training-time workbench: the step and what it is made of, memory, the best layouts, calibration, and
+//! the health of the samples.
+
+use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
+use crate::{
+    text::{Column, Entry, Listing, Problems},
+    training_time::{
+        calibrate::Calibration,
+        health::Health,
+        memory::GIB,
+        prediction::Mark,
+        search::{self, listing as layouts, views},
+        step::{
+            charts,
+            listing::{self, share, time},
+        },
+        study::{Outcome, Searched, Study, StudyError},
+    },
+    units::{capitalised, percent},
+};
+
+/// What a report is made of.
+pub struct Material<'a> {
+    /// The samples, and what was learnt from them.
+    pub study: &'a Study,
+    /// The run's step, or why there is none; `None` before its regressors are trained.
+    pub outcome: Option<Result<&'a Outcome, String>>,
+    /// Coefficients from measured steps.
+    pub calibration: Option<&'a Calibration>,
+    /// The best layouts.
+    pub searched: Option<&'a Searched>,
+    /// What was loaded, and what was left out.
+    pub files: Vec<LoadedFile>,
+    /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
+    pub problems: Vec<(&'a str, &'a Problems)>,
+}
+
+/// Makes the report.
+///
+/// # Errors
+/// There are no samples.
+pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let Material { study, outcome, calibration, searched, mut files, problems } = material;
+    let privacy = Names::of(contents, &mut files, &problems);
+    let settings = study.settings();
+    let health = study.health()?;
+    let mut summary = Vec::new();
+    let mut sections = Vec::new();
+    match &outcome {
+        Some(Ok(outcome)) => {
+            summary.extend(told(outcome, calibration));
+            sections.extend(step(outcome));
+        }
+        Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
+        None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
+        None => summary.push(
+            "There is no run to predict: drop a run configuration, or type one. The samples' health is below."
+                .to_owned(),
+        ),
+    }
+    if let Some(searched) = searched {
+        summary.extend(best(searched));
+        sections.push(search_section(searched));
+    }
+    sections.extend(calibration.map(calibration_section));
+    sections.push(health_section(health));
+    let regressors = Exhibit::new("regressors", "Regressors", study.library()?.listing());
+    sections.push(Section {
+        title: "Regressors".into(),
+        text: vec![
+            "Errors are of rows whose features were held out, three folds, beside those of a trivial model.".into(),
+        ],
+        tables: vec![regressors],
+        ..Section::default()
+    });
+    let notes: Vec<String> = study.bundle().notes.iter().map(|note| sentence(note)).collect();
+    if !notes.is_empty() {
+        sections.push(Section { title: "Files".into(), text: notes, ..Section::default() });
+    }
+    sections.extend(left_out::section(&problems));
+    if !contents.charts {
+        sections.iter_mut().for_each(|section| section.charts.clear());
+    }
+    let name = settings.run.as_ref().map_or("Samples", |run| run.name.as_str());
+    let mut report = Report {
+        workbench: Workbench::TrainingTime,
+        title: match &outcome {
+            Some(Ok(outcome)) => format!("{name}: a step of {}", time(outcome.step.total_us)),
+            _ => format!("Training time: {name}"),
+        },
+        summary,
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        parameters: parameters(study),
+        sections,
+        snapshot: None,
+    };
+    privacy.leave(&mut report);
+    Ok(report)
+}
+
+/// The step in a few sentences.
+fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
+    let step = &outcome.step;
+    let [low, high] = outcome.interval_us;
+    let layout = &outcome.plan.run.layout;
+    let interval = if outcome.is_drawn || calibration.is_some() {
+        format!(", {} to {} in nine of ten cases", time(low), time(high))
+    } else {
+        String::new()
+    };
+    let mut sentences = vec![format!(
+        "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline waits {}.",
+        time(step.total_us),
+        layout.gpus(),
+        layout.pipeline,
+        layout.tensor,
+        layout.data,
+        outcome.tokens_per_gpu,
+        share(step.bubble())
+    )];
+    if let Some(before) = outcome.unchanged_us {
+        let change = (step.total_us / before - 1.0) * 100.0;
+        sentences.push(format!("The changes make it {} ({} before).", percent(change), time(before)));
+    }
+    let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
+    sentences.push(if beyond > 0.0 {
+        format!("{} of its time is extrapolated or suspect.", share(beyond))
+    } else {
+        "None of it is extrapolated.".to_owned()
+    });
+    if let Some(capacity) = outcome.capacity_bytes {
+        let fullest = outcome.memory.iter().enumerate().max_by(|a, b| a.1.total().total_cmp(&b.1.total()));
+        sentences.extend(fullest.map(|(stage, memory)| match memory.first_too_much(capacity) {
+            Some(what) => format!(
+                "It does not fit: stage {stage} needs {:.1} GiB of {:.1}; the first that is too much: {}.",
+                memory.total() / GIB,
+                capacity / GIB,
+                what.to_lowercase()
+            ),
+            None => format!("It fits: stage {stage} needs {:.1} GiB of {:.1}.", memory.total() / GIB, capacity / GIB),
+        }));
+    }
+    sentences
+}
+
+fn step(outcome: &Outcome) -> Vec<Section> {
+    let marks = Mark::ALL.map(|mark| (mark, outcome.marks[mark as usize]));
+    let marks = Listing {
+        columns: vec![
+            Column::words("Where from", "measured, interpolated, extrapolated, or suspect"),
+            Column::numbers("Share", "of the step's time"),
+        ],
+        rows: marks
+            .iter()
+            .map(|(mark, of)| vec![Entry::text(listing::mark(*mark)), Entry::number(Some(*of), share)])
+            .collect(),
+    };
+    let mut charts_of_step = vec![charts::breakdown(&outcome.step)];
+    charts_of_step.extend(charts::timeline(&outcome.plan, &outcome.step));
+    vec![
+        Section {
+            title: "Step".into(),
+            charts: charts_of_step,
+            tables: vec![
+                Exhibit::new("components", "What the time goes into", listing::components(&outcome.step)),
+                Exhibit::new("marks", "Where it comes from", marks),
+                Exhibit::new("stages", "Stages", listing::stages(&outcome.step)),
+            ],
+            ..Section::default()
+        },
+        Section {
+            title: "Layer".into(),
+            tables: vec![
+                Exhibit::new("layer", "One layer and micro-batch", listing::layer(&outcome.plan)),
+                Exhibit::new("parts", "All times that the step is made of", listing::parts(&outcome.plan)),
+            ],
+            ..Section::default()
+        },
+        Section {
+            title: "Memory".into(),
+            tables: vec![Exhibit::new(
+                "memory",
+                "Memory of each stage",
+                listing::memory(&outcome.memory, outcome.capacity_bytes),
+            )],
+            ..Section::default()
+        },
+    ]
+}
+
+/// The best layout in words.
+fn best(searched: &Searched) -> Vec<String> {
+    let found = &searched.found;
+    let Some(first) = found.rows.first() else {
+        return found.nothing().into_iter().map(|why| sentence(&why)).collect();
+    };
+    let ties = found.rows.iter().filter(|row| row.rank == first.rank && row.rank.is_some()).count();
+    let tied = if ties > 1 { format!("; {} others can't be told from it", ties - 1) } else { String::new() };
+    let mut sentences = vec![format!("The best layout is {}: {}{tied}.", views::words(first), time(first.total_us))];
+    match &found.covered {
+        Some(row) if row != first => sentences.push(format!(
+            "The best that needs no extrapolation is {}: {}.",
+            views::words(row),
+            time(row.total_us)
+        )),
+        Some(_) => {}
+        None => sentences.push("Every layout needs extrapolation.".to_owned()),
+    }
+    if let Some(before) = &searched.unchanged {
+        let same = (before.layout, before.micro_batch) == (first.layout, first.micro_batch);
+        sentences.push(if same {
+            format!("Without the changes it is the best as well, with {}.", time(before.total_us))
+        } else {
+            format!("Without the changes the best is {}: {}.", views::words(before), time(before.total_us))
+        });
+    }
+    sentences
+}
+
+fn search_section(searched: &Searched) -> Section {
+    let found: &search::Found = &searched.found;
+    Section {
+        title: "Layouts".into(),
+        text: vec![format!(
+            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; no other can be among those listed.",
+            found.layouts, found.candidates, found.looked_at
+        )],
+        charts: vec![views::time_over_memory(found), views::heat_chart(found)],
+        tables: vec![
+            Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows)),
+            Exhibit::new("layouts-dropped", "Layouts that were left out", layouts::dropped(found)),
+        ],
+        ..Section::default()
+    }
+}
+
+fn calibration_section(calibration: &Calibration) -> Section {
+    Section {
+        title: "Calibration".into(),
+        text: vec![format!(
+            "{} measured steps; {:.0} % of them lie in the intervals that the others make.",
+            calibration.steps, calibration.coverage
+        )],
+        charts: vec![calibration.chart()],
+        tables: vec![
+            Exhibit::new("calibration-errors", "How well measured steps are predicted", calibration.scores_listing()),
+            Exhibit::new("coefficients", "Coefficients", calibration.coefficients_listing()),
+        ],
+        ..Section::default()
+    }
+}
+
+fn health_section(health: &Health) -> Section {
+    let columns = vec![
+        Column::words("Samples", "operator, or collective with its GPUs"),
+        Column::numbers("Rows", "that are odd"),
+        Column::numbers("Of", "all rows"),
+        Column::words("What", "what is odd about them"),
+        Column::words("Effect", "what would change without them"),
+    ];
+    let rows = health.flags.iter().map(|flag| {
+        vec![
+            Entry::text(flag.target.to_string()),
+            Entry::number(Some(flag.count as f64), |count| format!("{count}")),
+            Entry::number(Some(flag.of as f64), |count| format!("{count}")),
+            Entry::text(flag.what.clone()),
+            Entry::text(flag.effect.clone()),
+        ]
+    });
+    let text =
+        if health.flags.is_empty() { "Nothing is odd about the samples." } else { "Nothing is left out unasked." };
+    let listing = Listing { columns, rows: rows.collect() };
+    Section {
+        title: "Health of the samples".into(),
+        text: vec![text.to_owned()],
+        tables: vec![Exhibit::new("health", "What is odd", listing)],
+        ..Section::default()
+    }
+}
+
+fn parameters(study: &Study) -> Vec<Fact> {
+    let settings = study.settings();
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    let cluster =
+        study.bundle().clusters.get(settings.cluster).map_or_else(String::new, |cluster| cluster.name.clone());
+    let mut facts = vec![
+        fact("Mode", settings.mode.name().to_owned()),
+        fact("Cluster", cluster),
+        fact("Seed", settings.seed.to_string()),
+    ];
+    if let Some(run) = &settings.run {
+        let (layout, model) = (&run.layout, &run.model);
+        facts.push(fact(
+            "Model",
+            format!(
+                "{} layers, hidden {}, {} heads, sequence {}, vocabulary {}",
+                model.layers, model.hidden, model.heads, model.sequence, model.vocabulary
+            ),
+        ));
+        facts.push(fact(
+            "Layout",
+            format!(
+                "pp {}, tp {}, dp {}, ep {}, {} GPUs a node, b {}, m {}",
+                layout.pipeline,
+                layout.tensor,
+                layout.data,
+                layout.expert,
+                layout.gpus_per_node,
+                run.micro_batch,
+                run.micro_batches
+            ),
+        ));
+    }
+    facts
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    capitalised(text) + if text.ends_with('.') { "" } else { "." }
+}

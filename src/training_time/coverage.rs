@@ -1,0 +1,124 @@
+//! Which of the points that were to be sampled are there: the coverage of the samples.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    read::{MOST_POINTS, Sampling},
+    samples::{Cluster, OperatorSamples},
+};
+use crate::order::Order;
+
+/// The coverage of one operator's or collective's samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The operator or collective.
+    pub function: String,
+    /// Points of the intended grid.
+    pub intended: usize,
+    /// Of those, points that no model can have: a head's size, heads or width of a rank would not be whole.
+    pub impossible: usize,
+    /// Of the possible ones, points that are sampled.
+    pub sampled: usize,
+    /// Distinct sampled points outside of the grid.
+    pub beside: usize,
+    /// By input and intended value: how many possible points there are, and how many of them are sampled.
+    pub values: Vec<ValueCoverage>,
+    /// The first points that are missing.
+    #[serde(skip)]
+    pub missing: Vec<Vec<f64>>,
+}
+
+/// The coverage of the points that have one value of one input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValueCoverage {
+    /// The input.
+    pub input: String,
+    /// Its value.
+    pub value: f64,
+    /// Possible points.
+    pub possible: usize,
+    /// Of those, sampled ones.
+    pub sampled: usize,
+}
+
+/// The coverage of a cluster by each sampling; `None` for what the cluster has no samples of.
+#[must_use]
+pub fn coverage(cluster: &Cluster, sampling: &Sampling) -> Option<Coverage> {
+    if let Some(samples) = cluster.operator(&sampling.function) {
+        let order: Option<Vec<usize>> = sampling.inputs[..sampling.axes.len()]
+            .iter()
+            .map(|input| samples.inputs.iter().position(|known| known.eq_ignore_ascii_case(input)))
+            .collect();
+        let order = order.filter(|order| order.len() == samples.inputs.len())?;
+        return Some(of_points(sampling, points(samples, &order)));
+    }
+    let samples = cluster.collective(&sampling.function)?;
+    // Of a collective only the shape has an axis; a point is there if any communicator has it.
+    (sampling.axes.len() == 1)
+        .then(|| of_points(sampling, samples.rows.iter().map(|row| vec![row.elements as f64]).collect()))
+}
+
+fn points(samples: &OperatorSamples, order: &[usize]) -> Vec<Vec<f64>> {
+    (0..samples.len()).map(|row| order.iter().map(|at| samples.row(row)[*at]).collect()).collect()
+}
+
+fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
+    let differs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
+    differs.unwrap_or(std::cmp::Ordering::Equal)
+}
+
+/// Divisions that must leave no remainder.
+const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
+
+fn of_points(sampling: &Sampling, mut sampled: Vec<Vec<f64>>) -> Coverage {
+    /// So many missing points are named.
+    const NAMED: usize = 100;
+    sampled.order_by(|a, b| compare(a, b));
+    sampled.dedup();
+    let at = |name: &str| {
+        let inputs = sampling.inputs.iter().take(sampling.axes.len());
+        inputs.clone().position(|input| input == name)
+    };
+    let divisions: Vec<(usize, usize)> = DIVISIONS.iter().filter_map(|[a, b]| at(a).zip(at(b))).collect();
+    let mut coverage = Coverage { function: sampling.function.clone(), ..Coverage::default() };
+    let axes: Vec<Vec<f64>> = sampling.axes.iter().map(super::read::Axis::values).collect();
+    let mut counts: Vec<Vec<(usize, usize)>> = axes.iter().map(|values| vec![(0, 0); values.len()]).collect();
+    let mut met = 0;
+    sampling.each(|point| {
+        coverage.intended += 1;
+        let is_there = sampled.binary_search_by(|known| compare(known, point)).is_ok();
+        met += usize::from(is_there);
+        if divisions.iter().any(|(whole, part)| point[*whole] % point[*part] != 0.0) {
+            coverage.impossible += 1;
+            return;
+        }
+        coverage.sampled += usize::from(is_there);
+        if !is_there && coverage.missing.len() < NAMED {
+            coverage.missing.push(point.to_vec());
+        }
+        for ((axis, counts), value) in axes.iter().zip(&mut counts).zip(point) {
+            let place = axis.partition_point(|known| known < value);
+            if let Some((possible, there)) = counts.get_mut(place) {
+                *possible += 1;
+                *there += usize::from(is_there);
+            }
+        }
+    });
+    if sampling.points() > MOST_POINTS {
+        coverage.intended = sampling.points();
+    }
+    coverage.beside = sampled.len() - met;
+    for ((input, values), counts) in sampling.inputs.iter().zip(&axes).zip(&counts) {
+        // A map of thousands of sizes tells nothing.
+        if values.len() > NAMED {
+            continue;
+        }
+        coverage.values.extend(values.iter().zip(counts).map(|(value, (possible, sampled))| ValueCoverage {
+            input: input.clone(),
+            value: *value,
+            possible: *possible,
+            sampled: *sampled,
+        }));
+    }
+    coverage
+}

@@ -1,0 +1,179 @@
+//! Tables for people of what was dropped.
+
+use super::{
+    bundle::{Asks, Bundle, Fate},
+    coverage::Coverage,
+    health::{Flag, Health, Summary},
+    needs::Need,
+};
+use crate::{
+    text::{Column, Entry, Listing},
+    units::{grouped, significant},
+};
+
+fn whole(number: usize) -> Entry {
+    Entry::number(Some(number as f64), |_| grouped(number as u64))
+}
+
+fn percent(share: Option<f64>) -> Entry {
+    Entry::number(share.map(|share| share * 100.0), significant)
+}
+
+/// All files, and what became of each.
+#[must_use]
+pub fn files(bundle: &Bundle) -> Listing {
+    let columns = vec![
+        Column::words("file", "The file, with its folders"),
+        Column::words("holds", "What it holds"),
+        Column::words("cluster", "The cluster that it belongs to"),
+        Column::numbers("rows", "Rows that were read"),
+        Column::numbers("counted before", "Of those, rows that an earlier file has as well, and that count once"),
+        Column::numbers("left out", "Rows that can't be used"),
+        Column::words("state", "Used, known but unused, asked, or unrecognised"),
+        Column::words("notes", "Why, and what must be known"),
+    ];
+    let rows = bundle.files.iter().enumerate().map(|(index, file)| {
+        let (state, why) = match &file.fate {
+            Fate::Used => ("used", None),
+            Fate::KnownUnused(why) => ("known but unused", Some(why.clone())),
+            Fate::Unrecognised(why) => ("unrecognised", Some(why.clone())),
+            Fate::Asked => ("asked", None),
+        };
+        let asked =
+            bundle.questions.iter().filter(|question| question.file as usize == index).map(|question| match &question
+                .asks
+            {
+                Asks::Operator { candidates, .. } => {
+                    let possible = candidates.iter().filter(|candidate| candidate.ruled_out.is_none());
+                    let names: Vec<&str> = possible.map(|candidate| candidate.operator.as_str()).collect();
+                    format!("Which operator is it: {}?", names.join(", "))
+                }
+                Asks::Unit { suspicion, .. } => suspicion.clone(),
+                Asks::Conflict { with } => format!("It has the name of {with} and other rows: which counts?"),
+            });
+        let first = file.problems.kept.first().map(ToString::to_string);
+        let notes: Vec<String> = why.into_iter().chain(asked).chain(file.notes.iter().cloned()).chain(first).collect();
+        let cluster = file.cluster.and_then(|at| bundle.clusters.get(at));
+        vec![
+            Entry::text(&file.path),
+            Entry::text(&file.holds),
+            Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
+            whole(file.rows),
+            whole(file.doubled),
+            Entry::number(Some(file.problems.count as f64), |_| grouped(file.problems.count)),
+            Entry::text(state),
+            Entry::text(notes.join("; ")),
+        ]
+    });
+    Listing { columns, rows: rows.collect() }
+}
+
+/// What is odd about samples.
+#[must_use]
+pub fn flags(flags: &[Flag]) -> Listing {
+    let columns = vec![
+        Column::words("cluster", "The cluster"),
+        Column::words("samples", "Operator, or collective over nodes × GPUs per node"),
+        Column::words("what is odd", "With its figures"),
+        Column::numbers("rows", "Rows that are flagged"),
+        Column::numbers("of", "Rows of these samples"),
+        Column::words("effect", "What it changes, and what leaving the rows out does"),
+        Column::words("doubtful", "Leaving the rows out can help"),
+    ];
+    let rows = flags.iter().map(|flag| {
+        vec![
+            Entry::text(&flag.cluster),
+            Entry::text(flag.target.to_string()),
+            Entry::text(&flag.what),
+            whole(flag.count),
+            whole(flag.of),
+            Entry::text(&flag.effect),
+            Entry::text(if flag.rule.is_doubtful() { "yes" } else { "" }),
+        ]
+    });
+    Listing { columns, rows: rows.collect() }
+}
+
+/// What was sampled, with the noise of repeats.
+#[must_use]
+pub fn samples(health: &Health) -> Listing {
+    let columns = vec![
+        Column::words("samples", "Operator, or collective over nodes × GPUs per node"),
+        Column::words("precision", "Precision of the samples"),
+        Column::numbers("rows", "All rows"),
+        Column::numbers("distinct", "Distinct inputs"),
+        Column::numbers("distinct features", "Distinct values of what regressors see"),
+        Column::numbers(
+            "noise forward %",
+            "Mean deviation of rows with equal features from their mean: no regressor errs less",
+        ),
+        Column::numbers("noise backward %", "The same backward"),
+        Column::words("ranges", "Least and greatest value of each input, and how many there are"),
+    ];
+    let row = |summary: &Summary| {
+        let range = |(name, low, high, count): &(String, f64, f64, usize)| {
+            if low == high { format!("{name} {low}") } else { format!("{name} {low} to {high} ({count})") }
+        };
+        vec![
+            Entry::text(summary.target.to_string()),
+            Entry::text(&summary.precision),
+            whole(summary.rows),
+            whole(summary.distinct),
+            whole(summary.distinct_features),
+            percent(summary.noise[0]),
+            percent(summary.noise[1]),
+            Entry::text(summary.inputs.iter().map(range).collect::<Vec<_>>().join(", ")),
+        ]
+    };
+    Listing { columns, rows: health.summaries.iter().map(row).collect() }
+}
+
+/// Which points of the intended grids are there.
+#[must_use]
+pub fn coverage(all: &[Coverage]) -> Listing {
+    let columns = vec![
+        Column::words("samples", "Operator or collective"),
+        Column::numbers("intended", "Points of the sampling's grid"),
+        Column::numbers("impossible", "Of those, points that no model can have"),
+        Column::numbers("sampled", "Points that are there"),
+        Column::numbers("missing", "Possible points that are not"),
+        Column::numbers("beside", "Sampled points outside of the grid"),
+        Column::words("gaps", "Inputs with values of which nothing is sampled"),
+    ];
+    let rows = all.iter().map(|coverage| {
+        let mut gaps: Vec<String> = Vec::new();
+        for value in coverage.values.iter().filter(|value| value.sampled == 0 && value.possible > 0) {
+            gaps.push(format!("{} {}", value.input, value.value));
+        }
+        vec![
+            Entry::text(&coverage.function),
+            whole(coverage.intended),
+            whole(coverage.impossible),
+            whole(coverage.sampled),
+            whole(coverage.intended.saturating_sub(coverage.impossible + coverage.sampled)),
+            whole(coverage.beside),
+            Entry::text(gaps.join(", ")),
+        ]
+    });
+    Listing { columns, rows: rows.collect() }
+}
+
+/// What a run needs and was not sampled.
+#[must_use]
+pub fn needs(needs: &[Need]) -> Listing {
+    let columns = vec![
+        Column::words("missing", "What was not sampled as the run needs it"),
+        Column::words("needed for", "What it is needed for"),
+        Column::words("instead", "What is used instead; empty where nothing can be predicted"),
+        Column::words("message", "In words"),
+    ];
+    let rows = needs.iter().map(|need| {
+        vec![
+            Entry::text(need.what.text()),
+            Entry::text(&need.purpose),
+            Entry::text(need.instead.clone().unwrap_or_default()),
+            Entry::text(&need.sentence),
+        ]
+    });
+    Listing { columns, rows: rows.collect() }
+}

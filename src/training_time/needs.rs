@@ -1,0 +1,236 @@
+//! What a run needs of samples and a cluster lacks, named before anything is computed.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    anatomy::Anatomy,
+    bundle::Bundle,
+    catalogue::{Role, StandIn},
+    communicators::Communicators,
+    run::Run,
+    samples::{Cluster, Communicator},
+};
+use crate::order::Order;
+
+/// Something that a run needs and that was not sampled as it needs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Need {
+    /// What is needed.
+    pub what: Wanted,
+    /// What it is needed for: `every layer`, `the gradients' exchange`.
+    pub purpose: String,
+    /// What is used instead; `None` where nothing can stand in, so that nothing can be predicted.
+    pub instead: Option<String>,
+    /// The message for people.
+    pub sentence: String,
+}
+
+/// What is needed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Wanted {
+    /// Any samples at all.
+    Cluster,
+    /// An operator.
+    Operator(String),
+    /// A collective over these GPUs.
+    Collective(String, Communicator),
+    /// Another precision than what was sampled.
+    Precision(String),
+}
+
+impl Wanted {
+    /// In words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Cluster => "samples of the GPU".to_owned(),
+            Self::Operator(name) => format!("operator {name}"),
+            Self::Collective(name, communicator) => format!("{name} over {communicator}"),
+            Self::Precision(precision) => format!("samples in {precision}"),
+        }
+    }
+}
+
+/// What a run needs and lacks; what nothing can stand in for comes first.
+#[must_use]
+pub fn needs(bundle: &Bundle, run: &Run, functions: &[String]) -> Vec<Need> {
+    let Some(cluster) = bundle.cluster_for(run).and_then(|at| bundle.clusters.get(at)) else {
+        let named = run.cluster.as_deref().or(run.gpu.as_deref()).unwrap_or("any GPU");
+        let known: Vec<&str> = bundle.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+        let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+        return vec![Need {
+            what: Wanted::Cluster,
+            purpose: "everything".to_owned(),
+            instead: None,
+            sentence: format!("The run asks for samples of {named}, and there are samples of {known}"),
+        }];
+    };
+    let mut list = List { bundle, cluster, run, needs: Vec::new() };
+    list.precision();
+    list.operators(functions);
+    list.optimizers();
+    list.collectives();
+    list.needs.order_by_key(|need| need.instead.is_some());
+    list.needs
+}
+
+struct List<'a> {
+    bundle: &'a Bundle,
+    cluster: &'a Cluster,
+    run: &'a Run,
+    needs: Vec<Need>,
+}
+
+impl List<'_> {
+    fn push(&mut self, what: Wanted, purpose: &str, instead: Option<String>, sentence: String) {
+        if self.needs.iter().all(|need| need.what != what) {
+            self.needs.push(Need { what, purpose: purpose.to_owned(), instead, sentence });
+        }
+    }
+
+    fn precision(&mut self) {
+        let wanted = &self.run.execution.precision;
+        let operators = self.cluster.operators.iter().map(|samples| &samples.precision);
+        let mut held: Vec<&String> =
+            operators.chain(self.cluster.collectives.iter().map(|samples| &samples.precision)).collect();
+        held.order();
+        held.dedup();
+        if !held.is_empty() && !held.contains(&wanted) {
+            let held: Vec<&str> = held.into_iter().map(String::as_str).collect();
+            let held = held.join(", ");
+            let sentence =
+                format!("The run is {wanted}, the samples are {held}: these are used, and marked extrapolated");
+            self.push(Wanted::Precision(wanted.clone()), "everything", Some(format!("samples in {held}")), sentence);
+        }
+    }
+
+    fn is_sampled(&self, name: &str) -> bool {
+        self.cluster.operator(name).is_some_and(|samples| !samples.is_empty())
+    }
+
+    fn operators(&mut self, functions: &[String]) {
+        let anatomy = Anatomy::of(self.run, &self.bundle.catalogue);
+        let names = |ops: &[super::anatomy::Op]| ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>();
+        let groups = [
+            ("every layer", names(&anatomy.layer)),
+            ("the first stage", names(&anatomy.first)),
+            ("the last stage", names(&anatomy.last)),
+            ("the list of functions", functions.to_vec()),
+        ];
+        for (purpose, names) in groups {
+            for name in names.into_iter().filter(|name| !self.is_sampled(name)).collect::<Vec<_>>() {
+                let (instead, sentence) = self.instead_of(&name);
+                self.push(Wanted::Operator(name), purpose, instead, sentence);
+            }
+        }
+    }
+
+    /// What predicts an operator without samples.
+    fn instead_of(&self, name: &str) -> (Option<String>, String) {
+        let catalogue = &self.bundle.catalogue;
+        let stand_in = catalogue.operator(name).and_then(|operator| operator.stands_in_for.as_ref());
+        let is_gemm = |name: &str| catalogue.operator(name).is_some_and(|operator| operator.gemm.is_some());
+        let instead = match stand_in {
+            Some(StandIn::Gemm) => {
+                let any = self.cluster.operators.iter().any(|samples| is_gemm(&samples.operator));
+                any.then(|| "all sampled matrix products".to_owned())
+            }
+            Some(StandIn::Operator(other)) => self.is_sampled(other).then(|| format!("operator {other}")),
+            None => None,
+        };
+        let sentence = match &instead {
+            Some(instead) => {
+                format!("There are no samples of operator {name}: {instead} stand in, marked extrapolated")
+            }
+            None => format!("There are no samples of operator {name}"),
+        };
+        (instead, sentence)
+    }
+
+    fn optimizers(&mut self) {
+        let stages = self.run.layout.pipeline;
+        for (name, exists) in
+            [("firstStage_optimizer", true), ("middleStage_optimizer", stages > 2), ("lastStage_optimizer", stages > 1)]
+        {
+            if !exists || self.is_sampled(name) {
+                continue;
+            }
+            let others = ["firstStage_optimizer", "middleStage_optimizer", "lastStage_optimizer"];
+            let instead =
+                others.into_iter().find(|other| self.is_sampled(other)).map(|other| format!("operator {other}"));
+            let sentence = match &instead {
+                Some(instead) => format!("There are no samples of {name}: {instead} stands in, marked extrapolated"),
+                None => format!("There are no samples of {name}, nor of another stage's optimizer"),
+            };
+            self.push(Wanted::Operator(name.to_owned()), "the optimizer", instead, sentence);
+        }
+    }
+
+    fn collectives(&mut self) {
+        let layout = self.run.layout;
+        let communicators = Communicators::of(&layout);
+        let mut wanted: Vec<(Role, &str, Communicator)> = Vec::new();
+        if layout.tensor > 1 {
+            wanted.push((Role::Tensor, "the tensor groups", communicators.tensor));
+        }
+        if layout.data > 1 {
+            wanted.push((Role::Gradient, "the gradients' exchange", communicators.data));
+            wanted.push((Role::Gather, "the parameters' exchange", communicators.data));
+        }
+        if layout.pipeline > 1 {
+            let between = layout.pipeline as usize - 1;
+            let boundaries = communicators.boundaries.iter().take(between);
+            wanted.extend(boundaries.map(|boundary| (Role::Pipeline, "messages between stages", *boundary)));
+        }
+        if layout.expert > 1 {
+            wanted.push((Role::Expert, "the experts' tokens", communicators.expert));
+        }
+        for (role, purpose, communicator) in wanted {
+            let of_role =
+                |role| self.bundle.catalogue.collectives.iter().find(move |collective| collective.role == role);
+            let Some(collective) = of_role(role) else { continue };
+            self.collective(&collective.name.clone(), purpose, communicator);
+        }
+    }
+
+    fn collective(&mut self, name: &str, purpose: &str, communicator: Communicator) {
+        // Small and large messages are one curve.
+        let base = name.strip_suffix("_large").unwrap_or(name);
+        let large = format!("{base}_large");
+        let samples = self.cluster.collectives.iter().filter(|s| s.collective == base || s.collective == large);
+        let mut shapes: Vec<Communicator> = samples.flat_map(|s| s.rows.iter().map(|row| row.communicator)).collect();
+        shapes.dedup();
+        shapes.order();
+        shapes.dedup();
+        if shapes.contains(&communicator) {
+            return;
+        }
+        let is_between = |shape: &&Communicator| (shape.nodes > 1) == (communicator.nodes > 1);
+        let near = shapes.iter().filter(is_between).min_by_key(|shape| shape.ranks().abs_diff(communicator.ranks()));
+        let near = near.or_else(|| shapes.iter().min_by_key(|shape| shape.ranks().abs_diff(communicator.ranks())));
+        let entry = self.bundle.catalogue.cluster(&self.cluster.name);
+        let known = entry.filter(|entry| {
+            if communicator.nodes > 1 { entry.inter_gbps_per_gpu.is_some() } else { entry.intra_gbps.is_some() }
+        });
+        let list = shapes.iter().map(Communicator::to_string).collect::<Vec<_>>().join(", ");
+        let (instead, sentence) = match (near, known) {
+            (Some(near), _) => (
+                Some(format!("{name} over {near}")),
+                format!(
+                    "{name} was not sampled over {communicator} but over {list}: the curve of {near} and its like is used, \
+                     marked extrapolated"
+                ),
+            ),
+            (None, Some(entry)) => (
+                Some(format!("the bandwidth of {} in the catalogue", entry.name)),
+                format!(
+                    "{name} was not sampled at all: latency and bandwidth of {} in the catalogue are used, marked \
+                     extrapolated",
+                    entry.name
+                ),
+            ),
+            (None, None) => (None, format!("{name} was not sampled over {communicator}, nor over any other GPUs")),
+        };
+        self.push(Wanted::Collective(name.to_owned(), communicator), purpose, instead, sentence);
+    }
+}

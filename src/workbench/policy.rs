@@ -1,0 +1,362 @@
+//! The policy workbench: which arm ran where the logs don't say it, which key is shown, and in what strategies play.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Jobs, Material, Study, WorkbenchError};
+use crate::{
+    bandit::{strategies::Kind, world::Simulation},
+    collective::{Collective, Scale},
+    conf::Reader,
+    crc32::Crc32,
+    form::{ChoiceError, Choices, Control, Field},
+    policy::{
+        arm::Arm,
+        attribution::{LogSettings, Schedule},
+        bands::Bands,
+        replay,
+        request::{Export, Prepared, Settings, Source, Start, Studied},
+        simulate,
+        study::{self, NamedLog},
+    },
+    progress::Progress,
+    report::{self, Contents, Report, TextFile, policy::STRATEGIES},
+    sorted::{SortedMap, SortedSet},
+    units::Size,
+};
+
+/// The fold of what logs don't say.
+const ATTRIBUTION: &str = "Which arm ran";
+/// Worlds by their words in the address; with them the log, and one's own arms.
+const WORLDS: [&str; 4] = ["clear", "two-modes", "drift", "nothing-to-gain"];
+const OWN: &str = "own";
+
+/// What was loaded of rewards, and found.
+#[derive(Default)]
+pub struct Policy {
+    study: study::Study,
+    choices: Choices,
+    studied: Option<Studied>,
+    start: Option<Start>,
+    prepared: Option<Prepared>,
+    /// What was played, by the jobs that it holds.
+    played: SortedMap<u32, Vec<u8>>,
+    done: SortedSet<u32>,
+    is_anew: bool,
+}
+
+/// What a worker did.
+#[derive(Serialize, Deserialize)]
+struct Done {
+    game: u32,
+    jobs: Vec<u32>,
+    played: Vec<u8>,
+}
+
+/// Plays some seeds.
+///
+/// # Errors
+/// The game comes from another build.
+pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
+    let played = replay::play(basis, jobs, progress)?;
+    Ok(postcard::to_allocvec(&Done { game: Crc32::of(basis), jobs: jobs.to_vec(), played })?)
+}
+
+impl Policy {
+    /// Studies these logs.
+    #[must_use]
+    pub fn new(logs: Vec<NamedLog>) -> Self {
+        Self { study: study::Study::new(logs), ..Self::default() }
+    }
+
+    /// What is known of them.
+    pub const fn study(&mut self) -> &mut study::Study {
+        &mut self.study
+    }
+
+    fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
+        let value = value.chars().take(40).collect();
+        ChoiceError { label: label.to_owned(), value, expected: expected.to_owned() }.into()
+    }
+
+    fn arm(label: &str, text: &str) -> Result<Arm, WorkbenchError> {
+        Arm::parse(text).ok_or_else(|| Self::wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
+    }
+
+    fn settings(&self) -> Result<Settings, WorkbenchError> {
+        let text = |key: &str| self.choices.get(key).map(str::trim).filter(|text| !text.is_empty());
+        let arms = text("arms").unwrap_or_default().split(',').map(str::trim).filter(|arm| !arm.is_empty());
+        let size = self.choices.parsed::<Size>("size", "a size, like 64M")?;
+        let nodes = self.choices.parsed::<u32>("nodes", "a whole number")?;
+        let ranks = self.choices.parsed::<u32>("ranks", "a whole number")?;
+        let scale = nodes.zip(ranks).filter(|(nodes, ranks)| *nodes >= 1 && nodes <= ranks);
+        let collective = match text("collective") {
+            None => None,
+            Some(name) => Some(
+                Collective::parse(name)
+                    .ok_or_else(|| Self::wrong("collective", name, "a collective, like allreduce"))?,
+            ),
+        };
+        let mut logs = Vec::new();
+        for number in 1..=self.study.logs().len() {
+            let of = |what: &str| format!("{what}.{number}");
+            let arm = text(&of("arm")).map(|label| Self::arm("arm", label)).transpose()?;
+            logs.push(LogSettings {
+                arm,
+                from_line: self.choices.parsed::<u32>(&of("from"), "the number of a line")?.unwrap_or(0),
+                collective,
+                scale: scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
+                size_bytes: size.map(|size| size.0),
+                overlap: text(&of("overlap")).map(|value| value == "1"),
+            });
+        }
+        let bands = match text("bands") {
+            None => Bands::default(),
+            Some(bands) => Bands::parse(bands).map_err(|error| Self::wrong("bands", bands, &error.to_string()))?,
+        };
+        Ok(Settings {
+            logs,
+            schedule: Schedule {
+                arms: arms.map(|arm| Self::arm("arms", arm)).collect::<Result<_, _>>()?,
+                warm_up: self.choices.parsed("warm-up", "a whole number")?,
+                turns: self.choices.parsed("turns", "a whole number")?,
+                policy: text("schedule").map(str::to_owned),
+            },
+            bands,
+            library: text("library").map(str::to_owned),
+            seed: self.choices.parsed("seed", "a whole number")?.unwrap_or(0),
+        })
+    }
+
+    /// The key that is shown, by place.
+    fn key(&self) -> Result<u32, WorkbenchError> {
+        let keys = self.studied.as_ref().map_or(0, |studied| studied.keys.len()) as u32;
+        let chosen = self.choices.parsed::<u32>("key", "the number of a key")?.unwrap_or(1).max(1) - 1;
+        Ok(chosen.min(keys.saturating_sub(1)))
+    }
+
+    /// In what strategies play; `None` where the key that is shown can't be replayed.
+    fn world(&self) -> Result<Option<Source>, WorkbenchError> {
+        let key = self.key()?;
+        let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
+        let chosen = self.choices.get("world").unwrap_or(if self.study.is_empty() { WORLDS[0] } else { "log" });
+        if let Some(place) = WORLDS.iter().position(|world| *world == chosen) {
+            let world = simulate::worlds()[place].1.clone();
+            return Ok(Some(Source::Simulation(world, simulate::ARMS.map(str::to_owned).to_vec(), 3)));
+        }
+        if chosen == OWN {
+            return self.own().map(Some);
+        }
+        Ok(can.then_some(Source::Key(key)))
+    }
+
+    /// One's own arms: the first is `auto`.
+    fn own(&self) -> Result<Source, WorkbenchError> {
+        let text = self.choices.get("means").unwrap_or(OWN_MEANS);
+        let mean = |text: &str| {
+            let mean = crate::text::number(text).filter(|mean| *mean > 0.0);
+            mean.ok_or_else(|| Self::wrong("means", text, "a mean in milliseconds"))
+        };
+        let means: Vec<f64> = text.split(',').map(mean).collect::<Result<_, _>>()?;
+        let number = |key: &str, usual: f64| -> Result<f64, WorkbenchError> {
+            Ok(self.choices.parsed::<f64>(key, "a number")?.filter(|value| value.is_finite()).unwrap_or(usual))
+        };
+        let mut world = Simulation::normal(&means, number("spread", 1.0)?.abs());
+        world.trend = number("trend", 0.0)? / 100.0;
+        world.push = number("wave", 0.0)?.abs();
+        world.carry = 0.9;
+        let names = (0..means.len()).map(|arm| if arm == 0 { "auto".to_owned() } else { format!("arm {arm}") });
+        Ok(Source::Simulation(world, names.collect(), 0))
+    }
+
+    fn start(&self) -> Result<Option<Start>, WorkbenchError> {
+        let Some(world) = self.world()? else { return Ok(None) };
+        Ok(Some(Start {
+            world,
+            steps: self.choices.parsed::<u32>("steps", "a whole number")?.unwrap_or(2000),
+            seeds: self.choices.parsed::<u32>("seeds", "a whole number")?.unwrap_or(200),
+            strategies: Kind::ALL.to_vec(),
+        }))
+    }
+
+    /// Which strategy's shares are shown.
+    fn shown(&self) -> Option<u32> {
+        self.choices.parsed::<u32>("strategy", "").ok().flatten().and_then(|number| number.checked_sub(1))
+    }
+
+    fn bring_together(&mut self) -> Result<(), WorkbenchError> {
+        let Some(prepared) = &self.prepared else { return Ok(()) };
+        let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
+        let shown = self.shown();
+        if !played.is_empty() {
+            self.study.bring_together(&prepared.game, &played, shown)?;
+        }
+        Ok(())
+    }
+
+    /// What logs don't say.
+    fn attribution(&self) -> Vec<Field> {
+        let field =
+            |key: &str, label: &str, control| Field::new(&self.choices, key, label, control, "").of(ATTRIBUTION);
+        let arms = || ["auto", "tree/simple", "tree/ll128", "ring/simple", "ring/ll128"].map(str::to_owned).to_vec();
+        let mut fields = Vec::new();
+        for (number, named) in (1..).zip(self.study.logs()) {
+            let name = &named.name;
+            let of = |what: &str| format!("{what}.{number}");
+            fields.push(field(&of("arm"), &format!("{name}: arm"), Control::Text(arms())).hinted("of every line"));
+            fields.push(field(&of("from"), &format!("{name}: from line"), Control::Number));
+            let modes = [("", "as the log says"), ("0", "no"), ("1", "yes")];
+            let modes = modes.map(|(value, label)| (value.to_owned(), label.to_owned())).into();
+            fields.push(field(&of("overlap"), &format!("{name}: overlap"), Control::One(modes)));
+        }
+        fields.extend([
+            field("arms", "Arms by number, or in turns", Control::Text(vec![simulate::ARMS.join(",")]))
+                .hinted("tree/simple,…,auto"),
+            field("warm-up", "Calls before the first line", Control::Number).hinted("arms took turns"),
+            field("turns", "Calls that took turns", Control::Number).hinted("all"),
+            field("schedule", "Policy file by whose schedule arms ran", Control::Lines),
+            field("collective", "Collective", Control::Text(vec!["allreduce".to_owned()]))
+                .hinted("where a log does not say it"),
+            field("size", "Size", Control::Text(Vec::new())).hinted("where a log does not say it"),
+            field("nodes", "Nodes", Control::Number).hinted("where a log does not say it"),
+            field("ranks", "Ranks", Control::Number).hinted("where a log does not say it"),
+            field("bands", "Bands", Control::Text(Bands::NAMED.map(|(name, _)| name.to_owned()).to_vec()))
+                .hinted("seven"),
+            field("library", "Library version", Control::Text(Vec::new())),
+        ]);
+        fields
+    }
+
+    /// In what strategies play.
+    fn replay_fields(&self) -> Vec<Field> {
+        let field = |key: &str, label: &str, control, usual: &str| {
+            Field::new(&self.choices, key, label, control, usual).of(STRATEGIES)
+        };
+        let mut worlds: Vec<(String, String)> = Vec::new();
+        if !self.study.is_empty() {
+            worlds.push(("log".to_owned(), "the log".to_owned()));
+        }
+        let named = WORLDS.iter().zip(simulate::worlds());
+        worlds.extend(named.map(|(key, (name, _))| ((*key).to_owned(), format!("simulated: {}", name.to_lowercase()))));
+        worlds.push((OWN.to_owned(), "simulated: own arms".to_owned()));
+        let usual = worlds[0].0.clone();
+        let mut fields = vec![
+            field("world", "Latencies", Control::One(worlds), &usual),
+            field("steps", "Steps", Control::Number, "2000"),
+            field("seeds", "Seeds", Control::Number, "200"),
+        ];
+        if self.choices.get("world") == Some(OWN) {
+            let slider = |least, most, step| Control::Slider { least, most, step };
+            fields.extend([
+                field("means", "Means, ms; auto first", Control::Text(Vec::new()), OWN_MEANS),
+                field("spread", "Standard deviation, ms", slider(0.0, 5.0, 0.1), "1"),
+                field("trend", "Rise until the end, %", slider(0.0, 100.0, 1.0), "0"),
+                field("wave", "Common wave, ms", slider(0.0, 2.0, 0.05), "0"),
+            ]);
+        }
+        if let Some(prepared) = &self.prepared {
+            let _ = prepared;
+            let all = (1..).zip(Kind::ALL).map(|(number, kind): (u32, Kind)| (number.to_string(), kind.title()));
+            let mut strategies = vec![(String::new(), "the best".to_owned())];
+            strategies.extend(all);
+            fields.push(field("strategy", "Shares of arms of", Control::One(strategies), ""));
+        }
+        fields
+    }
+}
+
+/// Arms to begin with.
+const OWN_MEANS: &str = "10.5,10,9,11";
+
+impl Study for Policy {
+    fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        self.choices = choices;
+        let settings = self.settings()?;
+        if !self.study.is_empty() && self.studied.as_ref().is_none_or(|studied| studied.settings != settings) {
+            (self.studied, self.start) = (None, None);
+            self.studied = Some(self.study.study(settings, progress)?);
+        }
+        let start = self.start()?;
+        self.is_anew = start != self.start || start.is_none();
+        if self.is_anew {
+            (self.played, self.done, self.prepared) = (SortedMap::new(), SortedSet::default(), None);
+            self.prepared = match &start {
+                Some(start) => Some(self.study.prepare(start)?),
+                None => None,
+            };
+            self.start = start;
+        }
+        self.bring_together()
+    }
+
+    fn take(&mut self, done: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let Done { game, jobs, played } = postcard::from_bytes(done)?;
+        if self.prepared.as_ref().is_none_or(|prepared| Crc32::of(&prepared.game) != game) {
+            return Ok(());
+        }
+        let Some(first) = jobs.first() else { return Ok(()) };
+        self.played.insert(*first, played);
+        for job in jobs {
+            self.done.insert(job);
+        }
+        self.bring_together()
+    }
+
+    fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
+        let mut fields = Vec::new();
+        if let Some(studied) = self.studied.as_ref().filter(|studied| studied.keys.len() > 1) {
+            let keys = (1..).zip(studied.keys.iter().zip(&studied.verdicts));
+            let keys = keys.map(|(number, (key, verdict)): (u32, _)| (number.to_string(), format!("{key}: {verdict}")));
+            fields.push(Field::new(&self.choices, "key", "Key", Control::One(keys.collect()), "1"));
+        }
+        if !self.study.is_empty() {
+            fields.extend(self.attribution());
+        }
+        fields.extend(self.replay_fields());
+        Ok(fields)
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        if self.studied.as_ref().is_none_or(|studied| studied.keys.is_empty()) {
+            return Vec::new();
+        }
+        let mut files = vec![("policy".to_owned(), "Policy file".to_owned())];
+        for reader in Reader::ALL {
+            let confs = self.study.export(&Export::Conf(*reader)).map_or(0, |files| files.len());
+            let modes = [("", ""), (".overlap", ", with overlap")];
+            for (suffix, words) in modes.into_iter().take(confs) {
+                files.push((format!("{}{suffix}", reader.key()), format!("Tuner file for {}{words}", reader.name())));
+            }
+        }
+        files.push(("script".to_owned(), "Script of runs that would settle it".to_owned()));
+        files
+    }
+
+    fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
+        let (export, place) = match (key, key.strip_suffix(".overlap")) {
+            ("policy", _) => (Export::Policy(1), 0),
+            ("script", _) => (Export::Script("./job".to_owned()), 0),
+            (_, of) => {
+                let reader = Reader::parse(of.unwrap_or(key)).ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
+                (Export::Conf(reader), usize::from(of.is_some()))
+            }
+        };
+        let file = self.study.export(&export)?.into_iter().nth(place);
+        let file = file.ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
+        Ok(TextFile { name: file.name, text: file.text, note: file.note })
+    }
+
+    fn jobs(&self) -> Result<Jobs, WorkbenchError> {
+        let Some(prepared) = &self.prepared else { return Ok(Jobs { is_anew: self.is_anew, ..Jobs::default() }) };
+        let of = |job: &u32| Some((*job, *prepared.jobs.get(*job as usize)?)).filter(|_| !self.done.contains(job));
+        let rounds = prepared.rounds.iter().map(|round| round.iter().filter_map(of).collect::<Vec<_>>());
+        let rounds: Vec<Vec<(u32, f64)>> = rounds.filter(|round| !round.is_empty()).collect();
+        let basis = if rounds.is_empty() { Vec::new() } else { prepared.game.clone() };
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+    }
+
+    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let Material { files, problems } = material;
+        let material = report::policy::Material { study: &self.study, key: self.key()?, files, problems };
+        Ok(report::policy::report(material, contents)?)
+    }
+}

@@ -1,0 +1,750 @@
+//! From reward logs to decisions: made-up logs, real ones, and everything that is no log.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use collectune::{
+    collective::{Collective, Scale},
+    intake::{self, Content, Outcome},
+    policy::{
+        arm::Arm,
+        attribution::{LogSettings, Schedule},
+        iteration::{Iteration, PairKind},
+        read::{Form, Log},
+        request::{Answer, Export, Question, Settings, Source, Start, Studied},
+        result::{Decision, Estimator, Flag, KeyResult},
+        simulate,
+        study::{NamedLog, Study, StudyError},
+    },
+    progress::Silent,
+    text::Problems,
+};
+
+/// What a file holds, and what could not be used.
+fn opened(name: &str, bytes: &[u8]) -> Result<(Log, Problems, Vec<String>), String> {
+    let (report, content) = intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent);
+    match (report.outcome, content) {
+        (Outcome::Known { problems, notes, .. }, Content::Rewards(log)) => Ok((*log, problems, notes)),
+        (Outcome::Refused(why), _) => Err(why),
+        other => Err(format!("{other:?}")),
+    }
+}
+
+fn log(name: &str, text: &str) -> Log {
+    opened(name, text.as_bytes()).unwrap().0
+}
+
+fn study(logs: &[(&str, &str)], settings: Settings) -> (Study, Studied) {
+    let logs = logs.iter().map(|(name, text)| NamedLog { name: (*name).to_owned(), log: log(name, text) }).collect();
+    let mut study = Study::new(logs);
+    let studied = study.study(settings, &mut Silent).unwrap();
+    (study, studied)
+}
+
+fn one(logs: &[(&str, &str)], settings: Settings) -> KeyResult {
+    let (_, studied) = study(logs, settings);
+    assert_eq!(studied.results.len(), 1);
+    studied.results[0].clone()
+}
+
+fn round_robin(warm_up: Option<u32>) -> Settings {
+    let arms = simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
+    Settings { schedule: Schedule { arms, warm_up, ..Schedule::default() }, ..Settings::default() }
+}
+
+#[test]
+fn a_clear_winner_is_deployed() {
+    let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
+    let of = one(&[("rewards.log", &text)], Settings::default());
+    assert_eq!((of.verdict.as_str(), of.chosen()), ("run tree/ll128", Arm::parse("tree/ll128").unwrap()));
+    assert_eq!(of.estimator, Estimator::Rejection, "propensities are all 1/K");
+    assert!(of.p_better().unwrap() > 0.99);
+    assert!(!of.rejection.is_empty() && of.arms.iter().all(|arm| arm.estimate.is_some()));
+}
+
+#[test]
+fn where_nothing_can_be_gained_the_library_keeps_the_choice() {
+    let text = simulate::log(&simulate::worlds()[3].1, &simulate::ARMS, 64 << 20, 100, 1);
+    let of = one(&[("rewards.log", &text)], Settings::default());
+    assert_eq!(of.decision, Decision::Keep, "{of:?}");
+    assert!(of.lines_needed.is_some() && of.sentences.iter().any(|s| s.contains("independent values per arm")));
+}
+
+#[test]
+fn a_drift_is_met_by_turns_and_refused_one_after_the_other() {
+    let world = &simulate::worlds()[2].1;
+    let text = simulate::log(world, &simulate::ARMS, 64 << 20, 200, 3);
+    let of = one(&[("rewards.log", &text)], Settings::default());
+    assert!(of.flags.contains(&Flag::Drifting) && !of.flags.contains(&Flag::Sequential), "{of:?}");
+    let rising = |from: f64| {
+        (0..200).map(|t| format!("{}\n", from + 0.01 * f64::from(t) + 0.05 * f64::from(t % 7))).collect::<String>()
+    };
+    let (auto, tree) = (rising(10.0), rising(9.0));
+    let scale = Some(Scale { nodes: 2, ranks: 8 });
+    let given = || LogSettings { scale, size_bytes: Some(1 << 20), ..LogSettings::default() };
+    let settings = Settings { logs: vec![given(), given()], ..Settings::default() };
+    let of = one(&[("times_auto.txt", &auto), ("times_tree_simple.txt", &tree)], settings);
+    assert_eq!(of.verdict, "drifting; no decision");
+    assert!(of.sentences[0].contains("one after the other while the machine drifted"));
+}
+
+#[test]
+fn the_worked_case_the_bandwidth_winner_loses() {
+    let job = Iteration { compute_ms: 25.0, multiprocessors: 108 };
+    let times = [(2.0, 24, false), (2.6, 4, false), (2.0, 24, true), (2.6, 4, true)];
+    let times = times.map(|(time, channels, overlap)| job.time_ms(time, channels, overlap));
+    for (said, expected) in times.into_iter().zip([27.0, 27.6, 25.444, 25.096]) {
+        assert!((said - expected).abs() < 1e-3);
+    }
+    let (study, studied) = study(&[("iterations.csv", &simulate::overlap_log(1))], Settings::default());
+    let winners: Vec<String> = studied.results.iter().map(|of| of.verdict.clone()).collect();
+    assert_eq!(winners, ["run ring/simple/24", "run tree/ll128/4"]);
+    assert_eq!(studied.pairs.len(), 1);
+    assert_eq!(studied.pairs[0].kind, PairKind::Flip, "{:?}", studied.pairs);
+    let files = study.export(&Export::Conf(collectune::conf::Reader::DnTuner)).unwrap();
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["nccl_tuner.conf", "nccl_tuner_overlap.conf"]);
+    assert!(files[0].text.contains("allreduce,4194304,33554431,ring,simple,24,1,8,-1,-1"), "{}", files[0].text);
+    assert!(files[1].text.contains("allreduce,4194304,33554431,tree,ll128,4,1,8,-1,-1"), "{}", files[1].text);
+}
+
+#[test]
+fn arms_that_are_alike_flip_within_noise_only() {
+    let mut text = "collective,size_bytes,nodes,ranks,iteration_ms,arm,overlap\n".to_owned();
+    for step in 0..60_u64 {
+        for overlap in 0..2 {
+            for (index, arm) in (0..).zip(["auto", "tree/simple", "tree/ll128", "ring/simple", "ring/ll128"]) {
+                for size in [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24] {
+                    let noise = collectune::bandit::draws::normal(size + overlap, index, step);
+                    text += &format!("allreduce,{size},1,8,{},{arm},{overlap}\n", 10.0 + noise);
+                }
+            }
+        }
+    }
+    let (_, studied) = study(&[("iterations.csv", &text)], Settings::default());
+    assert_eq!(studied.pairs.len(), 5);
+    assert!(studied.pairs.iter().all(|pair| pair.kind != PairKind::Flip), "{:?}", studied.pairs);
+    assert!(studied.pairs.iter().any(|pair| pair.kind == PairKind::WithinNoise), "four of five by chance");
+}
+
+#[test]
+fn attribution_takes_the_first_way_that_applies() {
+    let world = &simulate::worlds()[0].1;
+    let with_arms = simulate::log(world, &simulate::ARMS, 64 << 20, 40, 1);
+    let plain: String =
+        with_arms.lines().skip(2).map(|line| line.split(',').take(5).collect::<Vec<_>>().join(",") + "\n").collect();
+    let words =
+        |name: &str, text: &str, settings: Settings| study(&[(name, text)], settings).1.logs[0].attribution.clone();
+    assert!(words("r.log", &with_arms, Settings::default()).contains("names the arm of each line"));
+    assert!(words("r.log", &plain, Settings::default()).contains("not attributed"));
+    assert!(words("r_auto.log", &plain, Settings::default()).contains("file's name"));
+    assert!(words("r.log", &plain, round_robin(None)).contains("not attributed"), "a warm-up must be given");
+    assert!(words("r.log", &plain, round_robin(Some(0))).contains("took turns by line"));
+    // The right warm-up finds the arms; a wrong one credits others.
+    assert_eq!(one(&[("r.log", &plain)], round_robin(Some(16))).chosen(), Arm::parse("tree/ll128").unwrap());
+    assert_ne!(one(&[("r.log", &plain)], round_robin(Some(15))).chosen(), Arm::parse("tree/ll128").unwrap());
+    let given = Settings {
+        logs: vec![LogSettings { arm: Arm::parse("ring/ll"), ..LogSettings::default() }],
+        ..round_robin(Some(0))
+    };
+    assert!(words("r.log", &with_arms, given).contains("given for the whole file"));
+}
+
+#[test]
+fn a_schedule_attributes_calls() {
+    use collectune::{
+        bandit::schedule::deal,
+        policy::{
+            bands::Bands,
+            file::{Choice, Entry, Policy},
+            key::BandKey,
+        },
+    };
+    let scale = Scale { nodes: 2, ranks: 8 };
+    let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
+    let policy = Policy {
+        generation: 3,
+        seed: 42,
+        bands: Bands::default(),
+        arms: ["auto", "tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect(),
+        keys: vec![Entry {
+            collective: key.collective,
+            band: key.band,
+            scale,
+            overlap: None,
+            choice: Choice::Counts(vec![2, 2, 2, 2]),
+        }],
+        ..Policy::default()
+    };
+    let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
+    let mut order = [0; 8];
+    for call in 0..200_u64 {
+        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
+        let arm = usize::from(order[(call % 8) as usize]);
+        let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * collectune::bandit::draws::normal(1, 0, call);
+        text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");
+    }
+    let settings =
+        Settings { schedule: Schedule { policy: Some(policy.text()), ..Schedule::default() }, ..Settings::default() };
+    let of = one(&[("rewards.log", &text)], settings);
+    assert_eq!(of.chosen(), Arm::parse("tree/ll128").unwrap());
+    assert_eq!(of.estimator, Estimator::Rejection, "propensities are counts / n");
+    let late = Settings {
+        schedule: Schedule { policy: Some(Policy { seed: 43, ..policy }.text()), ..Schedule::default() },
+        ..Settings::default()
+    };
+    let of = one(&[("rewards.log", &text)], late);
+    assert!(of.flags.contains(&Flag::NoTrace), "{of:?}");
+    assert!(of.sentences.iter().any(|sentence| sentence.contains("no trace of the schedule")));
+}
+
+#[test]
+fn a_strategy_that_learns_is_judged_by_propensities_or_not_at_all() {
+    let head = "collType,nBytes,nNodes,nRanks,latency_ms,arm,strategy,propensity\n";
+    let mut with = head.to_owned();
+    let mut without = head.replace(",propensity", "");
+    for step in 0..400_u64 {
+        // The favourite has 70 %.
+        let u = collectune::bandit::draws::uniform(1, 7, step);
+        let (arm, p) = if u < 0.7 {
+            ("auto", 0.7)
+        } else if u < 0.85 {
+            ("tree/ll128", 0.15)
+        } else {
+            ("ring/simple", 0.15)
+        };
+        let mean = match arm {
+            "auto" => 10.0,
+            "tree/ll128" => 9.0,
+            _ => 11.0,
+        };
+        let latency = mean + 0.5 * collectune::bandit::draws::normal(2, 0, step);
+        with += &format!("allreduce,1048576,2,8,{latency},{arm},eps_greedy,{p}\n");
+        without += &format!("allreduce,1048576,2,8,{latency},{arm},eps_greedy\n");
+    }
+    let of = one(&[("rewards.log", &with)], Settings::default());
+    assert_eq!((of.estimator, of.chosen()), (Estimator::Weighting, Arm::parse("tree/ll128").unwrap()));
+    let estimate = of.of_candidate().unwrap().estimate.unwrap();
+    assert!(
+        estimate.ess > 30.0 && (estimate.snips - 9.0).abs() < 0.3 && (estimate.dr - 9.0).abs() < 0.3,
+        "{estimate:?}"
+    );
+    let of = one(&[("rewards.log", &without)], Settings::default());
+    assert_eq!((of.estimator, of.decision), (Estimator::None, Decision::None));
+    assert!(of.flags.contains(&Flag::Adaptive) && of.sentences[0].contains("lowest value seen"), "{of:?}");
+}
+
+#[test]
+fn every_form_of_a_log_is_read() {
+    let form = |name: &str, text: &str| {
+        let (log, ..) = opened(name, text.as_bytes()).unwrap_or_else(|why| panic!("{why}"));
+        (log.form, log.rows.len(), log.rows.first().map(|row| row.latency_ms))
+    };
+    assert_eq!(form("r.log", "# a comment\n\nallreduce,4194304,1,8,12.34\n"), (Form::Plain, 1, Some(12.34)));
+    assert_eq!(
+        form("r.csv", "latency_us,nRanks,nNodes,bytes,collective\n12340,8,1,4194304,ncclAllReduce\n").0,
+        Form::Headed
+    );
+    let seconds = form("r.csv", "collective,size_bytes,nodes,ranks,latency_s\nallreduce,4194304,1,8,0.5\n");
+    assert_eq!(seconds, (Form::Headed, 1, Some(500.0)));
+    assert_eq!(form("r.log", "# collectune-rewards 1\nallreduce,4194304,1,8,12.34\n").0, Form::Own);
+    assert_eq!(form("times_auto_64MB.txt", "12.5\n13.5\n"), (Form::Times, 2, Some(12.5)));
+    let episodes = r#"[{"episode":0,"arm_idx":3,"arm_label":"auto","mean_ms":9.7},{"episode":1,"arm_idx":0,"arm_label":"tree_simple","mean_ms":9.9}]"#;
+    assert_eq!(form("ucb1_64MB.json", episodes), (Form::Episodes, 2, Some(9.7)));
+    let table = r#"[{"arm":"auto","count":50,"mean_ms":9.7},{"arm":"tree_simple","count":50,"mean_ms":9.5}]"#;
+    assert_eq!(form("arms.json", table), (Form::ArmTable, 0, None));
+    let nested = r#"{"sequential":{"64KB":{"auto":8.443,"tree_simple":8.495}},"overlap":{"64KB":{"auto":9.1,"tree_simple":8.9}}}"#;
+    assert_eq!(form("policy.json", nested), (Form::ArmTable, 0, None));
+    // BOM, CR LF, a lone CR, quotes, blanks.
+    for text in [
+        "\u{FEFF}allreduce,4194304,1,8,12.34\r\nallreduce,4194304,1,8,12.34\r\n",
+        "allreduce,4194304,1,8,12.34\rallreduce,4194304,1,8,12.34\r",
+        " \"allreduce\" , 4194304 ,1, 8 ,12.34\nallreduce,4194304,1,8,\"12.34\"\n",
+    ] {
+        assert_eq!(form("r.log", text), (Form::Plain, 2, Some(12.34)), "{text:?}");
+    }
+    // Neither a tuner file nor a sweep.
+    assert!(opened("c.conf", b"allreduce,0,4096,tree,ll,8,2,16,-1,-1\n").is_err());
+    let measured = b"collective,size_bytes,algorithm,protocol,channels,nodes,ranks,pipeOps,regBuff,cost_metric,bandwidth_gbps,latency_us\nallreduce,4096,ring,ll,2,1,8,-1,-1,1.0,2.0,3.0\n";
+    assert!(opened("m.csv", measured).is_err());
+}
+
+/// Lines in the middle of good ones.
+fn problems(line: &str) -> String {
+    let good = "allreduce,4194304,1,8,12.34\n".repeat(3);
+    match opened("r.log", format!("{good}{line}\n{good}").as_bytes()) {
+        Ok((log, problems, _)) => {
+            assert_eq!(log.rows.len() as u64 + problems.count, 7, "{line}");
+            problems.kept.iter().map(ToString::to_string).collect()
+        }
+        Err(why) => why,
+    }
+}
+
+#[test]
+fn a_bad_line_costs_itself_and_says_why() {
+    for (line, said) in [
+        (
+            "allreduce,4194304,1,8,nan",
+            "line 4, column latency_ms: \"nan\" is not a positive finite number; the line was left out",
+        ),
+        ("allreduce,,1,8,3", "line 4, column nBytes: \"\" is not a whole number below 2⁶⁴"),
+        ("ALLREDUCE , 4M , 1 , 8 , 3ms", "line 4, column nBytes: \"4M\" is not a whole number"),
+        ("allreduce,4194304,1,8,12,34", "has 6 fields where 5 are expected"),
+        ("allreduce,4194304,1,8", "has 4 fields where 5 are expected"),
+        ("allreduce,0,1,8,3", "column nBytes: \"0\" is less than 1"),
+        ("allreduce,18446744073709551616,1,8,3", "column nBytes: \"18446744073709551616\" is not a whole number"),
+        ("allreduce,-4,1,8,3", "column nBytes: \"-4\" is not a whole number"),
+        ("allreduce,4096.5,1,8,3", "column nBytes"),
+        ("allreduce,4096,1,8,0", "column latency_ms: \"0\" is not a positive finite number"),
+        ("allreduce,4096,1,8,-1", "column latency_ms: \"-1\" is not a positive finite number"),
+        ("allreduce,4096,1,8,1e309", "column latency_ms: \"1e309\" is not a positive finite number"),
+        ("allreduce,4096,1,8,inf", "column latency_ms"),
+        ("allreduce,4096,16,8,3", "column nNodes: \"16\" is more than the 8 ranks"),
+        ("allreduce,4096,0,8,3", "column nNodes: \"0\" is less than 1"),
+        ("allreduce,4096,1,0,3", "column nRanks: \"0\" is less than 1"),
+        ("allreduce,4096,1,99999999999,3", "column nRanks: \"99999999999\" is more than there can be"),
+        ("allmadeup,4096,1,8,3", "column collType: \"allmadeup\" is no collective that is known"),
+        ("\"allreduce,4096,1,8,3", "opens a quote that is not closed"),
+        ("allre\0duce,4096,1,8,3", "is a binary file"),
+    ] {
+        let told = problems(line);
+        assert!(told.contains(said), "{line}: {told}");
+    }
+    let (log, problems, _) = opened("r.log", b"allreduce,4096,1,8,3\nallreduce,4096,1,8,3").unwrap();
+    assert_eq!(log.rows.len(), 1);
+    assert!(problems.kept[0].to_string().contains("has no line end: it may be torn"));
+}
+
+#[test]
+fn what_is_no_log_is_refused_in_a_sentence() {
+    let refused = |bytes: &[u8]| match opened("rewards.log", bytes) {
+        Err(why) => why,
+        Ok((log, ..)) => panic!("{log:?}"),
+    };
+    let said = |bytes: &[u8], words: &str| {
+        let why = refused(bytes);
+        assert!(why.contains(words), "{why}");
+    };
+    said(b"", "is empty");
+    said(b"# only\n# comments\n", "rewards.log");
+    said(b"allreduce,4096,1,8,3\0\n\0\0\0\0", "is a binary file");
+    said(&[b'\xFF', b'\xFE', b'a', 0, b'\n', 0], "rewards.log");
+    let torn = "allreduce,4096,1,8,3\n".to_owned() + &"allreduce,4096,1,8,-1\n".repeat(9);
+    said(torn.as_bytes(), "has 10 lines of which 1 can be read: line 2");
+    assert_eq!(refused(torn.as_bytes()).matches("column latency_ms").count(), 5, "the first five");
+    // One line as long as nobody writes, and many lines.
+    let long = [b"allreduce,4096,1,8,3\n".repeat(3), vec![b'1'; 8 << 20], b"\n".to_vec()].concat();
+    let (log, problems, _) = opened("rewards.log", &long).unwrap();
+    assert_eq!(log.rows.len(), 3);
+    assert!(problems.kept[0].to_string().contains("longer than any line"));
+    // UTF-16 with its mark, and gzip, are logs like any other.
+    let wide: Vec<u8> = [0xFF, 0xFE]
+        .into_iter()
+        .chain("allreduce,4096,1,8,3\r\n".repeat(4).encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
+    assert_eq!(opened("rewards.log", &wide).unwrap().0.rows.len(), 4);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, b"allreduce,4096,1,8,3\n".repeat(4).as_slice()).unwrap();
+    assert_eq!(opened("rewards.log.gz", &packed.finish().unwrap()).unwrap().0.rows.len(), 4);
+}
+
+/// Repeats a line, in no memory.
+struct Endless(&'static [u8], usize);
+
+impl std::io::Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let mut filled = 0;
+        while self.1 > 0 && filled + self.0.len() <= buffer.len() {
+            buffer[filled..filled + self.0.len()].copy_from_slice(self.0);
+            filled += self.0.len();
+            self.1 -= 1;
+        }
+        Ok(filled)
+    }
+}
+
+#[test]
+fn ten_million_lines_and_a_line_of_two_gigabytes_are_met() {
+    let source = Endless(b"allreduce,4096,1,8,3\n", 10_000_000);
+    let (report, _) = intake::open(source, "rewards.log", 210_000_000, 0, None, &mut Silent);
+    assert!(
+        matches!(&report.outcome, Outcome::Refused(why) if why.contains("more than 4000000 lines")),
+        "{:?}",
+        report.outcome
+    );
+    let head = std::io::Cursor::new(b"allreduce,4096,1,8,3\n".to_vec());
+    let source = std::io::Read::chain(head, Endless(b"1111111111111111", 2 << 26));
+    let (report, _) = intake::open(source, "rewards.log", 2 << 30, 0, None, &mut Silent);
+    assert!(matches!(report.outcome, Outcome::Known { .. }), "{:?}", report.outcome);
+}
+
+#[test]
+fn what_is_odd_is_kept_and_said() {
+    let notes = |text: &str| opened("r.csv", text.as_bytes()).unwrap().2.join("\n");
+    let line = "allreduce,4194304,1,8,12.34\n".repeat(20);
+    assert!(notes(&(line.clone() + "allreduce,4194304,1,8,99999\n")).contains("a thousand times off the median"));
+    assert!(notes("allreduce,4194304,1,8,0.0001\nallreduce,4194304,1,8,0.0001\n").contains("faster than 10 TB/s"));
+    let headed = "collective,bytes,nodes,ranks,latency_ms,rank,timestamp,call,colour\n";
+    let rows =
+        |cells: &[&str]| cells.iter().map(|cells| format!("allreduce,4096,1,8,3,{cells},red\n")).collect::<String>();
+    let all = notes(&(headed.to_owned() + &rows(&["0,1,0", "1,1,0", "0,2,1", "1,2,1"])));
+    assert!(all.contains("Every rank wrote: 2 lines of other ranks were left out, only those of rank 0"), "{all}");
+    assert!(all.contains("Columns that are not used: colour"), "{all}");
+    let all = notes(&(headed.to_owned() + &rows(&["0,5,0", "0,3,1"])));
+    assert!(all.contains("Time goes backwards 1 time"), "{all}");
+    let all = notes(&(headed.to_owned() + &rows(&["0,1,5", "0,2,5", "0,3,3", "0,4,9"])));
+    for said in ["repeats the call", "lower call", "calls that were not logged"] {
+        assert!(all.contains(said), "{all}");
+    }
+    // Two runs in one file.
+    let again = headed.to_owned() + &rows(&["0,1,0"]) + headed + &rows(&["0,2,1"]);
+    assert!(notes(&again).contains("The header stands 1 time more, first in line 3"));
+}
+
+#[test]
+fn propensities_and_numbers_of_arms_that_can_not_be() {
+    let head = "collective,bytes,nodes,ranks,latency_ms,arm,propensity\n";
+    let told = |lines: &str| {
+        let good = "allreduce,4096,1,8,3,0,0.5\nallreduce,4096,1,8,3,1,0.5\n".repeat(3);
+        opened("r.csv", format!("{head}{good}{lines}").as_bytes())
+            .unwrap()
+            .1
+            .kept
+            .iter()
+            .map(ToString::to_string)
+            .collect::<String>()
+    };
+    for p in ["0", "1.5", "-0.1", "nan"] {
+        assert!(told(&format!("allreduce,4096,1,8,3,0,{p}\n")).contains("is no probability above 0, up to 1"), "{p}");
+    }
+    assert!(told("allreduce,4096,1,8,3,99,0.5\n").contains("beyond any table of arms"));
+    // Beyond the table that its owner gave.
+    let text = head.to_owned() + &"allreduce,4096,1,8,3,0,0.5\nallreduce,4096,1,8,3,7,0.5\n".repeat(9);
+    let (_, studied) = study(&[("r.csv", &text)], round_robin(None));
+    assert!(
+        studied.notes.join("\n").contains("9 lines: the arm's number is beyond the table of arms"),
+        "{:?}",
+        studied.notes
+    );
+    // Not summing to one over the arms: weights are worth what they are worth, and nothing breaks.
+    let text = head.to_owned() + &"allreduce,4096,1,8,3,0,0.9\nallreduce,4096,1,8,4,3,0.9\n".repeat(30);
+    let of = one(&[("r.csv", &text)], round_robin(None));
+    assert_eq!(of.estimator, Estimator::Weighting);
+    assert!(of.arms.iter().filter_map(|arm| arm.estimate).all(|of| of.snips.is_finite() && of.ess.is_finite()));
+}
+
+#[test]
+fn equal_latencies_one_arm_one_line_four_lines() {
+    let head = "collective,bytes,nodes,ranks,latency_ms,arm\n";
+    let text = head.to_owned() + &"allreduce,4096,1,8,3,auto\nallreduce,4096,1,8,3,tree/simple\n".repeat(20);
+    let (mut study_, studied) = study(&[("r.csv", &text)], Settings::default());
+    assert_eq!(studied.results[0].decision, Decision::Keep, "{:?}", studied.results[0]);
+    let start = Start { world: Source::Key(0), steps: 300, seeds: 3, strategies: Vec::new() };
+    let replayed = replay(&mut study_, start);
+    assert!(replayed.strategies.iter().all(|of| of.regret_ms.iter().all(|regret| regret.abs() < 1e-9)));
+    study_.key(0).unwrap();
+    for lines in [1, 4] {
+        let text = head.to_owned() + &"allreduce,4096,1,8,3,auto\n".repeat(lines);
+        let of = one(&[("r.csv", &text)], Settings::default());
+        assert_eq!(of.decision, Decision::None);
+        assert!(of.sentences[0].contains("Only the library's own choice ran"), "{:?}", of.sentences);
+    }
+    let of =
+        one(&[("r.csv", &(head.to_owned() + &"allreduce,4096,1,8,3,tree/simple\n".repeat(30)))], Settings::default());
+    assert!(of.sentences[0].contains("Only tree/simple ran"), "{:?}", of.sentences);
+}
+
+fn replay(study: &mut Study, start: Start) -> collectune::policy::request::Replayed {
+    let Answer::Game(prepared) = study.answer(Question::Game(Box::new(start)), &mut Silent).unwrap() else { panic!() };
+    let mut played = Vec::new();
+    // In any order, and a round twice.
+    for round in prepared.rounds.iter().rev().chain(&prepared.rounds[..1]) {
+        let question = Question::Play { game: prepared.game.clone(), jobs: round.clone() };
+        let Answer::Played(bytes) = study.answer(question, &mut Silent).unwrap() else { panic!() };
+        played.push(bytes);
+    }
+    let question = Question::Replayed { game: prepared.game.clone(), played, shown: None };
+    let Answer::Replayed(replayed) = study.answer(question, &mut Silent).unwrap() else { panic!() };
+    *replayed
+}
+
+#[test]
+fn a_replay_comes_in_jobs_and_tells_what_learning_costs() {
+    let (name, world) = &simulate::worlds()[0];
+    assert_eq!(*name, "One arm is clearly better");
+    let mut study = Study::default();
+    let source = Source::Simulation(world.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
+    let start = Start { world: source, steps: 500, seeds: 23, strategies: Vec::new() };
+    let replayed = replay(&mut study, start);
+    assert_eq!(replayed.seeds, 23);
+    let of = |key: &str| replayed.strategies.iter().find(|of| of.strategy == key).unwrap();
+    assert!((of("auto").regret_ms.last().unwrap() - 750.0).abs() < 1e-9);
+    assert!(of("ucb1").regret_ms.last().unwrap() < &60.0);
+    assert_eq!(of("best-fixed").converges_after, Some(0));
+    assert!(of("ucb1").paid_back_after.is_some() && of("uniform").converges_after.is_none());
+    assert!(replayed.sentences.iter().any(|sentence| sentence.contains("loses least")), "{:?}", replayed.sentences);
+    let shares = replayed.shares.unwrap();
+    assert_eq!(shares.series.len(), 4);
+    let nothing = Source::Simulation(simulate::worlds()[3].1.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
+    let replayed = replay(&mut study, Start { world: nothing, steps: 500, seeds: 20, strategies: Vec::new() });
+    assert!(replayed.sentences.iter().any(|sentence| sentence.contains("learning here costs more than it finds")));
+}
+
+#[test]
+fn exports_deploy_what_was_decided_and_nothing_else() {
+    use collectune::{conf::Reader, policy::file::Policy};
+    let arms = &simulate::ARMS;
+    let better = simulate::log(&simulate::worlds()[0].1, arms, 64 << 20, 60, 1);
+    let nothing = simulate::log(&simulate::worlds()[3].1, arms, 1 << 20, 60, 2);
+    let (study, studied) = study(&[("a.log", &better), ("b.log", &nothing)], Settings::default());
+    assert_eq!(studied.verdicts.len(), 2);
+    let conf = |reader| study.export(&Export::Conf(reader)).unwrap();
+    let rules = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    let dn = conf(Reader::DnTuner);
+    assert_eq!(rules(&dn[0].text), ["allreduce,33554432,134217727,tree,ll128,-1,2,8,-1,-1"]);
+    // NVIDIA's example runs one channel in a gap: ranges leave none, and what can't be kept is said.
+    let example = conf(Reader::Example);
+    let read = collectune::conf::read(example[0].text.as_bytes(), Reader::Example);
+    assert_eq!((read.first().unwrap().min_bytes, read.last().unwrap().max_bytes), (0, u64::MAX));
+    assert!(read.windows(2).all(|pair| pair[0].max_bytes + 1 == pair[1].min_bytes));
+    assert!(example[0].note.contains("can't keep the library's choice"));
+    let policy = study.export(&Export::Policy(7)).unwrap();
+    let reading = Policy::read(policy[0].text.as_bytes()).unwrap();
+    assert!(reading.notes.is_empty());
+    let policy = reading.policy;
+    assert_eq!((policy.generation, policy.keys.len(), policy.evidence.len()), (7, 2, 2));
+    let script = study.export(&Export::Script("srun ./train 'a b'".to_owned())).unwrap().remove(0).text;
+    assert!(script.contains("run rewards_tree_ll128_r01.log NCCL_ALGO=Tree NCCL_PROTO=LL128"), "{script}");
+    assert!(script.contains("run rewards_auto_r01.log\n"));
+}
+
+#[test]
+fn a_band_with_two_winners_is_split_and_said() {
+    let mut text = "collective,bytes,nodes,ranks,iteration_ms,arm\n".to_owned();
+    for step in 0..40_u64 {
+        for (size, fast) in [(5 << 20, "tree/simple"), (16 << 20, "ring/simple")] {
+            for arm in ["auto", "tree/simple", "ring/simple"] {
+                let noise = collectune::bandit::draws::normal(size, arm.len() as u64, step);
+                let mean = if arm == fast {
+                    9.0
+                } else if arm == "auto" {
+                    10.0
+                } else {
+                    12.0
+                };
+                text += &format!("allreduce,{size},2,8,{},{arm}\n", mean + 0.2 * noise);
+            }
+        }
+    }
+    let (study, studied) = study(&[("r.csv", &text)], Settings::default());
+    // Each is worse beyond doubt at the other size: neither can be deployed for the band as it is.
+    assert_eq!(studied.verdicts, ["keep auto", "keep auto"], "{:?}", studied.sentences);
+    assert!(studied.notes.iter().any(|note| note.contains("lies in the same band")), "{:?}", studied.notes);
+    drop(study);
+    let bands = collectune::policy::bands::Bands::parse("1M,8M,32M").unwrap();
+    let (_, studied) = self::study(&[("r.csv", &text)], Settings { bands, ..Settings::default() });
+    assert_eq!(studied.verdicts, ["run tree/simple", "run ring/simple"]);
+    for wrong in ["8M,1M", "1M,1M", "", "abc"] {
+        assert!(collectune::policy::bands::Bands::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn questions_that_have_no_answer_say_why() {
+    let mut study = Study::default();
+    assert!(matches!(study.study(Settings::default(), &mut Silent), Err(StudyError::NothingLoaded)));
+    assert!(study.key(0).is_err() && study.export(&Export::Policy(1)).is_err());
+    let times = log("times.txt", "1.0\n2.0\n");
+    let mut study = Study::new(vec![NamedLog { name: "times.txt".to_owned(), log: times }]);
+    let error = study.study(Settings::default(), &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("says nothing of size, nodes and ranks"), "{error}");
+    let start = Start { world: Source::Key(0), steps: 1, seeds: 1, strategies: Vec::new() };
+    assert!(study.answer(Question::Game(Box::new(start)), &mut Silent).is_err());
+    let play = Question::Play { game: vec![1, 2, 3], jobs: vec![0] };
+    assert!(study.answer(play, &mut Silent).unwrap_err().to_string().contains("different builds"));
+}
+
+/// As the page does: choices in, a form and a report out, jobs in between.
+#[test]
+fn the_page_asks_and_is_answered() {
+    use collectune::{
+        form::Choices,
+        report::{Workbench, markdown},
+        workbench::{Answer, Question, Shown},
+        worker::protocol::{Request, Response},
+    };
+    let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
+    let mut worker = support::worker::with(&[("rewards.log", text), ("iterations.csv", simulate::overlap_log(1))]);
+    let mut ask = |question| {
+        let request = Request::Study { workbench: Workbench::Policy, question: Box::new(question) };
+        match support::worker::ask(&mut worker, request) {
+            Response::Study(answer) => *answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    let shown = |answer: Answer| -> Shown {
+        match answer {
+            Answer::Shown(shown) => *shown,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300"))));
+    assert_eq!(first.report.sections[0].tables[0].listing.rows.len(), 3);
+    assert!(first.form.iter().any(|field| field.key == "key") && first.jobs.is_anew);
+    assert!(first.report.summary.iter().any(|sentence| sentence.contains("deploy it")), "{:?}", first.report.summary);
+    let mut rounds = 0;
+    let mut last = first;
+    while let Some(round) = last.jobs.rounds.first() {
+        let jobs = round.iter().map(|(job, _)| *job).collect();
+        let Answer::Done(done) = ask(Question::Do { basis: last.jobs.basis.clone(), jobs }) else { panic!() };
+        last = shown(ask(Question::Take(vec![done])));
+        rounds += 1;
+    }
+    assert!(rounds >= 2);
+    let strategies = last.report.sections.iter().find(|section| section.title == "Strategies").unwrap();
+    assert_eq!((strategies.charts.len(), strategies.tables[0].listing.rows.len()), (2, 17));
+    // Another strategy's shares need no further work; another world does.
+    let same = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&strategy=6"))));
+    assert!(same.jobs.rounds.is_empty() && !same.jobs.is_anew);
+    let other = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=own&means=10,9.5,11&wave=0.3"))));
+    assert!(other.jobs.is_anew && !other.jobs.rounds.is_empty());
+    assert!(other.form.iter().any(|field| field.key == "wave"));
+    // What is done for a world that is left says nothing of this one.
+    let Answer::Done(late) = ask(Question::Do { basis: other.jobs.basis, jobs: vec![0] }) else { panic!() };
+    let now = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=drift"))));
+    assert!(!now.jobs.rounds.is_empty());
+    let still = shown(ask(Question::Take(vec![late])));
+    assert_eq!(still.jobs.rounds, now.jobs.rounds);
+    for (key, _) in &now.files {
+        let Answer::File(file) = ask(Question::Save(key.clone())) else { panic!("{key}") };
+        assert!(!file.text.is_empty(), "{key}");
+    }
+    let page = markdown::markdown(&last.report);
+    assert!(page.contains("run tree/ll128") && page.contains("flip"), "{page}");
+    // What can't be chosen is said.
+    for wrong in
+        ["#arms=bush", "#bands=8M,1M", "#arm.1=bush", "#world=own&means=10,x", "#size=much", "#world=own&means=10"]
+    {
+        let request = Request::Study {
+            workbench: Workbench::Policy,
+            question: Box::new(Question::Choose(Choices::parse(wrong))),
+        };
+        let answer = worker.execute(request, Vec::new(), &mut Silent);
+        assert!(answer.is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn without_any_log_strategies_play_in_a_simulation() {
+    use collectune::{
+        form::Choices,
+        report::Contents,
+        workbench::{Material, Policy, Study as _},
+    };
+    let mut policy = Policy::new(Vec::new());
+    policy.choose(Choices::parse("#seeds=5&steps=200"), &mut Silent).unwrap();
+    assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
+    assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
+    assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, cases: 64, ..Default::default() })]
+
+    #[test]
+    fn any_text_after_a_header_is_read(rows in "([a-c0-9.,\"\n#-]|nan|1e400|allreduce,4096,1,8,3\n|,auto|,0\\.5){0,60}") {
+        for head in [
+            "allreduce,4096,1,8,3\n",
+            "collective,bytes,nodes,ranks,latency_ms,arm,propensity\n",
+            "collType,nBytes,nNodes,nRanks,latency_us,call,generation,rank\n",
+            "# collectune-rewards 1\nallreduce,4096,1,8,3\n",
+            "1.5\n",
+        ] {
+            let text = format!("{head}{rows}");
+            if let Ok((log, problems, _)) = opened("times_auto_2x4_64MB.txt", text.as_bytes()) {
+                proptest::prop_assert!(problems.kept.iter().all(|problem| problem.line > 0));
+                let mut study = Study::new(vec![NamedLog { name: "r.log".to_owned(), log }]);
+                let _ = study.study(round_robin(Some(3)), &mut Silent);
+            }
+        }
+    }
+
+    #[test]
+    fn any_json_is_read(inside in "(\\{|\\}|\\[|\\]|,|:|\"arm\"|\"arm_idx\"|\"mean_ms\"|\"auto\"|1|-1|1e999|null){0,40}") {
+        let _ = opened("episodes.json", format!("[{{\"arm_idx\":0,\"mean_ms\":1,{inside}").as_bytes());
+        let _ = opened("episodes.json", format!("{{\"mean_ms\":1,\"arm\":{inside}").as_bytes());
+    }
+
+    #[test]
+    fn any_bytes_are_no_policy_or_a_whole_one(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), text in ".{0,60}") {
+        use collectune::policy::file::{Policy, sealed};
+        let _ = Policy::read(&bytes);
+        let _ = Policy::read(sealed(text).as_bytes());
+    }
+}
+
+/// The real logs. n, mean, median, sd, ρ₁, n_eff, b.
+#[test]
+fn real_logs_have_the_figures_of_the_reference() {
+    let files = [
+        ("times_auto_2x4_64MB_a.txt", 0, "auto", (200, 217.654, 143.785, 119.998, 0.290, 110.0, 5)),
+        ("rewards_2x4_64MB_a.log", 21, "tree/simple", (180, 221.329, 267.137, 119.219, -0.117, 180.0, 3)),
+        ("rewards_2x4_64MB_b.log", 41, "tree/simple", (200, 222.563, 166.649, 119.455, 0.052, 180.0, 2)),
+        ("iteration_times_1x8_4MB_auto.txt", 0, "auto", (50, 8.876, 9.708, 1.061, 0.950, 1.3, 12)),
+    ];
+    let mut logs = Vec::new();
+    for (name, from_line, arm, figures) in files {
+        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let settings = || Settings {
+            logs: vec![LogSettings { arm: Arm::parse(arm), from_line, ..LogSettings::default() }],
+            ..Settings::default()
+        };
+        let of = one(&[(name, &text)], settings());
+        let arm = of.arms.iter().find(|arm| arm.n > 0).unwrap();
+        let (n, mean, median, deviation, rho, n_eff, block) = figures;
+        assert_eq!((arm.n, arm.block), (n, block), "{name}");
+        for (said, expected, tolerance) in [
+            (arm.mean_ms, mean, 5e-4),
+            (arm.median_ms, median, 6e-4),
+            (arm.deviation_ms, deviation, 5e-4),
+            (arm.autocorrelation, rho, 5e-4),
+            (arm.n_eff, n_eff, 0.3),
+        ] {
+            assert!((said - expected).abs() <= tolerance, "{name}: {said} {expected}");
+        }
+        logs.push((name, text, settings().logs[0].clone()));
+    }
+    let auto = &logs[0];
+    for other in &logs[1..3] {
+        let settings = Settings { logs: vec![auto.2.clone(), other.2.clone()], ..Settings::default() };
+        let of = one(&[(auto.0, &auto.1), (other.0, &other.1)], settings);
+        assert_eq!(of.verdict, "keep auto; bimodal", "{of:?}");
+        let p = of.p_better().unwrap();
+        assert!((p - 0.4).abs() < 0.06, "{p}");
+        let needed = of.sentences.iter().find(|sentence| sentence.contains("independent values")).unwrap();
+        assert!(needed.contains("1505 independent values per arm"), "{needed}");
+        println!("{}: {} P(better) = {p:.3}", other.0, of.verdict);
+    }
+    let (name, text, given) = &logs[3];
+    let of = one(&[(name, text)], Settings { logs: vec![given.clone()], ..Settings::default() });
+    assert!(of.verdict.starts_with("drifting; no decision"), "{}", of.verdict);
+}
+
+#[test]
+fn real_episodes_and_the_whole_of_a_log_lead_to_no_decision() {
+    for name in ["rewards_2x4_64MB_a.log", "rewards_2x4_64MB_b.log", "rewards_2x4_256MB_a.log"] {
+        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let of = one(&[(name, &text)], Settings::default());
+        assert_eq!(of.verdict.split("; ").find(|word| word.contains("decision")), Some("no decision"), "{of:?}");
+        // The schedule that they are said to follow leaves no trace in them.
+        let turns = Settings {
+            schedule: Schedule { turns: Some(35), ..round_robin(Some(15)).schedule },
+            ..Settings::default()
+        };
+        let of = one(&[(name, &text)], turns);
+        assert!(!matches!(of.decision, Decision::Deploy(_)), "{of:?}");
+        println!("{name}: {}", of.verdict);
+    }
+}

@@ -257,14 +257,25 @@ fn bars(
         Some(chunk) if chunk == carried as usize => 2,
         _ => usize::from(act.is_critical[index as usize]),
     };
-    let apart = if (x(film.end) - x(0)) / film.len().max(1) as f64 * links.len() as f64 > 4.0 { 1.0 } else { 0.25 };
+    // Where bars are too narrow to be told apart, those that touch are one.
+    let is_fine = (x(film.end) - x(0)) / film.len().max(1) as f64 * (links.len() as f64) < 4.0;
+    let apart = if is_fine { 0.0 } else { 1.0 };
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_fill_style_str(ink);
         for (place, link) in links.iter().enumerate() {
+            let fill = |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
+            let mut open: Option<(f64, f64)> = None;
             for sent in film.of_link(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
                 let (from, to) = (x(sent.start), x(sent.end));
-                pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
+                open = match open {
+                    Some((first, last)) if is_fine && from - last < 0.5 => Some((first, to)),
+                    before => {
+                        before.into_iter().for_each(fill);
+                        Some((from, to))
+                    }
+                };
             }
+            open.into_iter().for_each(fill);
         }
     }
     // By how much a transfer could end later.

@@ -7,6 +7,7 @@ use crate::{
     progress::Progress,
     schedule::{
         analysis::analyse,
+        demand::Demand,
         synthesize::{Method, Search, State},
     },
     text::Listing,
@@ -153,7 +154,7 @@ impl Rival {
         self.is_done = true;
         if let Some((schedule, _)) = search.best() {
             let problem = &search.problem;
-            let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, |demand| demand.chunks());
+            let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
             let analysis = (schedule.transfers.len() < PIECE).then(|| analyse(&problem.graph, &schedule, chunks));
             self.film = Film::new(problem, &schedule, analysis.as_ref(), clock);
         }

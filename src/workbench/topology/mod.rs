@@ -9,7 +9,7 @@ use crate::{
     form::{Choices, Field},
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
-    schedule::{replay::Replay, synthesize::Method},
+    schedule::{demand::Demand, replay::Replay, synthesize::Method},
     topology::{
         self, charts,
         export::Form,
@@ -266,7 +266,7 @@ impl Topology {
         let (_, clock, search, _) = self.study.search().ok()?;
         let (schedule, _) = search.best()?;
         let problem = &search.problem;
-        let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(|demand| demand.chunks()).max()?;
+        let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max()?;
         let mut replay = Replay::new(&problem.graph, &schedule, problem.copy.as_ref(), chunks);
         let run = replay.run(&mut |link, usual| {
             let left = damage.iter().find(|(of, _)| *of == link).map_or(1.0, |(_, left)| *left);

@@ -5,7 +5,7 @@
 //! mistakes.
 //!
 //! [`drop`] lets files in, [`client`] and [`pool`] talk to the workers, whose side is [`backstage`]; [`chart`] and
-//! [`table`] show, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
+//! [`table`] show, [`network`] plays schedules, [`status`] says what is going on and what went wrong. [`history`] is the address and the way back;
 //! [`share`] lets results leave, [`report`] shows what others found.
 
 pub mod backstage;
@@ -25,6 +25,7 @@ mod kept;
 mod last_words;
 mod listing;
 mod live;
+mod network;
 mod offline;
 mod pace;
 mod parts;
@@ -48,6 +49,7 @@ use crate::{
     report::{Workbench, link},
     tuning::address::{Address, Panel},
     units::grouped,
+    workbench::needs_files,
 };
 use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
@@ -121,7 +123,7 @@ fn App() -> impl IntoView {
             </a>
         }
     };
-    let has_files = move || bench.has_files();
+    let has_files = move || bench.has_files() || !needs_files(bench.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">
@@ -129,7 +131,7 @@ fn App() -> impl IntoView {
             <button type="button" id="skip">"Skip to the content"</button>
             <a class="wordmark" href="#">"Collectune"</a>
             <nav aria-label="Workbenches">
-                {[Workbench::Tuning, Workbench::Policy, Workbench::TrainingTime, Workbench::Overlap].map(tab)}
+                {Workbench::ALL.iter().copied().map(tab).collect_view()}
             </nav>
             <div class="masthead-tools">
                 <Show when=has_files>

@@ -105,6 +105,51 @@ pub(super) fn inks(theme: Theme) -> &'static Inks {
     }
 }
 
+/// An ink by what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Behind everything.
+    Paper,
+    /// Text that is read.
+    Text,
+    /// What stands beside it, quietly.
+    Muted,
+    /// Lines that bear something.
+    Axis,
+    /// Lines behind.
+    Grid,
+    /// A series.
+    Of(Colour),
+    /// The scale of values, from low to high.
+    Step(usize),
+}
+
+/// How many steps the scale of values has.
+pub const INK_STEPS: usize = STEPS;
+
+/// An ink as a canvas and a style sheet take it: `#0072B2`.
+#[must_use]
+pub fn css(theme: Theme, ink: Ink) -> String {
+    let all = inks(theme);
+    let RGBColor(r, g, b) = match ink {
+        Ink::Paper => all.paper,
+        Ink::Text => all.ink,
+        Ink::Muted => all.muted,
+        Ink::Axis => all.axis,
+        Ink::Grid => all.grid,
+        Ink::Of(colour) => all.colour(colour),
+        Ink::Step(step) => all.step(step).0,
+    };
+    format!("#{r:02X}{g:02X}{b:02X}")
+}
+
+/// The colour of a step of the scale as bytes.
+#[must_use]
+pub fn step_rgb(theme: Theme, step: usize) -> [u8; 3] {
+    let (RGBColor(r, g, b), _) = inks(theme).step(step);
+    [r, g, b]
+}
+
 /// Each ink of light paper with the one that takes its place on dark paper, as they stand in an SVG.
 #[must_use]
 pub fn inks_in_the_dark() -> Vec<(String, String)> {

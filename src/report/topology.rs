@@ -6,6 +6,7 @@ use crate::{
     topology::{
         export::Form,
         listing,
+        request::Shown,
         study::{Study, StudyError},
     },
     units::{Size, count},
@@ -13,8 +14,14 @@ use crate::{
 
 /// What a report is made of.
 pub struct Material<'a> {
-    /// The links, and what was found.
+    /// The links.
     pub study: &'a Study,
+    /// What was found, if anything.
+    pub shown: Option<&'a Shown>,
+    /// The title, and what is said, where nothing was found.
+    pub nothing: (String, Vec<String>),
+    /// What is told after the schedule itself.
+    pub more: Vec<Section>,
     /// What was loaded, and what was left out.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -22,73 +29,85 @@ pub struct Material<'a> {
 }
 
 /// The longest file that goes into a report, in bytes.
-const LONGEST: usize = 2 << 20;
+const LONGEST: usize = 256 << 10;
 /// The most rows of a table.
 const MOST_ROWS: usize = 500;
 
 /// Makes the report.
 ///
 /// # Errors
-/// There is no schedule.
+/// There is no topology.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, problems } = material;
-    let topology = study.topology()?;
-    let (wanted, _, _, seed) = study.search()?;
-    let shown = study.show()?;
+    let Material { study, shown, nothing, more, mut files, problems } = material;
     let privacy = Names::of(contents, &mut files, &problems);
-    let mut charts: Vec<_> = [&shown.progress, &shown.utilisation].into_iter().flatten().cloned().collect();
-    charts.retain(|_| contents.charts);
-    let exhibit = |id: &str, title: &str, listing: &Listing| {
-        let mut listing = listing.clone();
-        listing.rows.truncate(MOST_ROWS);
-        Exhibit::new(id, title, listing)
+    let mut report = Report {
+        workbench: Workbench::Topology,
+        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
+        made_on: contents.made_on.clone(),
+        files,
+        ..Report::default()
     };
-    let mut sections = vec![
-        Section {
-            title: "Bounds".into(),
-            text: vec!["What no schedule can beat, in the cost model of TACOS: a link carries one chunk at a time and is busy for latency and transfer.".into()],
-            tables: vec![exhibit("topology-bounds", "Lower bounds", &shown.bounds)],
-            ..Section::default()
-        },
-        Section {
-            title: "Schedule".into(),
-            charts,
-            tables: vec![
-                exhibit("topology-critical", "Critical path", &shown.critical),
-                exhibit("topology-links", "Links", &shown.links),
-            ],
-            ..Section::default()
-        },
-    ];
-    if contents.deployables {
+    match shown {
+        Some(shown) => {
+            let (wanted, ..) = study.search()?;
+            let time = shown.standing.time_ns.map_or_else(String::new, listing::time);
+            report.title = format!("{} over {} in {time}", wanted.key(), study.topology()?.name);
+            report.summary.clone_from(&shown.sentences);
+            report.parameters = parameters(study)?;
+            report.sections = found(shown, contents);
+            report.sections.extend(more);
+        }
+        None => (report.title, report.summary) = nothing,
+    }
+    if contents.deployables && shown.is_some() {
         let written = [Form::Csv, Form::Msccl, Form::Topology].into_iter().filter_map(|form| study.export(form).ok());
         let short = written.filter(|file| file.text.len() <= LONGEST);
         let files: Vec<TextFile> =
             short.map(|file| TextFile { name: file.name, text: file.text, note: file.note }).collect();
-        sections.push(Section { title: "Files".into(), files, ..Section::default() });
+        report.sections.push(Section { title: "Files".into(), files, ..Section::default() });
     }
-    sections.extend(left_out::section(&problems));
-    let fact = |name: &str, value: String| Fact { name: name.into(), value };
-    let time = shown.standing.time_ns.map_or_else(String::new, listing::time);
-    let mut report = Report {
-        workbench: Workbench::Topology,
-        title: format!("{} over {} in {time}", wanted.key(), topology.name),
-        summary: shown.sentences,
-        program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),
-        made_on: contents.made_on.clone(),
-        files,
-        parameters: vec![
-            fact("Topology", topology.name.clone()),
-            fact("Nodes", count(u64::from(topology.nodes), "node")),
-            fact("Links", count(topology.links.len() as u64, "link")),
-            fact("Bandwidths in", topology.unit.name().into()),
-            fact("Collective", wanted.words()),
-            fact("Chunk", Size(wanted.chunk_bytes).to_string()),
-            fact("Seed", seed.to_string()),
-        ],
-        sections,
-        snapshot: None,
-    };
+    report.sections.extend(left_out::section(&problems));
     privacy.leave(&mut report);
     Ok(report)
+}
+
+/// The schedule, in the order in which it is read.
+fn found(shown: &Shown, contents: &Contents) -> Vec<Section> {
+    let section = |title: &str, id: &str, table: &str, listing: &Listing| {
+        let mut listing = listing.clone();
+        let more = listing.rows.len().saturating_sub(MOST_ROWS);
+        listing.rows.truncate(MOST_ROWS);
+        let tables = vec![Exhibit::new(id, table, listing)];
+        let text = (more > 0).then(|| format!("{} are left out of this table.", count(more as u64, "row")));
+        Section { title: title.into(), text: text.into_iter().collect(), tables, ..Section::default() }
+    };
+    let mut bounds = section("Bounds", "topology-bounds", "Lower bounds", &shown.bounds);
+    bounds.text.push("What no schedule can beat, in the cost model of TACOS: a link carries one chunk at a time and is busy for latency and transfer.".into());
+    let mut sections = Vec::new();
+    if !shown.links.rows.is_empty() {
+        sections.push(section("Links", "topology-links", "Every link", &shown.links));
+        sections.push(section("Critical path", "topology-critical", "What decides the time", &shown.critical));
+    }
+    sections.push(bounds);
+    let mut charts: Vec<_> = [&shown.utilisation, &shown.progress].into_iter().flatten().cloned().collect();
+    charts.retain(|_| contents.charts);
+    if !charts.is_empty() {
+        sections.push(Section { title: "Utilisation".into(), charts, ..Section::default() });
+    }
+    sections
+}
+
+fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
+    let topology = study.topology()?;
+    let (wanted, _, _, seed) = study.search()?;
+    let fact = |name: &str, value: String| Fact { name: name.into(), value };
+    Ok(vec![
+        fact("Topology", topology.name.clone()),
+        fact("Nodes", count(u64::from(topology.nodes), "node")),
+        fact("Links", count(topology.links.len() as u64, "link")),
+        fact("Bandwidths in", topology.unit.name().into()),
+        fact("Collective", wanted.words()),
+        fact("Chunk", Size(wanted.chunk_bytes).to_string()),
+        fact("Seed", seed.to_string()),
+    ])
 }

@@ -4,7 +4,8 @@
 //! [`model::Topology`]; [`time`] puts its links into exact ticks; [`conditions`] says what a collective asks for. What is
 //! looked for and proven is [`crate::schedule`]. [`study`] holds it all and answers [`request`]s: a [`film`] of the best
 //! schedule so far, its bounds, [`robust`]ness, [`listing`]s and [`charts`]. It leaves as a [`result`] file, as a [`trace`],
-//! and as an algorithm of [`msccl`]; [`layout`] says where nodes stand.
+//! and as an algorithm of [`msccl`]; [`layout`] says where nodes stand, and [`network`] is
+//! all that is drawn.
 
 pub mod charts;
 pub mod conditions;
@@ -16,6 +17,7 @@ pub mod layout;
 pub mod listing;
 pub mod model;
 pub mod msccl;
+pub mod network;
 pub mod read;
 pub mod request;
 pub mod result;

@@ -106,6 +106,12 @@ impl Study {
         self.parts.is_empty()
     }
 
+    /// What was dropped, by its name.
+    #[must_use]
+    pub fn parts(&self) -> &[(String, Part)] {
+        &self.parts
+    }
+
     /// Answers a question.
     ///
     /// # Errors

@@ -12,6 +12,7 @@
 
 mod overlap;
 mod policy;
+mod topology;
 mod training_time;
 
 use serde::{Deserialize, Serialize};
@@ -23,11 +24,12 @@ use crate::{
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
-    topology,
+    topology::{network::Network, study::Part},
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
 pub use policy::Policy;
+pub use topology::Topology;
 pub use training_time::TrainingTime;
 
 /// Why a question can't be answered, for people.
@@ -39,6 +41,9 @@ pub enum WorkbenchError {
     /// What the overlap workbench says.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
+    /// What the topology workbench says.
+    #[error(transparent)]
+    Topology(#[from] crate::topology::study::StudyError),
     /// What the policy workbench says.
     #[error(transparent)]
     Policy(#[from] crate::policy::study::StudyError),
@@ -71,8 +76,9 @@ pub enum Question {
     },
     /// Takes what was done, in any order. Answers [`Answer::Shown`].
     Take(Vec<Vec<u8>>),
-    /// Works on for a moment, where [`Jobs::goes_on`]. Answers [`Answer::Shown`].
-    GoOn,
+    /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
+    /// [`Answer::Shown`].
+    GoOn(u32),
     /// A file. Answers [`Answer::File`].
     Save(String),
 }
@@ -99,6 +105,14 @@ pub struct Shown {
     pub report: Report,
     /// What is left to be done.
     pub jobs: Jobs,
+    /// Links and schedules to be drawn, where they are others than those before.
+    pub network: Option<Box<Network>>,
+}
+
+/// Whether a workbench has something to show before anything is loaded: an example that is made, not read.
+#[must_use]
+pub const fn needs_files(workbench: Workbench) -> bool {
+    !matches!(workbench, Workbench::Topology)
 }
 
 /// Work that any worker can do.
@@ -139,11 +153,12 @@ pub trait Study {
     /// It comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
-    /// Searches on for a moment, where [`Jobs::goes_on`].
+    /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment before
+    /// took, 0 where there was none.
     ///
     /// # Errors
     /// Nothing is there to study.
-    fn go_on(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn go_on(&mut self, _last_ms: u32, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         Ok(())
     }
 
@@ -168,6 +183,11 @@ pub trait Study {
     /// Nothing is there to study.
     fn jobs(&self) -> Result<Jobs, WorkbenchError>;
 
+    /// Links and schedules to be drawn, where they are others than those that were given away before.
+    fn network(&mut self) -> Option<Box<Network>> {
+        None
+    }
+
     /// What was found so far.
     ///
     /// # Errors
@@ -185,7 +205,7 @@ pub struct Parts {
     /// Logs of rewards.
     pub rewards: Vec<(u32, NamedLog)>,
     /// Link graphs, dumps of machines, schedules.
-    pub topologies: Vec<(u32, String, topology::study::Part)>,
+    pub topologies: Vec<(u32, String, Part)>,
 }
 
 impl Parts {
@@ -210,7 +230,7 @@ pub struct Studies {
     /// Logs of rewards.
     pub policy: Policy,
     /// Link graphs.
-    pub topology: topology::study::Study,
+    pub topology: Topology,
 }
 
 impl Studies {
@@ -224,9 +244,7 @@ impl Studies {
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
             )),
             policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
-            topology: topology::study::Study::new(
-                parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect(),
-            ),
+            topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),
         }
     }
 
@@ -237,7 +255,8 @@ impl Studies {
             Workbench::Overlap => Some(&self.overlap),
             Workbench::TrainingTime => Some(&self.training_time),
             Workbench::Policy => Some(&self.policy),
-            Workbench::Tuning | Workbench::Topology => None,
+            Workbench::Topology => Some(&self.topology),
+            Workbench::Tuning => None,
         }
     }
 
@@ -247,7 +266,8 @@ impl Studies {
             Workbench::Overlap => Some(&mut self.overlap),
             Workbench::TrainingTime => Some(&mut self.training_time),
             Workbench::Policy => Some(&mut self.policy),
-            Workbench::Tuning | Workbench::Topology => None,
+            Workbench::Topology => Some(&mut self.topology),
+            Workbench::Tuning => None,
         }
     }
 
@@ -269,12 +289,15 @@ impl Studies {
         match question {
             Question::Choose(choices) => study.choose(choices, progress)?,
             Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
-            Question::GoOn => study.go_on(progress)?,
+            Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }
-        let contents = Contents { workbench, ..Contents::whole() };
+        // What is deployed is saved by its own button.
+        let contents = Contents { workbench, deployables: false, ..Contents::whole() };
+        let network = study.network();
         Ok(Answer::Shown(Box::new(Shown {
+            network,
             form: study.form()?,
             files: study.files(),
             report: study.report(material, &contents)?,

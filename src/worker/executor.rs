@@ -193,9 +193,6 @@ impl Executor {
                 let material = material(&self.files);
                 Response::Study(Box::new(self.studies.answer(workbench, *question, material, progress)?))
             }
-            Request::Topology(question) => {
-                Response::Topology(Box::new(self.studies.topology.answer(*question, progress)?))
-            }
             Request::Report(contents) => Response::Report(Box::new(self.report(&contents)?)),
             Request::Change { before, after, question } => {
                 let mut files = files.into_iter();
@@ -234,14 +231,6 @@ impl Executor {
     /// Nothing was measured, or the model can't be asked.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let material = material(&self.files);
-        if contents.workbench == report::Workbench::Topology {
-            let material = report::topology::Material {
-                study: &self.studies.topology,
-                files: material.files,
-                problems: material.problems,
-            };
-            return Ok(report::topology::report(material, contents)?);
-        }
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }

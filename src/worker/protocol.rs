@@ -17,7 +17,6 @@ use crate::{
     progress::Step,
     report,
     text::Listing,
-    topology,
     tuning::{
         aggregate::Target,
         change, comparison, conf, coverage, hotspots,
@@ -153,8 +152,6 @@ pub enum Request {
         /// What it is asked.
         question: Box<workbench::Question>,
     },
-    /// About links and schedules of collectives. Answers [`Response::Topology`].
-    Topology(Box<topology::request::Question>),
     /// What was found, in the form that travels. Answers [`Response::Report`].
     Report(report::Contents),
     /// What changed between two measured states. Answers [`Response::Changed`].
@@ -283,8 +280,6 @@ pub enum Response {
     Plan(plan::Answer),
     /// Of [`Request::Study`].
     Study(Box<workbench::Answer>),
-    /// Of [`Request::Topology`].
-    Topology(Box<topology::request::Answer>),
     /// Of [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// Of [`Request::Change`].

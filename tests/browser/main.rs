@@ -24,5 +24,6 @@ mod privacy;
 mod share;
 mod speed;
 mod sweep;
+mod topology;
 mod trouble;
 mod undo;

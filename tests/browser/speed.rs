@@ -291,3 +291,56 @@ fn kernels_beside_collectives() {
         assert!(all < 10_000.0, "the complete answer took {all:.0} ms");
     }
 }
+
+/// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which reading
+/// a pixel brings about at once.
+const WATCH_FRAMES: &str = "
+    window.frames_ms = [];
+    const ask = window.requestAnimationFrame;
+    window.requestAnimationFrame = (callback) => {
+        let began = 0;
+        const handle = ask.call(window, (time) => {
+            began = performance.now();
+            callback(time);
+        });
+        // In the same frame, once what the callback has set going is done.
+        ask.call(window, () => {
+            for (const canvas of document.querySelectorAll('.network canvas')) {
+                canvas.getContext('2d').getImageData(0, 0, 1, 1);
+            }
+            frames_ms.push(performance.now() - began);
+        });
+        return handle;
+    };
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn frames_of_a_schedule() {
+    for (mesh, most_ms) in [("16x16", Some(8.0)), ("32x32", None)] {
+        let page = Page::closed();
+        page.before_loading(WATCH_FRAMES);
+        page.visit(&format!("#v=1&w=topology&graph=mesh&mesh={mesh}"));
+        page.wait_until_idle();
+        page.wait_for_text(&format!("all_gather over mesh:{mesh} in"));
+        page.wait_until_idle();
+        page.run("document.querySelector('.network').scrollIntoView(); frames_ms.length = 0", &[]);
+        page.click("button", "Play");
+        page.run("await new Promise((resolve) => setTimeout(resolve, 8000))", &[]);
+        let frames = page.run("return frames_ms.slice(2)", &[]);
+        let mut frames: Vec<f64> = frames.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+        frames.sort_by(f64::total_cmp);
+        assert!(frames.len() > 60, "only {} frames", frames.len());
+        let at = |share: f64| frames[(share * (frames.len() - 1) as f64) as usize];
+        println!(
+            "frames/mesh_{mesh}: {} frames, median {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
+            frames.len(),
+            at(0.5),
+            at(0.95),
+            at(1.0)
+        );
+        if let Some(most_ms) = most_ms {
+            assert!(at(0.95) <= most_ms, "a frame takes {:.1} ms", at(0.95));
+        }
+    }
+}

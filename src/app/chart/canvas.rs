@@ -9,9 +9,12 @@ use crate::plot::{DrawError, Style};
 
 /// The size of a sheet in device pixels, and how many of them make a CSS pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Sheet {
+pub struct Sheet {
+    /// Columns of device pixels.
     pub columns: u32,
+    /// Rows of device pixels.
     pub rows: u32,
+    /// Device pixels of a CSS pixel.
     pub pixel_ratio: f64,
 }
 
@@ -25,10 +28,12 @@ impl Sheet {
         (columns > 0 && rows > 0).then_some(Self { columns, rows, pixel_ratio })
     }
 
+    /// In CSS pixels.
     pub fn width(&self) -> f64 {
         f64::from(self.columns) / self.pixel_ratio
     }
 
+    /// In CSS pixels.
     pub fn height(&self) -> f64 {
         f64::from(self.rows) / self.pixel_ratio
     }

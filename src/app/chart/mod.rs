@@ -21,6 +21,9 @@ mod paper;
 mod stage;
 mod state;
 
+pub(super) use canvas::Sheet;
+pub(super) use stage::follow_size;
+
 use data::DataTable;
 use legend::Legend;
 use paper::Paper;

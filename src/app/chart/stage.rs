@@ -18,7 +18,7 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
     let stage = NodeRef::<html::Div>::new();
     let under = NodeRef::<html::Canvas>::new();
     let over = NodeRef::<html::Canvas>::new();
-    follow_size(stage, state);
+    follow_size(stage, state.sheet);
     draw_in_frames(under, state);
     draw_marking(over, state);
 
@@ -78,12 +78,12 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
 }
 
 /// Keeps the sheet as large as the element, at the screen's pixel ratio.
-fn follow_size(stage: NodeRef<html::Div>, state: State) {
+pub fn follow_size(stage: NodeRef<html::Div>, kept: RwSignal<Option<Sheet>>) {
     let measure = move || {
         let Some(element) = stage.try_get_untracked().flatten() else { return };
         let sheet = Sheet::of(&element);
-        if state.sheet.try_get_untracked().is_some_and(|before| before != sheet) {
-            state.sheet.try_set(sheet);
+        if kept.try_get_untracked().is_some_and(|before| before != sheet) {
+            kept.try_set(sheet);
         }
     };
     let size_watch = StoredValue::new_local(None);
@@ -93,7 +93,7 @@ fn follow_size(stage: NodeRef<html::Div>, state: State) {
             size_watch.set_value(SizeWatch::new(&element, measure));
         }
     });
-    let pixel_ratio = Memo::new(move |_| state.sheet.get().map(|sheet| sheet.pixel_ratio));
+    let pixel_ratio = Memo::new(move |_| kept.get().map(|sheet| sheet.pixel_ratio));
     let ratio_watch = StoredValue::new_local(None);
     follow(move || {
         let ratio = pixel_ratio.get();

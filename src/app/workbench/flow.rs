@@ -14,6 +14,7 @@ use crate::{
     app::{
         client::Weight,
         clipboard,
+        diagnostics::now_ms,
         failure::Failure,
         parts::describe,
         tuning::{Bench, Held, Remedy, Stop, Task},
@@ -21,7 +22,7 @@ use crate::{
     form::Choices,
     progress::Step,
     report::Workbench,
-    workbench::{Answer, Question, Shown},
+    workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
 
@@ -33,6 +34,11 @@ impl Bench {
     /// What is shown of a workbench.
     pub fn desk(self, workbench: Workbench) -> Desk {
         self.desks[workbench as usize]
+    }
+
+    /// Whether there is anything to study: loaded files, or an example that is made.
+    pub fn can_study(self, workbench: Workbench) -> bool {
+        !needs_files(workbench) || self.documents.with(|all| all.has(workbench))
     }
 
     /// Chooses a value of a field; the usual one takes the choice back.
@@ -59,7 +65,7 @@ impl Bench {
         let desk = self.desk(workbench);
         if desk.choices.with_untracked(|held| *held != choices) {
             desk.choices.set(choices);
-            if self.documents.with_untracked(|all| all.has(workbench)) {
+            if untrack(move || self.can_study(workbench)) {
                 self.study(workbench);
             }
         }
@@ -100,14 +106,20 @@ impl Bench {
     /// Studies all workbenches but tuning that something was loaded for, the one that is looked at first.
     pub async fn run_studies(self, run: u32, only: impl Fn(Workbench) -> bool) -> Result<(), Stop> {
         for workbench in Workbench::ALL.iter().copied().filter(|workbench| only(*workbench)) {
-            self.run_study(run, workbench).await?;
+            // What needs no files is studied where it is looked at.
+            let is_wanted = || {
+                workbench == self.workbench.get_untracked() || self.documents.with_untracked(|all| all.has(workbench))
+            };
+            if is_wanted() {
+                self.run_study(run, workbench).await?;
+            }
         }
         Ok(())
     }
 
     /// From what was loaded to the whole answer.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
-        if self.documents.with_untracked(|all| !all.has(workbench)) {
+        if !untrack(move || self.can_study(workbench)) {
             return Ok(());
         }
         let desk = self.desk(workbench);
@@ -120,6 +132,7 @@ impl Bench {
             }
             let weight = |rounds: &[Vec<(u32, f64)>]| rounds.iter().flatten().map(|(_, cost)| cost).sum::<f64>();
             let total = weight(&shown.jobs.rounds);
+            let mut last_ms = 0;
             loop {
                 if desk.line.get_value() == Line::Outdated {
                     continue 'choices;
@@ -127,7 +140,10 @@ impl Bench {
                 let is_left = desk.line.get_value() == Line::Left;
                 desk.line.set_value(Line::Free);
                 if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
-                    let Some(next) = self.ask_desk(run, workbench, Question::GoOn).await? else { return Ok(()) };
+                    let began_ms = now_ms();
+                    let next = self.ask_desk(run, workbench, Question::GoOn(last_ms)).await?;
+                    let Some(next) = next else { return Ok(()) };
+                    last_ms = (now_ms() - began_ms).max(1.0) as u32;
                     (shown, basis) = next;
                     continue;
                 }
@@ -191,7 +207,10 @@ impl Bench {
         };
         match answer.response {
             Response::Study(study) => match *study {
-                Answer::Shown(shown) => {
+                Answer::Shown(mut shown) => {
+                    if let Some(network) = shown.network.take() {
+                        desk.network.set(Some(Arc::from(network)));
+                    }
                     let shown: Arc<Shown> = shown.into();
                     desk.error.set(None);
                     desk.shown.set(Some(shown.clone()));

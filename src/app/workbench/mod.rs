@@ -15,12 +15,14 @@ use super::{
     example::Example,
     files::Files,
     kept::KeptFiles,
+    network::NetworkView,
     report::SectionView,
     tuning::Bench,
 };
 use crate::{
-    app::live::{For, Show, live},
+    app::live::{For, Show, follow, live},
     report::{Fact, Report, Section, Workbench},
+    workbench::needs_files,
 };
 use form::{Bar, GroupForm};
 
@@ -28,19 +30,30 @@ use form::{Bar, GroupForm};
 #[component]
 pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     let bench: Bench = expect_context();
-    let has_files = move || bench.documents.with(|all| all.has(workbench));
+    let has_files = move || bench.can_study(workbench);
+    // An example that is made is there at once.
+    follow(move || {
+        let is_free = bench.task.with(Option::is_none);
+        let desk = bench.desk(workbench);
+        if is_free && bench.can_study(workbench) && !desk.is_there() && desk.error.with(Option::is_none) {
+            bench.study(workbench);
+        }
+    });
+    let is_made = move || !needs_files(workbench) && bench.documents.with(|all| !all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
-                    <Show when=move || bench.shows_example()>
+                    <Show when=move || bench.shows_example() || is_made()>
                         <p class="simulated">{words(workbench).example}</p>
                     </Show>
                     <Centre workbench />
                 </main>
                 <aside class="bench-side" aria-label="What was loaded">
-                    <Files />
+                    <Show when=move || bench.has_files()>
+                        <Files />
+                    </Show>
                     <Basis workbench />
                 </aside>
             </div>
@@ -135,6 +148,9 @@ fn Centre(workbench: Workbench) -> impl IntoView {
                 <h2 id="answer-heading">{live(title)}</h2>
                 {live(summary)}
             </section>
+            <Show when=move || desk.network.with(Option::is_some)>
+                <NetworkView workbench />
+            </Show>
             <div class="panels">
                 <For each=sections key=|index| *index children=section />
             </div>

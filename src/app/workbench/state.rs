@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use crate::{
     form::{Choices, Field},
+    topology::network::Network,
     workbench::Shown,
 };
 
@@ -16,6 +17,8 @@ pub struct Desk {
     pub choices: RwSignal<Choices>,
     /// The answer so far.
     pub shown: RwSignal<Option<Arc<Shown>>>,
+    /// Links and schedules to be drawn, where the workbench has any.
+    pub network: RwSignal<Option<Arc<Network>>>,
     /// Why there is none.
     pub error: RwSignal<Option<String>>,
     /// What workers did so far, for a new worker that takes the place of one that ended.
@@ -43,6 +46,7 @@ impl Desk {
         Self {
             choices: RwSignal::new(choices),
             shown: RwSignal::new(None),
+            network: RwSignal::new(None),
             error: RwSignal::new(None),
             done: StoredValue::new(Vec::new()),
             line: StoredValue::new(Line::Free),
@@ -62,6 +66,7 @@ impl Desk {
     /// Forgets everything but the choices: other files are open.
     pub fn forget(self) {
         self.shown.set(None);
+        self.network.set(None);
         self.error.set(None);
         self.done.set_value(Vec::new());
     }

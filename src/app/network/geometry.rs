@@ -1,0 +1,148 @@
+//! Where nodes and links are on a sheet.
+
+use crate::{
+    app::chart::Sheet,
+    math,
+    topology::{
+        layout::{Shape, recognise},
+        network::Network,
+    },
+};
+use std::f64::consts::PI;
+
+/// A link as a quadratic curve, from the rim of one node to that of the other.
+#[derive(Clone, Copy)]
+pub struct Curve {
+    pub from: (f64, f64),
+    pub bend: (f64, f64),
+    pub to: (f64, f64),
+}
+
+/// Nodes and links in CSS pixels.
+pub struct Geometry {
+    pub nodes: Vec<(f64, f64)>,
+    /// Of all links of the topology.
+    pub curves: Vec<Curve>,
+    /// Of a node.
+    pub radius: f64,
+    /// Whether names fit.
+    pub has_labels: bool,
+    /// Links whose other direction there is none of.
+    pub is_single: Vec<bool>,
+}
+
+fn between(a: (f64, f64), b: (f64, f64), share: f64) -> (f64, f64) {
+    (a.0 + (b.0 - a.0) * share, a.1 + (b.1 - a.1) * share)
+}
+
+fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
+    ((a.0 - b.0) * (a.0 - b.0) + (a.1 - b.1) * (a.1 - b.1)).sqrt()
+}
+
+impl Curve {
+    /// The point at a share of the way.
+    pub fn at(&self, share: f64) -> (f64, f64) {
+        between(between(self.from, self.bend, share), between(self.bend, self.to, share), share)
+    }
+
+    /// The part from one share of the way to another.
+    fn part(&self, start: f64, end: f64) -> Self {
+        // De Casteljau, twice.
+        let half = Self { from: self.at(start), bend: between(self.bend, self.to, start), to: self.to };
+        let end = (end - start) / (1.0 - start).max(1e-9);
+        Self { from: half.from, bend: between(half.from, half.bend, end), to: half.at(end) }
+    }
+}
+
+impl Geometry {
+    /// The height over the width of the places, within bounds that can be looked at.
+    pub fn aspect(network: &Network) -> f64 {
+        let range = |of: fn(&crate::topology::layout::Place) -> f32| {
+            let ends = network.places.iter().map(of).fold((1.0_f32, 0.0_f32), |(a, b), at| (a.min(at), b.max(at)));
+            f64::from((ends.1 - ends.0).max(0.0))
+        };
+        let (across, down) = (range(|place| place.x), range(|place| place.y));
+        if across > 0.0 { (down / across).clamp(0.25, 1.0) } else { 1.0 }
+    }
+
+    /// Lays a network out on a sheet.
+    pub fn new(network: &Network, sheet: &Sheet) -> Self {
+        let (width, height) = (sheet.width(), sheet.height());
+        let count = network.places.len().max(1) as f64;
+        let margin = 26.0_f64.min(width / 12.0);
+        // The places are in a square, with equal steps in both directions and centred.
+        let scale = (width - 2.0 * margin).max(1.0);
+        let fits = (height - 2.0 * margin).max(1.0) / Self::aspect(network).max(1e-9);
+        let scale = scale.min(fits);
+        let place = |place: &crate::topology::layout::Place| {
+            let x = width / 2.0 + (f64::from(place.x) - 0.5) * scale;
+            (x, height / 2.0 + (f64::from(place.y) - 0.5) * scale)
+        };
+        let nodes: Vec<(f64, f64)> = network.places.iter().map(place).collect();
+        let links = &network.topology.links;
+        let nearest = links
+            .iter()
+            .filter_map(|link| Some(distance(*nodes.get(link.from as usize)?, *nodes.get(link.to as usize)?)))
+            .fold(scale, f64::min);
+        let radius = (nearest * 0.3).min(scale / count.sqrt() * 0.3).clamp(1.5, 17.0);
+        let mut ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
+        ends.sort_unstable();
+        let is_single: Vec<bool> =
+            links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
+        let shape = network.topology.shape.clone().or_else(|| recognise(&network.topology));
+        let wraps = matches!(shape, Some(Shape::Grid { wraps: true, .. }));
+        let curve = |(link, is_single): (&crate::topology::model::Link, &bool)| {
+            let at = |node: u32| nodes.get(node as usize).copied().unwrap_or_default();
+            let (from, to) = (at(link.from), at(link.to));
+            let length = distance(from, to).max(1e-6);
+            let middle = between(from, to, 0.5);
+            if wraps && length > 2.5 * nearest {
+                // Above its row or left of its column, which are bent the other way; the two directions beside each other.
+                let aside = nearest * if link.from < link.to { 0.2 } else { 0.32 };
+                let (x, y) = if (to.0 - from.0).abs() > (to.1 - from.1).abs() { (0.0, -1.0) } else { (-1.0, 0.0) };
+                let bend = (middle.0 + 2.0 * aside * x, middle.1 + 2.0 * aside * y);
+                let rim = (radius + 1.0) / length;
+                return Curve { from, bend, to }.part(rim, 1.0 - rim);
+            }
+            let aside =
+                if *is_single { 0.0 } else { (0.09 * length).max(2.0 + radius * 0.25).min(0.09 * length + 8.0) };
+            let (across, down) = ((to.1 - from.1) / length, (from.0 - to.0) / length);
+            let whole = Curve { from, bend: (middle.0 + 2.0 * aside * across, middle.1 + 2.0 * aside * down), to };
+            let rim = (radius + 1.0) / length;
+            if rim < 0.45 { whole.part(rim, 1.0 - rim) } else { whole }
+        };
+        let curves = links.iter().zip(&is_single).map(curve).collect();
+        Self { nodes, curves, radius, has_labels: radius >= 5.5, is_single }
+    }
+
+    /// The node, or the link after all nodes, that is at a point.
+    pub fn pick(&self, at: (f64, f64)) -> Option<usize> {
+        const NEAR: f64 = 8.0;
+        let node = self.nodes.iter().position(|node| distance(*node, at) <= self.radius + 2.0);
+        node.or_else(|| {
+            let away = |curve: &Curve| {
+                (0..=16).map(|step| distance(curve.at(f64::from(step) / 16.0), at)).fold(f64::MAX, f64::min)
+            };
+            let mut best = (NEAR, None);
+            for (index, curve) in self.curves.iter().enumerate() {
+                let reach = distance(curve.from, curve.to) / 32.0;
+                let away = (away(curve) - reach).max(0.0);
+                if away < best.0 {
+                    best = (away, Some(self.nodes.len() + index));
+                }
+            }
+            best.1
+        })
+    }
+
+    /// The two wings of an arrow at the end of a link.
+    pub fn arrow(&self, link: usize, size: f64) -> [(f64, f64); 2] {
+        let Curve { bend, to, .. } = self.curves[link];
+        let length = distance(bend, to).max(1e-6);
+        let (x, y) = ((to.0 - bend.0) / length, (to.1 - bend.1) / length);
+        [PI / 7.0, -PI / 7.0].map(|turn| {
+            let (sin, cos) = (math::sin(turn), math::cos(turn));
+            (to.0 - size * (x * cos - y * sin), to.1 - size * (x * sin + y * cos))
+        })
+    }
+}

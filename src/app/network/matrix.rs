@@ -1,0 +1,159 @@
+//! Which node has which chunk: a pixel for each pair, coloured by when it comes, filled up to the cursor.
+
+use leptos::{html, prelude::*};
+use wasm_bindgen::{Clamped, JsCast};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
+
+use super::{
+    paper::tally,
+    scene::{Scene, ticks},
+    viewer::Viewer,
+};
+use crate::{
+    app::{
+        live::{follow, live},
+        theme::ActiveTheme,
+    },
+    plot::{INK_STEPS, Theme, step_rgb},
+    topology::listing,
+};
+
+/// What stands on the canvas.
+#[derive(Default)]
+struct Drawn {
+    /// Of which scene and schedule, in which theme.
+    of: Option<(usize, usize, Theme)>,
+    pixels: Vec<u8>,
+    /// How many cells are filled, in the order of arrival.
+    filled: usize,
+}
+
+/// What nobody has yet, and what is there from the beginning: quieter than any step of the scale.
+const fn quiet(theme: Theme) -> ([u8; 4], [u8; 4]) {
+    match theme {
+        Theme::Light => ([0xEE, 0xF0, 0xF3, 255], [0x7E, 0x86, 0x8F, 255]),
+        Theme::Dark => ([0x1F, 0x24, 0x2B, 255], [0x7B, 0x84, 0x8E, 255]),
+    }
+}
+
+impl Drawn {
+    /// Fills cells up to an instant, or empties those after it; whether anything changed.
+    fn update(&mut self, scene: &Scene, index: usize, theme: Theme, time_ns: f64) -> bool {
+        let Some((film, act)) = scene.act(index) else { return false };
+        let (empty, own) = quiet(theme);
+        let key = Some((std::sync::Arc::as_ptr(&scene.network) as usize, index, theme));
+        let is_other = self.of != key;
+        if is_other {
+            self.pixels = empty.repeat(act.ownership.len());
+            (self.of, self.filled) = (key, 0);
+        }
+        let time = ticks(film, time_ns);
+        let wanted = act.order.partition_point(|cell| act.ownership[*cell as usize] <= time);
+        let mut paint = |cell: u32, colour: [u8; 4]| {
+            let at = cell as usize * 4;
+            self.pixels[at..at + 4].copy_from_slice(&colour);
+        };
+        for cell in act.order.get(self.filled..wanted).unwrap_or_default() {
+            let at = act.ownership[*cell as usize];
+            let step = 1 + (at as f64 / film.end.max(1) as f64 * (INK_STEPS - 2) as f64) as usize;
+            let [r, g, b] = step_rgb(theme, step);
+            paint(*cell, if at == 0 { own } else { [r, g, b, 255] });
+        }
+        for cell in act.order.get(wanted..self.filled).unwrap_or_default() {
+            paint(*cell, empty);
+        }
+        std::mem::replace(&mut self.filled, wanted) != wanted || is_other
+    }
+}
+
+fn put(canvas: &HtmlCanvasElement, drawn: &Drawn, columns: u32, rows: u32) -> Option<()> {
+    if (canvas.width(), canvas.height()) != (columns, rows) {
+        canvas.set_width(columns);
+        canvas.set_height(rows);
+    }
+    let pen: CanvasRenderingContext2d = canvas.get_context("2d").ok()??.dyn_into().ok()?;
+    let image = ImageData::new_with_u8_clamped_array_and_sh(Clamped(&drawn.pixels), columns, rows).ok()?;
+    pen.put_image_data(&image, 0.0, 0.0).ok()?;
+    tally(canvas);
+    Some(())
+}
+
+/// The matrix of one schedule. A click chooses a chunk.
+#[component]
+pub fn Matrix(
+    viewer: Viewer,
+    /// Which schedule.
+    film: Signal<usize>,
+) -> impl IntoView {
+    let canvas = NodeRef::<html::Canvas>::new();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let drawn = StoredValue::new_local(Drawn::default());
+    let pointed = RwSignal::new(None::<usize>);
+    follow(move || {
+        let (Some(canvas), theme, time, film) = (canvas.get(), theme.get(), viewer.time_ns.get(), film.get()) else {
+            return;
+        };
+        viewer.with(|scene| {
+            let Some((of, _)) = scene.act(film) else { return };
+            let (columns, rows) = (of.chunks, of.nodes);
+            drawn.update_value(|drawn| {
+                if drawn.update(scene, film, theme, time) {
+                    put(&canvas, drawn, columns, rows);
+                }
+            });
+        });
+    });
+    let cell = move |event: &web_sys::MouseEvent| {
+        let canvas = canvas.get_untracked()?;
+        let (width, height) = (f64::from(canvas.client_width()), f64::from(canvas.client_height()));
+        let (x, y) = (f64::from(event.offset_x()) / width.max(1.0), f64::from(event.offset_y()) / height.max(1.0));
+        let (columns, rows) = (canvas.width(), canvas.height());
+        let at = |share: f64, count: u32| ((share * f64::from(count)) as u32).min(count.saturating_sub(1));
+        Some(at(y, rows) as usize * columns as usize + at(x, columns) as usize)
+    };
+    let choose = move |event: web_sys::MouseEvent| {
+        let chunks = viewer.with_untracked(|scene| scene.act(film.get_untracked()).map_or(1, |(film, _)| film.chunks));
+        let chunk = cell(&event).map(|cell| cell % chunks.unwrap_or(1).max(1) as usize);
+        viewer.chunk.set(if viewer.chunk.get_untracked() == chunk { None } else { chunk });
+    };
+    let words = move || {
+        viewer.with(|scene| {
+            let (film, act) = scene.act(film.get())?;
+            let Some(cell) = pointed.get() else {
+                return Some(format!(
+                    "{} nodes down, {} chunks across; a click shows the way of a chunk.",
+                    film.nodes, film.chunks
+                ));
+            };
+            let (node, chunk) = (cell / film.chunks as usize, cell % film.chunks as usize);
+            let name = scene.network.topology.label(node as u32);
+            Some(match act.ownership.get(cell) {
+                Some(0) => format!("Node {name} has chunk {chunk} from the beginning."),
+                Some(&u64::MAX) | None => format!("Node {name} never has chunk {chunk}."),
+                Some(at) => format!("Chunk {chunk} comes to node {name} at {}.", listing::time(film.ns(*at))),
+            })
+        })
+    };
+    let said = move || {
+        let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
+        viewer.with(|scene| {
+            let (film, act) = scene.act(film.get())?;
+            let time = ticks(film, time);
+            let there = act.order.partition_point(|cell| act.ownership[*cell as usize] <= time);
+            Some(format!("Which node has which chunk: {there} of {} pairs", act.order.len()))
+        })
+    };
+    view! {
+        <figure class="network-matrix">
+            <canvas
+                node_ref=canvas
+                role="img"
+                aria-label=said
+                on:click=choose
+                on:pointermove=move |event| pointed.set(cell(&event))
+                on:pointerleave=move |_| pointed.set(None)
+            ></canvas>
+            <figcaption class="small">{live(words)}</figcaption>
+        </figure>
+    }
+}

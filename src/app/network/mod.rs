@@ -1,0 +1,153 @@
+//! Plays schedules over a network. Everything is linked to one cursor in time: [`stage`] draws links, nodes and what moves,
+//! [`time`] links over time, [`matrix`] who has what, [`panel`] what is picked. [`viewer`] holds the cursor and moves it,
+//! [`scene`] and [`geometry`] prepare what is drawn. Each layer is a canvas of its own, which counts how often it is drawn.
+
+mod geometry;
+mod matrix;
+mod panel;
+mod paper;
+mod scene;
+mod stage;
+mod time;
+mod viewer;
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use crate::{
+    app::{
+        fields::choice_field,
+        live::{Show, live},
+        tuning::Bench,
+    },
+    report::Workbench,
+    topology::listing,
+};
+use matrix::Matrix;
+use panel::Panel;
+use scene::Scene;
+use stage::Stage;
+use time::{SORTS, Timeline};
+use viewer::{SPEEDS, SceneRef, Viewer};
+
+/// The network of a workbench, with its schedules.
+#[component]
+pub fn NetworkView(workbench: Workbench) -> impl IntoView {
+    let network = expect_context::<Bench>().desk(workbench).network;
+    let scene = Memo::new(move |_| network.get().map(|network| Arc::new(SceneRef(Scene::new(network)))));
+    let viewer = Viewer::new(workbench, scene);
+    let has_film = move || viewer.with(|scene| !scene.acts.is_empty()).unwrap_or(false);
+    let first = Signal::derive(|| 0);
+    // What stood beside may be gone.
+    let second = Signal::derive(move || {
+        let all = viewer.with(|scene| scene.acts.len()).unwrap_or(0);
+        Some(viewer.beside.get()).filter(|beside| *beside < all).unwrap_or(0)
+    });
+    let is_compared = move || second.get() > 0;
+    let name = move |film: usize| {
+        viewer.with(|scene| {
+            scene.network.films.get(film).map(|(name, film)| format!("{name}, {}", listing::time(film.ns(film.end))))
+        })
+    };
+    view! {
+        <section class="panel network" aria-labelledby="network-heading">
+            <h2 id="network-heading">"Schedule over time"</h2>
+            <Show when=has_film>
+                <Controls viewer />
+            </Show>
+            <div class="network-views" class:is-compared=is_compared>
+                <div class="network-one">
+                    <Show when=is_compared>
+                        <h3>{live(move || name(0))}</h3>
+                    </Show>
+                    <Stage viewer film=first />
+                </div>
+                <Show when=is_compared>
+                    <div class="network-one">
+                        <h3>{live(move || name(second.get()))}</h3>
+                        <Stage viewer film=second />
+                    </div>
+                </Show>
+                <div class="network-side">
+                    <Panel viewer />
+                    <Show when=has_film>
+                        <Matrix viewer film=first />
+                    </Show>
+                    <Show when=is_compared>
+                        <Matrix viewer film=second />
+                    </Show>
+                </div>
+            </div>
+            <Show when=has_film>
+                <Timeline viewer film=first />
+            </Show>
+            <Show when=is_compared>
+                <h3>{live(move || name(second.get()))}</h3>
+                <Timeline viewer film=second />
+            </Show>
+        </section>
+    }
+}
+
+/// Plays, steps, scrubs; chooses what is drawn over the links, what stands beside, and how links are sorted.
+#[component]
+fn Controls(viewer: Viewer) -> impl IntoView {
+    let label = move || if viewer.plays.get() { "Pause" } else { "Play" };
+    let end = move || viewer.end_ns();
+    let clock =
+        move || format!("{} of {}", listing::time((viewer.time_ns.get() * 10.0).round() / 10.0), listing::time(end()));
+    let speeds = move || {
+        SPEEDS.iter().enumerate().map(|(index, (_, name))| (format!("{name} ×"), index == viewer.speed.get())).collect()
+    };
+    let overs = move || {
+        let patterns = viewer.with(|scene| {
+            let kinds = scene.network.patterns.iter();
+            kinds.map(|of| format!("dumped {} ({})", of.kind, of.channels.len())).collect::<Vec<_>>()
+        });
+        let names = ["nothing".to_owned(), "the bottleneck".to_owned()].into_iter().chain(patterns.unwrap_or_default());
+        names.enumerate().map(|(index, name)| (name, index == viewer.over.get())).collect()
+    };
+    let films = move || {
+        let names =
+            viewer.with(|scene| scene.network.films.iter().skip(1).map(|(name, _)| name.clone()).collect::<Vec<_>>());
+        let names = std::iter::once("nothing".to_owned()).chain(names.unwrap_or_default());
+        names.enumerate().map(|(index, name)| (name, index == viewer.beside.get())).collect()
+    };
+    let sorts = move || {
+        SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
+    };
+    let has_more = move || viewer.with(|scene| scene.acts.len() > 1).unwrap_or(false);
+    let step = move |forth: bool| {
+        viewer.plays.set(false);
+        viewer.step(forth);
+    };
+    view! {
+        <div class="network-controls" role="group" aria-label="Player">
+            <button type="button" class="network-play" on:click=move |_| viewer.toggle()>{label}</button>
+            <button type="button" aria-label="Step back" title="to the event before (←)" on:click=move |_| step(false)>"◂"</button>
+            <button type="button" aria-label="Step on" title="to the next event (→)" on:click=move |_| step(true)>"▸"</button>
+            <label class="network-scrub">
+                <span class="visually-hidden">"Time"</span>
+                <input
+                    type="range"
+                    min="0"
+                    max=move || end().to_string()
+                    step="any"
+                    aria-valuetext=clock
+                    prop:value=move || viewer.time_ns.get().to_string()
+                    on:input:target=move |event| viewer.go_to(event.target().value().parse().unwrap_or(0.0))
+                />
+            </label>
+            <output class="network-clock">{live(clock)}</output>
+        </div>
+        <div class="controls network-choices">
+            {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}
+            {choice_field("Over the links".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
+            {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
+            <Show when=has_more>
+                {choice_field("Beside the best".into(), Box::new(films), Box::new(move |index| viewer.beside.set(index)))}
+            </Show>
+        </div>
+    }
+}

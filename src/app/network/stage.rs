@@ -1,0 +1,300 @@
+//! The network: links and nodes on one canvas, what moves over them on another.
+
+use std::rc::Rc;
+
+use leptos::{html, prelude::*};
+use std::f64::consts::{PI, TAU};
+use web_sys::CanvasRenderingContext2d;
+
+use super::{
+    geometry::{Curve, Geometry},
+    paper::{Inks, pen},
+    scene::{Scene, ticks},
+    viewer::Viewer,
+};
+use crate::{
+    app::{
+        chart::{Sheet, follow_size},
+        live::follow,
+        theme::ActiveTheme,
+    },
+    topology::film::{Film, Sent},
+};
+
+/// The geometry of a scene on a sheet, as long as both stay.
+type Kept = StoredValue<Option<(usize, Sheet, Rc<Geometry>)>, LocalStorage>;
+
+fn geometry(kept: Kept, scene: &Scene, sheet: &Sheet) -> Rc<Geometry> {
+    let key = std::sync::Arc::as_ptr(&scene.network) as usize;
+    let found = kept.with_value(|kept| {
+        kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
+    });
+    found.unwrap_or_else(|| {
+        let geometry = Rc::new(Geometry::new(&scene.network, sheet));
+        kept.set_value(Some((key, *sheet, geometry.clone())));
+        geometry
+    })
+}
+
+/// The network with one of its schedules. It takes the focus; keys move the cursor, a click picks a node or a link.
+#[component]
+pub fn Stage(
+    viewer: Viewer,
+    /// Which schedule.
+    film: Signal<usize>,
+) -> impl IntoView {
+    let stage = NodeRef::<html::Div>::new();
+    let (under, over) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
+    let sheet = RwSignal::new(None);
+    let kept: Kept = StoredValue::new_local(None);
+    let theme = expect_context::<ActiveTheme>().signal();
+    follow_size(stage, sheet);
+    follow(move || {
+        let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
+        let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
+        viewer.with(|scene| {
+            let geometry = geometry(kept, scene, &sheet);
+            let Some(pen) = pen(&canvas, &sheet) else { return };
+            still(&pen, &inks, scene, &geometry, overlay);
+            if let (Some(chunk), Some((film, _))) = (chunk, scene.act(film)) {
+                tree(&pen, &inks, scene, film, &geometry, chunk);
+            }
+            nodes(&pen, &inks, scene, &geometry, picked);
+        });
+    });
+    follow(move || {
+        let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
+        let (time, chunk, film) = (viewer.time_ns.get(), viewer.chunk.get(), film.get());
+        viewer.with(|scene| {
+            let geometry = geometry(kept, scene, &sheet);
+            let Some(pen) = pen(&canvas, &sheet) else { return };
+            moving(&pen, &inks, scene, &geometry, film, time, chunk);
+        });
+    });
+    let said = move || {
+        // Not told while it plays.
+        let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
+        viewer.with(|scene| scene.words(film.get(), time))
+    };
+    let aspect = move || viewer.with(|scene| format!("1 / {:.3}", Geometry::aspect(&scene.network).max(0.3)));
+    let on_key = move |event: web_sys::KeyboardEvent| {
+        let is_plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
+        if is_plain && viewer.key(&event.key()) {
+            event.prevent_default();
+            event.stop_propagation();
+        }
+    };
+    let click = move |event: web_sys::MouseEvent| {
+        let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
+        let Some(sheet) = sheet.get_untracked() else { return };
+        let found = viewer.with_untracked(|scene| geometry(kept, scene, &sheet).pick(at)).flatten();
+        viewer.picked.set(if viewer.picked.get_untracked() == found { None } else { found });
+    };
+    view! {
+        <div
+            node_ref=stage
+            class="network-stage"
+            tabindex="0"
+            role="application"
+            aria-roledescription="schedule player"
+            aria-label="Network: space plays, arrows step, Home and End go to the ends, plus and minus change the speed"
+            style:aspect-ratio=aspect
+            on:keydown=on_key
+            on:click=click
+        >
+            <canvas node_ref=under class="network-under" aria-hidden="true"></canvas>
+            <canvas node_ref=over class="network-over" role="img" aria-label=said></canvas>
+        </div>
+    }
+}
+
+fn trace(pen: &CanvasRenderingContext2d, curve: &Curve) {
+    pen.move_to(curve.from.0, curve.from.1);
+    pen.quadratic_curve_to(curve.bend.0, curve.bend.1, curve.to.0, curve.to.1);
+}
+
+fn stroke(pen: &CanvasRenderingContext2d, geometry: &Geometry, links: &mut dyn Iterator<Item = usize>) {
+    pen.begin_path();
+    links.filter_map(|link| geometry.curves.get(link)).for_each(|curve| trace(pen, curve));
+    pen.stroke();
+}
+
+fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
+    let lengths: js_sys::Array = lengths.iter().map(|length| wasm_bindgen::JsValue::from(*length)).collect();
+    let _ = pen.set_line_dash(&lengths);
+}
+
+/// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
+fn still(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, overlay: usize) {
+    const WIDTHS: usize = 4;
+    let network = &scene.network;
+    let links = &network.topology.links;
+    let fastest = links.iter().map(|link| link.bandwidth).filter(|of| of.is_finite()).fold(0.0, f64::max);
+    let width = |link: usize| {
+        let share = if fastest > 0.0 { (links[link].bandwidth / fastest).min(1.0) } else { 1.0 };
+        (share.sqrt() * (WIDTHS - 1) as f64 + 0.5) as usize
+    };
+    let is_whole = |link: usize| network.damaged.iter().all(|(damaged, _)| *damaged as usize != link);
+    let thick = if geometry.radius < 6.0 { 0.6 } else { 1.0 };
+    pen.set_line_cap("butt");
+    pen.set_stroke_style_str(&inks.axis);
+    for step in 0..WIDTHS {
+        pen.set_line_width((0.7 + 0.75 * step as f64) * thick);
+        stroke(pen, geometry, &mut (0..links.len()).filter(|link| width(*link) == step && is_whole(*link)));
+    }
+    // Where a link has no other direction, an arrow says which it has.
+    pen.begin_path();
+    for link in (0..links.len()).filter(|link| geometry.is_single[*link]) {
+        let [a, b] = geometry.arrow(link, (geometry.radius * 0.9).max(4.0));
+        let tip = geometry.curves[link].to;
+        pen.move_to(a.0, a.1);
+        pen.line_to(tip.0, tip.1);
+        pen.line_to(b.0, b.1);
+    }
+    pen.set_line_width(1.2);
+    pen.stroke();
+    match overlay {
+        0 => {}
+        1 => {
+            pen.set_stroke_style_str(&inks.picked);
+            pen.set_line_width(3.0 * thick + 1.0);
+            pen.set_global_alpha(0.55);
+            stroke(pen, geometry, &mut network.cut.1.iter().map(|link| *link as usize));
+            pen.set_global_alpha(1.0);
+        }
+        pattern => {
+            if let Some(pattern) = network.patterns.get(pattern - 2) {
+                for ((from, to), count) in pattern.edges(pattern.kind == "rings") {
+                    let found = links.iter().position(|link| (link.from, link.to) == (from, to));
+                    pen.set_stroke_style_str(&inks.chunk);
+                    pen.set_line_width((1.5 + f64::from(count)).min(7.0));
+                    pen.set_global_alpha(0.75);
+                    match (found, geometry.nodes.get(from as usize), geometry.nodes.get(to as usize)) {
+                        (Some(link), ..) => stroke(pen, geometry, &mut [link].into_iter()),
+                        (None, Some(from), Some(to)) => {
+                            dashed(pen, &[4.0, 4.0]);
+                            pen.begin_path();
+                            pen.move_to(from.0, from.1);
+                            pen.line_to(to.0, to.1);
+                            pen.stroke();
+                            dashed(pen, &[]);
+                        }
+                        _ => {}
+                    }
+                    pen.set_global_alpha(1.0);
+                }
+            }
+        }
+    }
+    pen.set_stroke_style_str(&inks.critical);
+    for (link, left) in &network.damaged {
+        let lengths: &[f64] = if *left > 0.0 { &[7.0, 3.0] } else { &[2.0, 5.0] };
+        dashed(pen, lengths);
+        pen.set_line_width(1.6);
+        stroke(pen, geometry, &mut [*link as usize].into_iter());
+    }
+    dashed(pen, &[]);
+}
+
+/// The way of a chunk over the links, darker the later.
+fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film, geometry: &Geometry, chunk: usize) {
+    pen.set_stroke_style_str(&inks.chunk);
+    pen.set_line_width((geometry.radius * 0.45).clamp(2.0, 6.0));
+    let branches = film.tree(chunk as u32);
+    let mut links = branches.iter().filter_map(|branch| scene.whole.get(branch.sent.link as usize));
+    stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
+}
+
+fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
+    pen.move_to(at.0 + radius, at.1);
+    let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
+}
+
+fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<usize>) {
+    let network = &scene.network;
+    pen.set_fill_style_str(&inks.paper);
+    pen.set_stroke_style_str(&inks.axis);
+    pen.set_line_width(1.0);
+    pen.begin_path();
+    geometry.nodes.iter().for_each(|at| disc(pen, *at, geometry.radius));
+    pen.fill();
+    pen.stroke();
+    if let Some(picked) = picked {
+        pen.set_stroke_style_str(&inks.picked);
+        pen.set_line_width(3.0);
+        match geometry.nodes.get(picked) {
+            Some(at) => {
+                pen.begin_path();
+                disc(pen, *at, geometry.radius + 3.0);
+                pen.stroke();
+            }
+            None => stroke(pen, geometry, &mut [picked - geometry.nodes.len()].into_iter()),
+        }
+    }
+    if geometry.has_labels {
+        let size = (geometry.radius * 0.85).clamp(7.0, 12.0);
+        pen.set_font(&format!("{size}px system-ui, sans-serif"));
+        pen.set_text_align("center");
+        pen.set_text_baseline("middle");
+        pen.set_fill_style_str(&inks.text);
+        for (node, at) in (0..).zip(&geometry.nodes) {
+            let _ = pen.fill_text_with_max_width(&network.topology.label(node), at.0, at.1, geometry.radius * 1.7);
+        }
+    }
+}
+
+/// Busy links, the chunks on them, and how much each node has.
+fn moving(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    scene: &Scene,
+    geometry: &Geometry,
+    film: usize,
+    time_ns: f64,
+    chunk: Option<usize>,
+) {
+    let Some((film, act)) = scene.act(film) else { return };
+    let time = ticks(film, time_ns).min(film.end);
+    let sent: Vec<Sent> = (0..film.links.len() as u32).filter_map(|link| film.carried(link, time)).collect();
+    let kind = |sent: &Sent| match chunk {
+        Some(chunk) if sent.chunk as usize == chunk => 2,
+        _ => usize::from(act.is_critical[sent.index as usize]),
+    };
+    let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
+    for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
+        let of_group = || sent.iter().filter(move |sent| kind(sent) == group);
+        let curve = |sent: &Sent| {
+            let link = scene.whole.get(sent.link as usize)?;
+            geometry.curves.get(*link as usize)
+        };
+        pen.set_stroke_style_str(ink);
+        pen.set_fill_style_str(ink);
+        pen.set_line_width((dot * 0.6).max(1.2));
+        // What decides the time stands out from what does not.
+        pen.set_global_alpha(if group == 0 { 0.4 } else { 0.8 });
+        pen.begin_path();
+        of_group().filter_map(&curve).for_each(|curve| trace(pen, curve));
+        pen.stroke();
+        pen.set_global_alpha(1.0);
+        pen.begin_path();
+        for sent in of_group() {
+            let Some(curve) = curve(sent) else { continue };
+            let share = (time - sent.start) as f64 / (sent.end - sent.start).max(1) as f64;
+            disc(pen, curve.at(share), dot);
+        }
+        pen.fill();
+    }
+    // Rings around nodes, as much of them as there is of what they wait for.
+    pen.set_stroke_style_str(&inks.busy);
+    pen.set_line_width((geometry.radius * 0.3).clamp(1.0, 4.0));
+    pen.begin_path();
+    for (at, arrivals) in geometry.nodes.iter().zip(&act.arrivals) {
+        let there = arrivals.partition_point(|arrival| *arrival <= time);
+        if there > 0 {
+            let share = there as f64 / arrivals.len() as f64;
+            pen.move_to(at.0, at.1 - geometry.radius);
+            let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
+        }
+    }
+    pen.stroke();
+}

@@ -1,0 +1,305 @@
+//! Links over time: how many are busy, what each carries, what decides the time; with the cursor over both.
+
+use leptos::{html, prelude::*};
+use wasm_bindgen::JsCast;
+use web_sys::CanvasRenderingContext2d;
+
+use super::{
+    paper::{Inks, pen},
+    scene::{Act, STEPS, Scene},
+    viewer::Viewer,
+};
+use crate::{
+    app::{
+        chart::{Sheet, follow_size},
+        live::follow,
+        theme::ActiveTheme,
+    },
+    order::Order,
+    topology::{
+        film::{Film, Idle},
+        listing,
+    },
+};
+
+/// Room for names of links, and at the end.
+const GUTTER: f64 = 64.0;
+const END: f64 = 10.0;
+/// The largest height of all lanes together, in CSS pixels.
+const HIGHEST: f64 = 4000.0;
+
+/// By what links are sorted.
+pub const SORTS: [&str; 3] = ["by number", "by use", "by slack"];
+
+/// Where the time is, between the ends of a sheet.
+fn across(sheet: &Sheet, time_ns: f64, end_ns: f64) -> f64 {
+    let width = (sheet.width() - GUTTER - END).max(1.0);
+    GUTTER + if end_ns > 0.0 { width * time_ns / end_ns } else { 0.0 }
+}
+
+/// The height of a lane.
+fn lane(links: usize) -> f64 {
+    (HIGHEST / links.max(1) as f64).min(if links <= 40 { 14.0 } else { 9.0 })
+}
+
+/// Links in the order in which they are shown.
+fn sorted(film: &Film, sort: usize) -> Vec<u32> {
+    let mut links: Vec<u32> = (0..film.links.len() as u32).collect();
+    let slack = |link: &u32| {
+        let (first, last) = (film.first[*link as usize] as usize, film.first[*link as usize + 1] as usize);
+        film.slack.get(first..last).and_then(|slack| slack.iter().min().copied()).unwrap_or(u64::MAX)
+    };
+    match sort {
+        1 => links.order_by_key(|link| u64::MAX - (film.share(*link) * 1e12) as u64),
+        2 => links.order_by_key(slack),
+        _ => {}
+    }
+    links
+}
+
+/// One schedule over time. A click or a drag moves the cursor.
+#[component]
+pub fn Timeline(
+    viewer: Viewer,
+    /// Which schedule.
+    film: Signal<usize>,
+) -> impl IntoView {
+    let (head, body, whole) = (NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new());
+    let (busy, lanes, cursor) =
+        (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
+    let sheets = [RwSignal::new(None), RwSignal::new(None), RwSignal::new(None)];
+    follow_size(head, sheets[0]);
+    follow_size(body, sheets[1]);
+    follow_size(whole, sheets[2]);
+    let theme = expect_context::<ActiveTheme>().signal();
+    follow(move || {
+        let (Some(canvas), Some(sheet), inks) = (busy.get(), sheets[0].get(), Inks::of(theme.get())) else { return };
+        let film = film.get();
+        viewer.with(|scene| {
+            let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
+            share(&pen, &inks, &sheet, film, act, scene.end_ns());
+        });
+    });
+    follow(move || {
+        let (Some(canvas), Some(sheet), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else { return };
+        let (film, sort, chunk) = (film.get(), viewer.sort.get(), viewer.chunk.get());
+        viewer.with(|scene| {
+            let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
+            bars(&pen, &inks, &sheet, scene, (film, act), sort, chunk);
+        });
+    });
+    follow(move || {
+        let (Some(canvas), Some(sheet), inks) = (cursor.get(), sheets[2].get(), Inks::of(theme.get())) else { return };
+        let time = viewer.time_ns.get();
+        let Some(pen) = pen(&canvas, &sheet) else { return };
+        let x = across(&sheet, time, viewer.end_ns());
+        pen.set_stroke_style_str(&inks.text);
+        pen.set_line_width(1.5);
+        pen.begin_path();
+        pen.move_to(x, 0.0);
+        pen.line_to(x, sheet.height());
+        pen.stroke();
+    });
+    let height = move || {
+        let links = viewer.with(|scene| scene.act(film.get()).map_or(0, |(film, _)| film.links.len()));
+        links.map(|links| format!("{:.0}px", lane(links) * links as f64 + 4.0))
+    };
+    let busy_words = move || {
+        viewer.with(|scene| {
+            let (film, act) = scene.act(film.get())?;
+            let mean = act.busy.iter().map(|share| share.0).sum::<f64>() / act.busy.len() as f64 * 100.0;
+            Some(format!("Busy links over {}: {mean:.0} % on average", listing::time(film.ns(film.end))))
+        })
+    };
+    let lane_words = move || {
+        viewer.with(|scene| {
+            let (film, _) = scene.act(film.get())?;
+            let (links, path) = (film.links.len(), film.critical.len());
+            Some(format!("What each of {links} links carries over time; {path} transfers decide the time. The tables below have both."))
+        })
+    };
+    let seek = move |event: &web_sys::MouseEvent| {
+        let Some(sheet) = sheets[2].get_untracked() else { return };
+        let Some(element) = event.current_target().and_then(|target| target.dyn_into::<web_sys::Element>().ok()) else {
+            return;
+        };
+        let x = f64::from(event.client_x()) - element.get_bounding_client_rect().left();
+        let share = (x - GUTTER) / (sheet.width() - GUTTER - END).max(1.0);
+        let end = viewer.with_untracked(Scene::end_ns).unwrap_or(0.0);
+        viewer.go_to(share.clamp(0.0, 1.0) * end);
+    };
+    view! {
+        <div
+            node_ref=whole
+            class="network-time"
+            on:pointerdown=move |event| seek(&event)
+            on:pointermove=move |event| if event.buttons() & 1 == 1 { seek(&event) }
+        >
+            <div node_ref=head class="network-busy">
+                <canvas node_ref=busy role="img" aria-label=busy_words></canvas>
+            </div>
+            <div class="network-lanes" tabindex="0" role="group" aria-label="Links over time">
+                <div node_ref=body style:height=height>
+                    <canvas node_ref=lanes role="img" aria-label=lane_words></canvas>
+                </div>
+            </div>
+            <canvas node_ref=cursor class="network-cursor" aria-hidden="true"></canvas>
+        </div>
+    }
+}
+
+fn small(pen: &CanvasRenderingContext2d, size: f64) {
+    pen.set_font(&format!("{size}px system-ui, sans-serif"));
+    pen.set_text_baseline("middle");
+}
+
+/// The share of busy links over time, and by bandwidth.
+fn share(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, film: &Film, act: &Act, end_ns: f64) {
+    let (top, bottom) = (8.0, sheet.height() - 18.0);
+    let x = |step: usize| across(sheet, film.ns(film.end) * step as f64 / STEPS as f64, end_ns);
+    let y = |share: f64| bottom - (bottom - top) * share.min(1.0);
+    small(pen, 11.0);
+    pen.set_fill_style_str(&inks.muted);
+    pen.set_text_align("right");
+    pen.set_stroke_style_str(&inks.grid);
+    pen.set_line_width(1.0);
+    for (level, words) in [(0.0, "0"), (0.5, ""), (1.0, "100 %")] {
+        pen.begin_path();
+        pen.move_to(GUTTER, y(level));
+        pen.line_to(across(sheet, end_ns, end_ns), y(level));
+        pen.stroke();
+        let _ = pen.fill_text(words, GUTTER - 6.0, y(level));
+    }
+    let outline = |of: fn(&(f64, f64)) -> f64| {
+        pen.begin_path();
+        pen.move_to(x(0), y(0.0));
+        for (step, busy) in act.busy.iter().enumerate() {
+            pen.line_to(x(step), y(of(busy)));
+            pen.line_to(x(step + 1), y(of(busy)));
+        }
+        pen.line_to(x(STEPS), y(0.0));
+    };
+    pen.set_fill_style_str(&inks.busy);
+    pen.set_global_alpha(0.25);
+    outline(|busy| busy.0);
+    pen.fill();
+    pen.set_global_alpha(1.0);
+    pen.set_stroke_style_str(&inks.busy);
+    pen.set_line_width(1.2);
+    outline(|busy| busy.0);
+    pen.stroke();
+    pen.set_stroke_style_str(&inks.muted);
+    pen.set_line_width(1.0);
+    outline(|busy| busy.1);
+    pen.stroke();
+    pen.set_fill_style_str(&inks.muted);
+    let marks = if sheet.width() < 500.0 { 2 } else { 4 };
+    for mark in 0..=marks {
+        let time = end_ns * f64::from(mark) / f64::from(marks);
+        pen.set_text_align(if mark == marks {
+            "right"
+        } else if mark == 0 {
+            "left"
+        } else {
+            "center"
+        });
+        let _ = pen.fill_text(&listing::time(rounded(time, end_ns)), across(sheet, time, end_ns), sheet.height() - 7.0);
+    }
+}
+
+/// As many digits as a mark needs.
+fn rounded(time_ns: f64, end_ns: f64) -> f64 {
+    let mut unit = 1.0;
+    while unit * 1000.0 < end_ns {
+        unit *= 10.0;
+    }
+    if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
+}
+
+/// What each link carries over time, and why it is idle.
+fn bars(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    sheet: &Sheet,
+    scene: &Scene,
+    (film, act): (&Film, &Act),
+    sort: usize,
+    chunk: Option<usize>,
+) {
+    let links = sorted(film, sort);
+    let lane = lane(links.len());
+    let end = scene.end_ns();
+    let x = |ticks: u64| across(sheet, film.ns(ticks), end);
+    let gap = if lane > 6.0 {
+        2.0
+    } else if lane > 3.0 {
+        1.0
+    } else {
+        0.0
+    };
+    let thick = lane - gap;
+    let row = |place: usize| 2.0 + lane * place as f64;
+    // Idle links: those that wait for a chunk, and those that hold one back.
+    if lane > 4.0 {
+        for (kind, ink, alpha) in [(Idle::Waiting, &inks.grid, 1.0), (Idle::Held, &inks.picked, 0.35)] {
+            pen.set_fill_style_str(ink);
+            pen.set_global_alpha(alpha);
+            for (place, link) in links.iter().enumerate() {
+                let gaps = film.idle(*link, &act.ownership);
+                for (from, to, _) in gaps.into_iter().filter(|(.., of)| *of == kind) {
+                    pen.fill_rect(x(from), row(place) + thick / 3.0, x(to) - x(from), thick / 3.0);
+                }
+            }
+        }
+        pen.set_global_alpha(1.0);
+    }
+    let kind = |index: u32, carried: u32| match chunk {
+        Some(chunk) if chunk == carried as usize => 2,
+        _ => usize::from(act.is_critical[index as usize]),
+    };
+    // Where bars are too narrow to be told apart, those that touch are one.
+    let is_fine = (x(film.end) - x(0)) / film.len().max(1) as f64 * (links.len() as f64) < 4.0;
+    let apart = if is_fine { 0.0 } else { 1.0 };
+    for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
+        pen.set_fill_style_str(ink);
+        for (place, link) in links.iter().enumerate() {
+            let fill = |(from, to): (f64, f64)| pen.fill_rect(from, row(place), (to - from - apart).max(0.5), thick);
+            let mut open: Option<(f64, f64)> = None;
+            for sent in film.of_link(*link).filter(|sent| kind(sent.index, sent.chunk) == group) {
+                let (from, to) = (x(sent.start), x(sent.end));
+                open = match open {
+                    Some((first, last)) if is_fine && from - last < 0.5 => Some((first, to)),
+                    before => {
+                        before.into_iter().for_each(fill);
+                        Some((from, to))
+                    }
+                };
+            }
+            open.into_iter().for_each(fill);
+        }
+    }
+    // By how much a transfer could end later.
+    if lane > 8.0 && !film.slack.is_empty() {
+        pen.set_fill_style_str(&inks.axis);
+        for (place, link) in links.iter().enumerate() {
+            for sent in film.of_link(*link) {
+                let slack = film.slack[sent.index as usize];
+                if slack > 0 {
+                    let (from, to) = (x(sent.end), x((sent.end + slack).min(film.end)));
+                    pen.fill_rect(from, row(place) + thick - 1.5, to - from, 1.5);
+                }
+            }
+        }
+    }
+    if lane > 8.0 {
+        small(pen, 10.5);
+        pen.set_text_align("right");
+        pen.set_fill_style_str(&inks.muted);
+        for (place, link) in links.iter().enumerate() {
+            let (from, to) = film.links[*link as usize];
+            let label = |node| scene.network.topology.label(node);
+            let words = format!("{} → {}", label(from), label(to));
+            let _ = pen.fill_text_with_max_width(&words, GUTTER - 6.0, row(place) + thick / 2.0, GUTTER - 8.0);
+        }
+    }
+}

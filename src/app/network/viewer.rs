@@ -1,0 +1,178 @@
+//! What is looked at: the instant to which everything is linked, what is picked, and what moves it on.
+
+use std::sync::Arc;
+
+use leptos::prelude::*;
+
+use super::scene::{Scene, ticks};
+use crate::{app::diagnostics::now_ms, report::Workbench};
+
+/// How fast a schedule is played: shares of a second's usual pace.
+pub const SPEEDS: [(f64, &str); 7] =
+    [(0.125, "⅛"), (0.25, "¼"), (0.5, "½"), (1.0, "1"), (2.0, "2"), (4.0, "4"), (8.0, "8")];
+const USUAL_SPEED: usize = 3;
+/// How long a whole schedule takes at the usual speed.
+const WHOLE_MS: f64 = 12_000.0;
+/// How long each step stays where motion is reduced.
+const STEP_MS: f64 = 800.0;
+
+/// The state of the player. Copies are the same.
+#[derive(Clone, Copy)]
+pub struct Viewer {
+    /// Whose network it is.
+    pub workbench: Workbench,
+    /// What is drawn.
+    pub scene: Memo<Option<Arc<SceneRef>>>,
+    /// The cursor, in ns.
+    pub time_ns: RwSignal<f64>,
+    /// Whether it moves by itself.
+    pub plays: RwSignal<bool>,
+    /// One of [`SPEEDS`].
+    pub speed: RwSignal<usize>,
+    /// A node, or a link after all nodes.
+    pub picked: RwSignal<Option<usize>>,
+    /// A chunk, whose tree is drawn.
+    pub chunk: RwSignal<Option<usize>>,
+    /// The schedule that stands beside the best: its place, 0 for none.
+    pub beside: RwSignal<usize>,
+    /// What is drawn over the links: 0 nothing, 1 the bottleneck, then dumped rings and trees.
+    pub over: RwSignal<usize>,
+    /// By what links are sorted.
+    pub sort: RwSignal<usize>,
+}
+
+/// A scene, compared by what it was made of.
+pub struct SceneRef(pub Scene);
+
+impl PartialEq for SceneRef {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.network, &other.0.network)
+    }
+}
+
+impl Viewer {
+    /// Nothing is picked, and nothing moves.
+    pub fn new(workbench: Workbench, scene: Memo<Option<Arc<SceneRef>>>) -> Self {
+        Self {
+            workbench,
+            scene,
+            time_ns: RwSignal::new(0.0),
+            plays: RwSignal::new(false),
+            speed: RwSignal::new(USUAL_SPEED),
+            picked: RwSignal::new(None),
+            chunk: RwSignal::new(None),
+            beside: RwSignal::new(0),
+            over: RwSignal::new(1),
+            sort: RwSignal::new(0),
+        }
+    }
+
+    /// Something of what is drawn.
+    pub fn with<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
+        self.scene.try_with(|scene| scene.as_ref().map(|scene| look(&scene.0))).flatten()
+    }
+
+    /// The same, without following it.
+    pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
+        self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(&scene.0))).flatten()
+    }
+
+    /// When everything is done, in ns.
+    pub fn end_ns(self) -> f64 {
+        self.with(Scene::end_ns).unwrap_or(0.0)
+    }
+
+    /// Moves the cursor.
+    pub fn go_to(self, time_ns: f64) {
+        let end = self.with_untracked(Scene::end_ns).unwrap_or(0.0);
+        self.time_ns.set(time_ns.clamp(0.0, end));
+    }
+
+    /// Moves to the next instant at which anything begins or ends, or to the one before. Whether there is one.
+    pub fn step(self, forth: bool) -> bool {
+        let now = self.time_ns.get_untracked();
+        let next = self.with_untracked(|scene| {
+            let films = [0, self.beside.get_untracked()];
+            let near = films.iter().filter_map(|film| scene.act(*film)).filter_map(|(film, act)| {
+                let (time, events) = (ticks(film, now), &act.events);
+                let at = if forth {
+                    events.get(events.partition_point(|event| *event <= time))
+                } else {
+                    events.get(events.partition_point(|event| *event < time).checked_sub(1)?)
+                };
+                at.map(|at| film.ns(*at))
+            });
+            near.reduce(|a, b| if forth { a.min(b) } else { a.max(b) })
+        });
+        match next.flatten() {
+            Some(next) => {
+                self.go_to(next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Plays, or stops.
+    pub fn toggle(self) {
+        let plays = !self.plays.get_untracked();
+        self.plays.set(plays);
+        if plays {
+            if self.time_ns.get_untracked() >= self.with_untracked(Scene::end_ns).unwrap_or(0.0) {
+                self.go_to(0.0);
+            }
+            play(self, now_ms(), prefers_stillness());
+        }
+    }
+
+    /// What a key does; false where it does nothing.
+    pub fn key(self, key: &str) -> bool {
+        match key {
+            " " => self.toggle(),
+            "ArrowRight" => drop(self.step(true)),
+            "ArrowLeft" => drop(self.step(false)),
+            "Home" => self.go_to(0.0),
+            "End" => self.go_to(f64::MAX),
+            "+" | "=" => self.speed.update(|speed| *speed = (*speed + 1).min(SPEEDS.len() - 1)),
+            "-" => self.speed.update(|speed| *speed = speed.saturating_sub(1)),
+            "Escape" => {
+                self.picked.set(None);
+                self.chunk.set(None);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Whether whoever looks has asked for less motion.
+fn prefers_stillness() -> bool {
+    window().match_media("(prefers-reduced-motion: reduce)").ok().flatten().is_some_and(|query| query.matches())
+}
+
+/// The next frame, and the one after it. Where motion is reduced it goes from event to event.
+fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
+    request_animation_frame(move || {
+        if viewer.plays.try_get_untracked() != Some(true) {
+            return;
+        }
+        let now = now_ms();
+        if is_stepwise {
+            if now - last_ms < STEP_MS {
+                return play(viewer, last_ms, true);
+            }
+            if !viewer.step(true) {
+                return viewer.plays.set(false);
+            }
+            return play(viewer, now, true);
+        }
+        let end = viewer.with_untracked(Scene::end_ns).unwrap_or(0.0);
+        let pace = end / WHOLE_MS * SPEEDS[viewer.speed.get_untracked()].0;
+        let time = viewer.time_ns.get_untracked() + (now - last_ms).min(250.0) * pace;
+        viewer.time_ns.set(time.min(end));
+        if time >= end {
+            return viewer.plays.set(false);
+        }
+        play(viewer, now, false);
+    });
+}

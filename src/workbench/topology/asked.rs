@@ -1,0 +1,299 @@
+//! What is asked for, out of choices.
+
+use crate::{
+    collective::Collective,
+    form::{ChoiceError, Choices},
+    schedule::synthesize::Method,
+    topology::{
+        conditions::{Custom, Wanted, read_custom},
+        dump::{Machine, Rates},
+        generate::{Kind, Recipe},
+        model::{Topology, Unit},
+        request::{By, Source},
+        study::{Part, StudyError},
+    },
+    units::Size,
+    workbench::WorkbenchError,
+};
+
+/// A form that can be made: its word, its name, what its size is, and that as long as nothing is chosen.
+pub(super) struct Made {
+    pub word: &'static str,
+    pub name: &'static str,
+    pub size: &'static str,
+    pub likely: &'static [&'static str],
+}
+
+/// All of them. The first is what is seen before anything is chosen.
+pub(super) const MADE: [Made; 11] = [
+    Made { word: "dgx1v", name: "DGX-1 with V100", size: "", likely: &[] },
+    Made { word: "ring", name: "Ring", size: "Nodes", likely: &["5", "8", "16", "8:one-way"] },
+    Made { word: "line", name: "Line", size: "Nodes", likely: &["5", "8"] },
+    Made { word: "mesh", name: "Mesh", size: "Rows x columns", likely: &["4x4", "8x8", "16x16", "32x32", "4x4x4"] },
+    Made { word: "torus", name: "Torus", size: "Rows x columns", likely: &["4x4", "8x8", "4x4x4"] },
+    Made { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
+    Made { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
+    Made { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
+    Made { word: "fattree", name: "Fat tree, unrolled", size: "Leaves x nodes of each", likely: &["2x4", "4x8"] },
+    Made { word: "twogroups", name: "Two groups", size: "Nodes of each x links between", likely: &["4x2", "8x2"] },
+    Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
+];
+
+/// What a synthesizer is called.
+pub(super) fn title(method: Method) -> &'static str {
+    match method {
+        Method::Auto => "Automatic",
+        Method::Tacos => "TACOS, random matching",
+        Method::Earliest => "Earliest arrival, rarest chunk",
+        Method::Restarts => "The same from many seeds",
+        Method::Beam => "Beam search",
+        Method::Symmetric => "Symmetric construction",
+        Method::Routed => "Relayed",
+        Method::Exact => "Exact search",
+    }
+}
+
+/// Everything that a search depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub wanted: Wanted,
+    pub by: By,
+    pub seed: u64,
+    /// Damaged links, with what is left of their bandwidths.
+    pub damage: Vec<(u32, f64)>,
+}
+
+/// The loaded parts of one kind, with their names.
+pub(super) fn of_kind<'a, T>(
+    parts: &'a [(String, Part)],
+    is: fn(&'a Part) -> Option<T>,
+) -> impl Iterator<Item = (&'a str, T)> {
+    parts.iter().filter_map(move |(name, part)| Some((name.as_str(), is(part)?)))
+}
+
+pub(super) fn topology(part: &Part) -> Option<&Topology> {
+    if let Part::Topology(topology) = part { Some(topology) } else { None }
+}
+
+pub(super) fn machine(part: &Part) -> Option<&Machine> {
+    if let Part::Machine(machine) = part { Some(machine) } else { None }
+}
+
+/// The links of a schedule that was dropped.
+pub(super) fn links(part: &Part) -> Option<&Topology> {
+    if let Part::Result(result) = part { Some(&result.topology) } else { None }
+}
+
+pub(super) fn custom(part: &Part) -> Option<(&Custom, Option<u64>)> {
+    if let Part::Conditions(custom, size) = part { Some((custom, *size)) } else { None }
+}
+
+/// The graph that is shown as long as none is chosen: the first loaded one, or an example.
+pub(super) fn usual_graph(parts: &[(String, Part)]) -> String {
+    let has = |is: &dyn Fn(&Part) -> bool| parts.iter().any(|(_, part)| is(part));
+    let key = match () {
+        () if has(&|part| topology(part).is_some()) => "f1",
+        () if has(&|part| machine(part).is_some()) => "m1",
+        () if has(&|part| links(part).is_some()) => "r1",
+        () => MADE[0].word,
+    };
+    key.to_owned()
+}
+
+/// What is chosen, or as usual.
+pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
+    choices.get("graph").map_or_else(|| usual_graph(parts), str::to_owned)
+}
+
+/// Which of the forms that can be made is chosen, if any.
+pub(super) fn made(graph: &str) -> Option<&'static Made> {
+    MADE.iter().find(|made| made.word == graph)
+}
+
+/// Reads `f1`: the place of a loaded part of one kind.
+fn number(graph: &str, kind: char) -> Option<usize> {
+    graph.strip_prefix(kind)?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// The dump that is chosen.
+pub(super) fn chosen_machine<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Machine> {
+    of_kind(parts, machine).nth(number(graph, 'm')?).map(|(_, machine)| machine)
+}
+
+fn positive(choices: &Choices, key: &str) -> Result<Option<f64>, ChoiceError> {
+    const EXPECTED: &str = "a number that is not negative";
+    let Some(value) = choices.parsed::<f64>(key, EXPECTED)? else { return Ok(None) };
+    if value >= 0.0 {
+        return Ok(Some(value));
+    }
+    Err(ChoiceError { label: key.to_owned(), value: value.to_string(), expected: EXPECTED.to_owned() })
+}
+
+/// What the recipe of a form is, as it stands.
+pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, WorkbenchError> {
+    let text = match made.likely.first() {
+        Some(usual) => {
+            let size = choices.get(made.word).unwrap_or(usual).replace(['×', '*', ' '], "x");
+            format!("{}:{size}", made.word)
+        }
+        None => made.word.to_owned(),
+    };
+    let mut recipe = Recipe::new(Kind::parse(&text).map_err(StudyError::from)?);
+    recipe.latency_ns = positive(choices, "latency")?.unwrap_or(recipe.latency_ns);
+    recipe.bandwidth = positive(choices, "bandwidth")?.unwrap_or(recipe.bandwidth);
+    recipe.slow_bandwidth = positive(choices, "slower")?.or(recipe.slow_bandwidth);
+    recipe.slow_latency_ns = positive(choices, "later")?.or(recipe.slow_latency_ns);
+    recipe.unit = unit(choices).unwrap_or(recipe.unit);
+    Ok(recipe)
+}
+
+fn unit(choices: &Choices) -> Option<Unit> {
+    match choices.get("unit")? {
+        "gb" => Some(Unit::Gb),
+        _ => Some(Unit::Gib),
+    }
+}
+
+/// Rates of the links of a dump.
+pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
+    let mut rates = Rates::default();
+    for (generation, gbps) in &mut rates.links {
+        *gbps = positive(choices, &format!("rate.{generation}"))?.unwrap_or(*gbps);
+    }
+    rates.latency_ns = positive(choices, "latency")?.unwrap_or(rates.latency_ns);
+    rates.net_latency_ns = positive(choices, "later")?.unwrap_or(rates.net_latency_ns);
+    rates.nodes = choices.parsed("machines", "a whole number")?.unwrap_or(rates.nodes);
+    Ok(rates)
+}
+
+/// Which topology.
+pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Source, WorkbenchError> {
+    let graph = graph(choices, parts);
+    if let Some(made) = made(&graph) {
+        return Ok(Source::Made(recipe(made, choices)?));
+    }
+    if let Some(place) = number(&graph, 'm') {
+        return Ok(Source::Machine(place as u32, rates(choices)?));
+    }
+    let place = number(&graph, 'f').map(|place| of_kind(parts, topology).nth(place));
+    let place = place.or_else(|| number(&graph, 'r').map(|place| of_kind(parts, links).nth(place)));
+    let mut topology = place.flatten().map(|(_, topology)| topology.clone()).ok_or(StudyError::NoFile)?;
+    topology.unit = unit(choices).unwrap_or(topology.unit);
+    Ok(Source::Edited(topology))
+}
+
+/// What is asked for on a topology.
+pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topology) -> Result<Asked, WorkbenchError> {
+    const WHOLE: &str = "a whole number";
+    let mut wanted = Wanted::default();
+    let mut size = None;
+    match choices.get("collective") {
+        Some("own") => {
+            let (own, bytes) = conditions(choices.get("conditions").unwrap_or_default(), topology.nodes)?;
+            (wanted.collective, wanted.custom, size) = (None, Some(own), bytes);
+        }
+        Some(chosen) => match number(chosen, 'c').map(|place| of_kind(parts, custom).nth(place)) {
+            Some(loaded) => {
+                let (_, (own, bytes)) = loaded.ok_or(StudyError::NoFile)?;
+                (wanted.collective, wanted.custom, size) = (None, Some(own.clone()), bytes);
+            }
+            None => {
+                wanted.collective = Some(Collective::parse(chosen).ok_or_else(|| ChoiceError {
+                    label: "Collective".into(),
+                    value: chosen.chars().take(40).collect(),
+                    expected: "one of those that are offered".into(),
+                })?);
+            }
+        },
+        None => {}
+    }
+    let chunk = choices.parsed::<Size>("chunk", "a size such as 1 MiB")?.map(|size| size.0);
+    wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
+    wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
+    wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
+    let by = choices.get("by").and_then(|name| Method::ALL.iter().position(|method| method.name() == name));
+    Ok(Asked {
+        wanted,
+        by: By(by.unwrap_or(0) as u8),
+        seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),
+        damage: damage(choices, topology)?,
+    })
+}
+
+/// Damaged links: `cut=2-3,3-2`, and `slow=0-1,1-0*0.1`, half of the bandwidth where no share is given.
+fn damage(choices: &Choices, topology: &Topology) -> Result<Vec<(u32, f64)>, WorkbenchError> {
+    let mut damage: Vec<(u32, f64)> = Vec::new();
+    for (key, usual) in [("slow", 0.5), ("cut", 0.0)] {
+        let listed = choices.get(key).unwrap_or_default();
+        for word in listed.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()) {
+            let (ends, share) = word.split_once('*').unwrap_or((word, ""));
+            let found = ends.split_once(['-', '>']).and_then(|(from, to)| {
+                let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
+                topology.links.iter().position(|link| (link.from, link.to) == (from, to))
+            });
+            let share = if share.is_empty() { Some(usual) } else { share.parse().ok() };
+            let share = share.filter(|share| *share == 0.0 || (1e-6..=1.0).contains(share));
+            let (Some(link), Some(share)) = (found, share) else {
+                let expected = "a link of this graph, written as 0-1 or, at a tenth of its bandwidth, 0-1*0.1";
+                return Err(ChoiceError { label: key.into(), value: word.into(), expected: expected.into() }.into());
+            };
+            damage.retain(|(of, _)| *of as usize != link);
+            damage.push((link as u32, share));
+        }
+    }
+    damage.sort_by_key(|(link, _)| *link);
+    Ok(damage)
+}
+
+/// Conditions of one's own, a chunk in each line: `0 -> 1,2` or `3 -> all`; or as JSON.
+fn conditions(text: &str, nodes: u32) -> Result<(Custom, Option<u64>), WorkbenchError> {
+    if text.trim_start().starts_with('{') {
+        return Ok(read_custom(text).map_err(StudyError::from)?);
+    }
+    let mut custom = Custom::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let list = |text: &str| {
+            let mut all = Vec::new();
+            for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
+                if word == "all" { all.extend(0..nodes) } else { all.push(word.parse::<u32>().ok()?) }
+            }
+            Some(all)
+        };
+        let both = line.split_once("->").and_then(|(has, wants)| Some((list(has)?, list(wants)?)));
+        let both = both.ok_or_else(|| ChoiceError {
+            label: "Conditions".into(),
+            value: line.chars().take(40).collect(),
+            expected: "a chunk: who has it and who is to have it, as in 0 -> 1,2 or 3 -> all".into(),
+        })?;
+        custom.names.push(custom.chunks.len().to_string());
+        custom.chunks.push(both);
+    }
+    Ok((custom, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_become_what_is_asked() {
+        let choices = Choices::parse("#v=1&graph=mesh&mesh=2x3&collective=own&conditions=0%20-%3E%20all&chunk=64K");
+        let Ok(Source::Made(recipe)) = source(&choices, &[]) else { panic!("a mesh") };
+        let topology = recipe.make().unwrap();
+        let asked = asked(&choices, &[], &topology).unwrap();
+        assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
+        assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], (0..6).collect::<Vec<_>>())]);
+    }
+
+    #[test]
+    fn damage_names_links_of_the_graph() {
+        let mut choices = Choices::parse("#v=1&graph=ring&cut=0-1&slow=1-2,2-3*0.1,0-1");
+        let topology = Recipe::new(Kind::parse("ring:5").unwrap()).make().unwrap();
+        let asked_for = asked(&choices, &[], &topology).unwrap();
+        let shares: Vec<f64> = asked_for.damage.iter().map(|(_, share)| *share).collect();
+        assert_eq!(shares, [0.0, 0.5, 0.1]);
+        choices.set("cut", "0-2");
+        let error = asked(&choices, &[], &topology).unwrap_err().to_string();
+        assert!(error.starts_with("cut: \"0-2\" is not a link of this graph"), "{error}");
+    }
+}

@@ -1,0 +1,519 @@
+//! The topology workbench: which graph, which collective, who looks for how long, which links are damaged.
+
+mod after;
+mod asked;
+mod form;
+
+use super::{Jobs, Material, Study, WorkbenchError};
+use crate::{
+    form::{Choices, Field},
+    progress::Progress,
+    report::{self, Contents, Exhibit, Report, Section, TextFile},
+    schedule::{demand::Demand, replay::Replay, synthesize::Method},
+    topology::{
+        self, charts,
+        export::Form,
+        film::Film,
+        listing,
+        network::{self, Network},
+        request::{Answer, Opened, Question, Shown, Source},
+        robust::{self, Damage},
+        study::{self, Part, StudyError},
+    },
+    units::{capitalised, count},
+};
+use after::{Rival, Robustness};
+use asked::Asked;
+
+/// Decisions in the first piece of a search.
+const PIECE: u64 = 40_000;
+/// The bounds of later ones, and how long each is to take.
+const PIECES: (f64, f64) = (500.0, 10_000_000.0);
+const PIECE_MS: f64 = 80.0;
+/// Pieces of a search on the whole graph, where what is shown is a damaged one.
+const BEFORE_DAMAGE: u32 = 4;
+/// Faults of a dropped schedule that are told.
+const TOLD: usize = 12;
+
+const FILES: [(&str, &str, Form); 5] = [
+    ("csv", "Save result CSV", Form::Csv),
+    ("json", "Save JSON", Form::Json),
+    ("trace", "Save Perfetto trace", Form::Perfetto),
+    ("xml", "Save MSCCL XML", Form::Msccl),
+    ("topology", "Save topology CSV", Form::Topology),
+];
+
+/// What was loaded of link graphs, and found on them.
+#[derive(Default)]
+pub struct Topology {
+    study: study::Study,
+    /// The same with damaged links, where some are.
+    damaged: Option<study::Study>,
+    choices: Choices,
+    source: Option<Source>,
+    opened: Opened,
+    asked: Option<Asked>,
+    /// Why there is no schedule.
+    why: Option<String>,
+    found: Option<Found>,
+    /// How long was searched, and decisions of the next piece.
+    spent_ms: u32,
+    piece: f64,
+    /// What the piece before was for: the search, or one of the others.
+    last: Option<Option<Method>>,
+    robustness: Robustness,
+    rivals: Vec<Rival>,
+    /// Schedules that were dropped: their names, what is said of them, and those without fault.
+    dropped: Vec<(String, Vec<String>, Option<Film>)>,
+    /// What is to be drawn has changed.
+    is_new: bool,
+}
+
+/// The best so far, looked at.
+struct Found {
+    shown: Shown,
+    is_working: bool,
+}
+
+impl Topology {
+    /// Studies what files hold.
+    #[must_use]
+    pub fn new(parts: Vec<(String, Part)>) -> Self {
+        Self { study: study::Study::new(parts), ..Self::default() }
+    }
+
+    fn active(&self) -> &study::Study {
+        self.damaged.as_ref().unwrap_or(&self.study)
+    }
+
+    fn active_mut(&mut self) -> &mut study::Study {
+        self.damaged.as_mut().unwrap_or(&mut self.study)
+    }
+
+    /// How long is searched at most.
+    fn limit_ms(&self) -> u32 {
+        let chosen = self.choices.get("limit").unwrap_or(form::LIMIT);
+        (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
+    }
+
+    fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let source = asked::source(&self.choices, self.study.parts())?;
+        if self.source.as_ref() != Some(&source) {
+            (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
+            self.opened = self.study.open(source.clone())?;
+            self.source = Some(source);
+        }
+        let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
+        if self.asked.as_ref() != Some(&asked) {
+            let is_same = |of: &Asked| {
+                Asked { damage: Vec::new(), ..of.clone() } == Asked { damage: Vec::new(), ..asked.clone() }
+            };
+            let is_begun = self.asked.take().is_some_and(|before| is_same(&before)) && self.study.search().is_ok();
+            (self.damaged, self.found) = (None, None);
+            (self.spent_ms, self.piece, self.last) = (0, PIECE as f64, None);
+            let Asked { wanted, by, seed, damage } = asked.clone();
+            if !is_begun {
+                self.study.begin(wanted.clone(), by.method(), seed, PIECE, progress)?;
+            }
+            if !damage.is_empty() {
+                for _ in 0..BEFORE_DAMAGE {
+                    if !self.study.improve(PIECE, progress)?.is_working {
+                        break;
+                    }
+                }
+                let mut study = study::Study::default();
+                let topology = network::damaged(self.study.topology()?, &damage);
+                // From here on the links are damaged, whatever comes of it.
+                study.open(Source::Edited(topology))?;
+                study.begin(wanted, by.method(), seed, PIECE, progress)?;
+                self.damaged = Some(study);
+            }
+            self.asked = Some(asked);
+            self.rivals.clear();
+        }
+        self.check(progress)?;
+        self.look()
+    }
+
+    /// Looks at the best so far, where it is another.
+    fn look(&mut self) -> Result<(), WorkbenchError> {
+        let standing = self.active().standing()?;
+        let is_same =
+            |found: &Found| found.shown.standing.time_ns == standing.time_ns && found.is_working == standing.is_working;
+        if self.found.as_ref().is_some_and(is_same) || standing.time_ns.is_none() {
+            return Ok(());
+        }
+        let is_other = self.found.as_ref().is_none_or(|found| found.shown.standing.time_ns != standing.time_ns);
+        self.found = Some(Found { shown: self.active().show()?, is_working: standing.is_working });
+        if is_other {
+            self.is_new = true;
+            self.robustness = Robustness::new(self.robustness.varied.clone(), self.robustness.every);
+        }
+        Ok(())
+    }
+
+    /// What else is chosen besides the search.
+    fn settle(&mut self) -> Result<(), WorkbenchError> {
+        let usual = robust::Question::default();
+        let varied = robust::Question {
+            sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
+            draws: self.choices.parsed("draws", "a whole number")?.unwrap_or(usual.draws),
+            ..usual
+        };
+        let every = self.choices.get("every") == Some("1");
+        if (&self.robustness.varied, self.robustness.every) != (&varied, every) {
+            self.robustness = Robustness::new(varied, every);
+        }
+        let chosen = self.choices.get("with").unwrap_or_default();
+        let by = self.asked.as_ref().map(|asked| asked.by.method());
+        let methods: Vec<Method> = Method::ALL
+            .into_iter()
+            .filter(|method| chosen.split(',').any(|name| name == method.name()) && by != Some(*method))
+            .collect();
+        self.is_new |= self.rivals.iter().any(|rival| !methods.contains(&rival.method()));
+        self.rivals.retain(|rival| methods.contains(&rival.method()));
+        for method in methods {
+            if !self.rivals.iter().any(|rival| rival.method() == method) {
+                self.rivals.push(Rival::new(method));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the schedules that were dropped against what is asked for.
+    fn check(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let is_result = |part: &Part| matches!(part, Part::Result(_));
+        let names: Vec<String> =
+            self.study.parts().iter().filter(|(_, part)| is_result(part)).map(|(name, _)| name.clone()).collect();
+        self.dropped.clear();
+        for (number, name) in (0..).zip(names) {
+            let (text, film) = match self.study.answer(Question::Verify(number), progress) {
+                Ok(Answer::Verified(verified)) => {
+                    let mut text = verified.sentences;
+                    let more = verified.faults.len().saturating_sub(TOLD);
+                    let faults = verified.faults.iter().skip(1).take(TOLD);
+                    text.extend(faults.map(|fault| format!("{}.", capitalised(fault))));
+                    if more > 0 {
+                        text.push(format!("And {}.", count(more as u64, "more fault")));
+                    }
+                    (text, verified.film)
+                }
+                Ok(_) => continue,
+                Err(error) => (vec![format!("{}.", capitalised(&error.to_string()))], None),
+            };
+            self.dropped.push((name, text, film.filter(|_| self.damaged.is_none())));
+        }
+        Ok(())
+    }
+
+    fn is_searching(&self) -> bool {
+        let standing = self.active().standing();
+        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working) && self.spent_ms < self.limit_ms()
+    }
+
+    fn film(&self) -> Option<&Film> {
+        self.found.as_ref()?.shown.film.as_ref()
+    }
+
+    fn has_more(&self) -> bool {
+        self.why.is_none()
+            && (self.is_searching()
+                || self.rivals.iter().any(|rival| !rival.is_done())
+                || self.film().is_some() && !self.robustness.is_done())
+    }
+
+    /// Takes the time of the piece before into account.
+    fn pace(&mut self, last_ms: u32) {
+        let (Some(last), true) = (self.last.take(), last_ms > 0) else { return };
+        let faster = (PIECE_MS / f64::from(last_ms)).clamp(0.2, 2.0);
+        self.piece = (self.piece * faster).clamp(PIECES.0, PIECES.1);
+        match last {
+            None => self.spent_ms = self.spent_ms.saturating_add(last_ms),
+            Some(method) => {
+                let rival = self.rivals.iter_mut().find(|rival| rival.method() == method);
+                rival.into_iter().for_each(|rival| rival.spent_ms = rival.spent_ms.saturating_add(last_ms));
+            }
+        }
+    }
+
+    /// What is found besides.
+    fn work_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
+        if self.is_searching() {
+            self.last = Some(None);
+            self.active_mut().improve(piece, progress)?;
+            return self.look();
+        }
+        let asked = self.asked.clone();
+        let study = self.damaged.as_ref().unwrap_or(&self.study);
+        if let (Some(rival), Some(asked)) = (self.rivals.iter_mut().find(|rival| !rival.is_done()), asked) {
+            self.last = Some(Some(rival.method()));
+            rival.go_on(&asked.wanted, study.topology()?, asked.seed, piece, limit_ms)?;
+            self.is_new |= rival.is_done();
+            return Ok(());
+        }
+        let study = self.damaged.as_mut().unwrap_or(&mut self.study);
+        if let Some(film) = self.found.as_ref().and_then(|found| found.shown.film.as_ref()) {
+            self.robustness.go_on(study, film, progress)?;
+        }
+        Ok(())
+    }
+
+    /// What became of the old schedule on damaged links.
+    fn stale(&self) -> Option<String> {
+        let damage = &self.asked.as_ref().filter(|asked| !asked.damage.is_empty())?.damage;
+        let topology = self.study.topology().ok()?;
+        let (_, clock, search, _) = self.study.search().ok()?;
+        let (schedule, _) = search.best()?;
+        let problem = &search.problem;
+        let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max()?;
+        let mut replay = Replay::new(&problem.graph, &schedule, problem.copy.as_ref(), chunks);
+        let run = replay.run(&mut |link, usual| {
+            let left = damage.iter().find(|(of, _)| *of == link).map_or(1.0, |(_, left)| *left);
+            if left >= 1.0 {
+                return Some(usual);
+            }
+            let mut slow = topology.links[link as usize];
+            let before = clock.duration_ns(&slow);
+            slow.bandwidth *= left;
+            (left > 0.0).then(|| usual + clock.ticks(clock.duration_ns(&slow) - before))
+        });
+        let planned = listing::time(clock.ns(schedule.end(&problem.graph)));
+        Some(if run.undelivered > 0 {
+            format!(
+                "The schedule for the whole graph took {planned}; here it leaves {} of a chunk and a node undelivered.",
+                count(run.undelivered, "pair")
+            )
+        } else {
+            let now = listing::time(clock.ns(run.end));
+            format!("The schedule for the whole graph took {planned}; in the same order it takes {now} here.")
+        })
+    }
+
+    /// Damaged links, whether or not anything can be found on what is left.
+    fn damage(&self) -> Vec<(u32, f64)> {
+        let asked = asked::asked(&self.choices, self.study.parts(), &self.opened.topology);
+        asked.map(|asked| asked.damage).unwrap_or_default()
+    }
+
+    fn damage_words(&self) -> Option<String> {
+        const NAMED: usize = 4;
+        let damage = Some(self.damage()).filter(|damage| !damage.is_empty())?;
+        let topology = &self.opened.topology;
+        // Both directions of a pair are told at once.
+        let mut all: Vec<Damage> = Vec::new();
+        for (link, left) in &damage {
+            let of = topology.links.get(*link as usize)?;
+            let back = |(other, left): &(u32, f64)| {
+                let other = topology.links.get(*other as usize);
+                *left == 0.0 && other.is_some_and(|other| (other.from, other.to) == (of.to, of.from))
+            };
+            match (*left > 0.0, damage.iter().any(back)) {
+                (true, _) => all.push(Damage::Slow(*link, *left)),
+                (false, true) if of.from < of.to => all.push(Damage::Pair(of.from, of.to)),
+                (false, true) => {}
+                (false, false) => all.push(Damage::Link(*link)),
+            }
+        }
+        let mut words: Vec<String> = all.iter().take(NAMED).map(|damage| robust::words(topology, damage)).collect();
+        if all.len() > NAMED {
+            words.push(format!("{} more", all.len() - NAMED));
+        }
+        Some(capitalised(&words.join(", ")))
+    }
+
+    /// Schedules that stand beside each other, the best first.
+    fn films(&self) -> Vec<(&str, &Film, f64)> {
+        let bound = self.found.as_ref().map_or(0.0, |found| found.shown.standing.bound_ns);
+        let best = self.film().map(|film| ("Best so far", film, bound));
+        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.film.as_ref()?, bound)));
+        let dropped = self.dropped.iter().filter_map(|(name, _, film)| Some((name.as_str(), film.as_ref()?, bound)));
+        best.into_iter().chain(rivals).chain(dropped).collect()
+    }
+
+    fn robustness_section(&self) -> Section {
+        let mut section = Section { title: form::ROBUSTNESS.into(), ..Section::default() };
+        section.text.clone_from(&self.robustness.text);
+        if section.text.is_empty() {
+            section.text.push("It is looked at when the search is over.".into());
+        }
+        if !self.robustness.damaged.rows.is_empty() {
+            let listing = self.robustness.damaged.clone();
+            section.tables.push(Exhibit::new("topology-damaged", "The same schedule with each link damaged", listing));
+        }
+        section
+    }
+
+    fn comparison_section(&self, contents: &Contents) -> Section {
+        let films = self.films();
+        let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
+        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.film.is_none()) {
+            section.text.push(format!("{}: no schedule was found.", rival.name()));
+        }
+        if films.len() < 2 {
+            section
+                .text
+                .push("Other synthesizers, and schedules that are dropped, stand beside the best one here.".into());
+            return section;
+        }
+        if contents.charts {
+            let of_chart: Vec<(&str, &Film)> = films.iter().map(|(name, film, _)| (*name, *film)).collect();
+            section.charts.push(charts::progress(&of_chart));
+        }
+        section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
+        section
+    }
+
+    /// What is told beside the schedule.
+    fn more(&self, contents: &Contents) -> Vec<Section> {
+        let mut sections = vec![self.robustness_section(), self.comparison_section(contents)];
+        if !self.dropped.is_empty() {
+            let text = self.dropped.iter().flat_map(|(name, text, _)| {
+                text.iter()
+                    .enumerate()
+                    .map(move |(at, text)| if at == 0 { format!("{name}: {text}") } else { text.clone() })
+            });
+            sections.push(Section { title: "Dropped schedules".into(), text: text.collect(), ..Section::default() });
+        }
+        if let Some(machine) = &self.opened.machine {
+            let mut section = Section { title: "Machine".into(), ..Section::default() };
+            section.text = self.dumped();
+            section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+            sections.push(section);
+        }
+        sections
+    }
+
+    /// The dumped rings and trees beside what was found.
+    fn dumped(&self) -> Vec<String> {
+        let Ok((wanted, ..)) = self.active().search() else { return Vec::new() };
+        let Ok(topology) = self.active().topology() else { return Vec::new() };
+        let is_gathering = wanted.collective == Some(crate::collective::Collective::AllGather);
+        let found = self.found.as_ref().and_then(|found| found.shown.standing.time_ns).filter(|_| is_gathering);
+        let sentence = |pattern: &topology::dump::Pattern| {
+            let channels = count(pattern.channels.len() as u64, "channel");
+            let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
+            match (pattern.ring_all_gather_ns(topology, bytes), found) {
+                (Some(ns), Some(found)) => format!(
+                    "The {} of the dump ({channels}) take {} for this all_gather in the same cost model; the best schedule takes {}.",
+                    pattern.kind,
+                    listing::time(ns),
+                    listing::time(found)
+                ),
+                _ => format!("The dump has {} ({channels}).", pattern.kind),
+            }
+        };
+        self.opened.patterns.iter().map(sentence).collect()
+    }
+
+    /// What is said where there is no schedule.
+    fn nothing(&self) -> (String, Vec<String>) {
+        let why = self.why.clone().map(|why| format!("{}.", capitalised(why.trim_end_matches('.'))));
+        let name = if self.opened.topology.name.is_empty() { "this graph" } else { &self.opened.topology.name };
+        let mut text: Vec<String> = self.damage_words().map(|words| format!("{words}.")).into_iter().collect();
+        text.push(why.unwrap_or_else(|| "No schedule was found yet.".into()));
+        (format!("No schedule for {name}"), text)
+    }
+}
+
+impl Study for Topology {
+    fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        self.choices = choices;
+        // Whatever can't be, the form stays, so that it can be mended.
+        self.why = None;
+        let done = self.prepare(progress).and_then(|()| self.settle());
+        if let Err(error) = done {
+            self.why = Some(error.to_string());
+            self.found = None;
+        }
+        self.is_new = true;
+        Ok(())
+    }
+
+    fn take(&mut self, _: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        Ok(())
+    }
+
+    fn go_on(&mut self, last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        self.pace(last_ms);
+        if let Err(error) = self.work_on(progress) {
+            self.why = Some(error.to_string());
+        }
+        Ok(())
+    }
+
+    fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
+        Ok(self.fields())
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        if self.found.is_none() {
+            return Vec::new();
+        }
+        FILES.map(|(key, label, _)| (key.to_owned(), label.to_owned())).into()
+    }
+
+    fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
+        let form = FILES.iter().find(|(known, ..)| *known == key).map(|(.., form)| *form);
+        let form = form.ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
+        let file = self.active().export(form)?;
+        Ok(TextFile { name: file.name, text: file.text, note: file.note })
+    }
+
+    fn jobs(&self) -> Result<Jobs, WorkbenchError> {
+        Ok(Jobs { goes_on: self.has_more(), ..Jobs::default() })
+    }
+
+    fn network(&mut self) -> Option<Box<Network>> {
+        if !std::mem::take(&mut self.is_new) {
+            return None;
+        }
+        let shown = self.found.as_ref().map(|found| &found.shown);
+        let mut network = Network {
+            topology: self.opened.topology.clone(),
+            places: self.opened.places.clone(),
+            damaged: self.damage(),
+            cut: Default::default(),
+            patterns: self.opened.patterns.clone(),
+            bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
+            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.clone())).collect(),
+        };
+        if let Some(shown) = shown {
+            let whole = network.whole();
+            let crossing = shown.cut.1.iter().filter_map(|link| whole.get(*link as usize).copied());
+            network.cut = (shown.cut.0.clone(), crossing.collect());
+        }
+        Some(Box::new(network))
+    }
+
+    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        // Before anything was chosen, as in the terminal.
+        if self.source.is_none() && self.why.is_none() {
+            return Err(StudyError::NoTopology.into());
+        }
+        let Material { files, problems } = material;
+        let material = report::topology::Material {
+            study: self.active(),
+            shown: self.found.as_ref().map(|found| &found.shown),
+            nothing: self.nothing(),
+            more: self.more(contents),
+            files,
+            problems,
+        };
+        let mut report = report::topology::report(material, contents)?;
+        if self.found.is_some() {
+            if let Ok(standing) = self.active().standing()
+                && let Some(sentence) = report.summary.get_mut(1)
+            {
+                *sentence = standing.sentence;
+            }
+            if let Some(words) = self.damage_words() {
+                report.summary.insert(0, format!("{words}:"));
+            }
+            report.summary.extend(self.stale());
+        }
+        let notes = self.opened.notes.iter().map(|note| format!("{}.", capitalised(note.trim_end_matches('.'))));
+        report.summary.extend(notes);
+        Ok(report)
+    }
+}

@@ -1,0 +1,283 @@
+//! Links and schedules: a graph is dropped or made, a verified schedule comes, and it is played, stepped and damaged.
+
+use std::{env, fs, path::PathBuf};
+
+use serde_json::Value;
+
+use crate::{
+    look::{assert_fits, assert_readable},
+    page::Page,
+};
+
+/// Five nodes in a ring with one slow pair: 80.125 µs is optimal for an all_gather of 1 MiB, without the slow pair.
+const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
+                    3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
+
+/// A file of the shared data; says so and answers nothing where it is absent.
+pub fn shared(name: &str) -> Option<Vec<u8>> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let path = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("topology").join(name);
+    let bytes = fs::read(&path).ok();
+    if bytes.is_none() {
+        eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
+    }
+    bytes
+}
+
+fn ring() -> Page {
+    let page = Page::open();
+    page.drop_files(&[("ring.csv", RING.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    page
+}
+
+fn answer(page: &Page) -> String {
+    page.text_of("return document.querySelector('.answer').innerText")
+}
+
+/// How often each layer was drawn: the network, what moves over it, links over time, the cursor.
+fn drawn(page: &Page) -> [u64; 4] {
+    let counts = page.run(
+        "return ['.network-under', '.network-over', '.network-lanes canvas', '.network-cursor']
+             .map((layer) => Number(document.querySelector(layer).dataset.drawn))",
+        &[],
+    );
+    std::array::from_fn(|layer| counts[layer].as_u64().unwrap())
+}
+
+/// Where the cursor is, in ns.
+fn cursor(page: &Page) -> f64 {
+    page.run("return Number(document.querySelector('.network-scrub input').value)", &[]).as_f64().unwrap()
+}
+
+/// Gives the focus to the network.
+fn focus(page: &Page) {
+    page.run("document.querySelector('.network-stage').focus()", &[]);
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_dropped_graph_gets_a_verified_schedule() {
+    let page = ring();
+    assert_eq!(page.fragment(), "#v=1&w=topology");
+    let said = answer(&page);
+    assert!(said.contains("80.125 µs: proven optimal") && said.contains("20 transfers, checked"), "{said}");
+    assert_eq!((page.rows("Every link"), page.rows("Lower bounds")), (10, 3));
+    assert!(page.rows("What decides the time") >= 4 && page.rows("The same schedule with each link damaged") == 10);
+    page.wait_for_text("in half of the runs");
+    page.find("img", "ring, Best so far, at 0 ns of 80.125 µs");
+    let saved = String::from_utf8(page.download(|| page.click("button", "Save result CSV"))).unwrap();
+    assert!(saved.starts_with("NPUs Count,5") && saved.contains("chunk") || saved.contains(':'), "{saved}");
+    let trace: Value = serde_json::from_slice(&page.download(|| page.click("button", "Save Perfetto"))).unwrap();
+    assert!(trace.as_array().or(trace["traceEvents"].as_array()).is_some_and(|events| events.len() > 20));
+    let algorithm = String::from_utf8(page.download(|| page.click("button", "Save MSCCL XML"))).unwrap();
+    assert!(algorithm.contains("<algo") && algorithm.contains("coll=\"allgather\""), "{algorithm}");
+
+    // What was saved is a schedule of this graph, and stands beside it.
+    page.drop_files(&[("saved.csv", saved.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("Nothing is wrong with it; it takes 1.000 times the bound of 80.125 µs");
+    assert_eq!(page.rows("Schedules"), 2);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn without_files_a_graph_is_made() {
+    let page = Page::open();
+    page.click("link", "Topology");
+    page.wait_for_text("all_gather over dgx1v in 60.694 µs");
+    page.wait_for_text("This is the example: a made graph.");
+    page.choose("Graph", "Mesh");
+    page.wait_for_text("all_gather over mesh:4x4 in 160.25 µs");
+    page.fill("Rows x columns", "3x3");
+    page.wait_for_text("all_gather over mesh:3x3 in 80.125 µs");
+    page.choose("Collective", "all_reduce");
+    page.wait_for_text("all_reduce over mesh:3x3 in 160.25 µs");
+    page.wait_until_idle();
+    assert_eq!(page.fragment(), "#v=1&w=topology&graph=mesh&mesh=3x3&collective=all_reduce");
+    page.fill("Rows x columns", "3xq");
+    page.wait_for_text("is no topology");
+    page.find("textbox", "Rows x columns");
+    page.reload();
+    page.wait_for_text("is no topology");
+    page.fill("Rows x columns", "2x3");
+    page.wait_for_text("all_reduce over mesh:2x3 in");
+    page.wait_until_idle();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_schedule_is_played_stepped_and_scrubbed() {
+    let page = ring();
+    focus(&page);
+    let before = drawn(&page);
+    page.press("\u{e014}");
+    page.wait_until(|| cursor(&page) > 0.0, "the arrow steps to the next event");
+    let first = cursor(&page);
+    assert!((first - 20_031.25).abs() < 0.01, "{first}");
+    page.find("img", "at 20.031 µs of 80.125 µs");
+    page.press("\u{e010}");
+    page.wait_until(|| (cursor(&page) - 80_125.0).abs() < 0.01, "End goes to the end");
+    page.find("img", "25 of 25 pairs of chunk and node there");
+    page.press("\u{e011}");
+    page.wait_until(|| cursor(&page) == 0.0, "Home goes to the beginning");
+    page.press("+++ ");
+    page.wait_until(|| cursor(&page) > 10_000.0, "it plays");
+    page.press(" ");
+    page.find("button", "Play");
+    let still = cursor(&page);
+    assert_eq!(cursor(&page), still);
+    let after = drawn(&page);
+    assert_eq!((after[0], after[2]), (before[0], before[2]), "what does not change is not drawn again");
+    assert!(after[1] > before[1] + 4 && after[3] > before[3] + 4, "{before:?} {after:?}");
+    // In the links over time, a click moves the cursor too.
+    page.run(
+        "const panel = document.querySelector('.network-time'), box = panel.getBoundingClientRect();
+         panel.dispatchEvent(new PointerEvent('pointerdown', { clientX: box.right - 10, clientY: box.top + 20, bubbles: true }));",
+        &[],
+    );
+    page.wait_until(|| (cursor(&page) - 80_125.0).abs() < 100.0, "the cursor is where was clicked");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn motion_is_reduced_to_steps_where_that_is_wished() {
+    let page = ring();
+    page.emulate(&serde_json::json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]));
+    page.click("button", "Play");
+    page.wait_until(|| cursor(&page) > 0.0, "it steps");
+    let events = [20_031.25, 40_062.5, 60_093.75, 80_125.0];
+    let at = cursor(&page);
+    assert!(events.iter().any(|event| (at - event).abs() < 0.01), "{at}");
+    page.click("button", "Pause");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_link_is_cut_by_clicking_and_restored() {
+    let page = ring();
+    // The first node is at the top, the second to its right: the link between them is in the middle.
+    page.run(
+        "const stage = document.querySelector('.network-stage'), box = stage.getBoundingClientRect();
+         for (let y = 0.05; y < 0.5 && !document.querySelector('.network-damage'); y += 0.01) {
+             const place = { clientX: box.left + box.width * 0.72, clientY: box.top + box.height * y };
+             stage.querySelector('.network-under').dispatchEvent(new MouseEvent('click', { ...place, bubbles: true }));
+             await new Promise((resolve) => setTimeout(resolve, 30));
+         }",
+        &[],
+    );
+    page.find("heading", "Link ");
+    let link = page.text_of("return document.querySelector('.network-picked h3').innerText");
+    assert!(link == "Link 0 → 1" || link == "Link 1 → 0", "{link}");
+    page.wait_for_text("A chunk takes");
+    page.click("button", "Cut");
+    page.wait_until_idle();
+    page.wait_for_text("Without the links between 0 and 1:");
+    let said = answer(&page);
+    assert!(said.contains("in 2.951 ms") && said.contains("undelivered"), "{said}");
+    assert!(page.fragment().contains("&cut="), "{}", page.fragment());
+    page.click("button", "Restore");
+    page.wait_until_idle();
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    page.click("button", "To a tenth");
+    page.wait_until_idle();
+    page.wait_for_text("at 10 %");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn synthesizers_stand_beside_each_other() {
+    let page = Page::open_at("#v=1&w=topology&with=earliest");
+    page.wait_for_text("all_gather over dgx1v in 60.694 µs");
+    page.wait_until_idle();
+    assert_eq!(page.rows("Schedules"), 2);
+    page.choose("Beside the best", "Earliest arrival");
+    page.wait_until(
+        || page.run("return document.querySelectorAll('.network-stage').length", &[]) == 2,
+        "two networks are side by side",
+    );
+    page.fill("Way of chunk", "3");
+    page.find("region", "The way of the chunk");
+    assert_eq!(page.rows("The way of the chunk"), 7);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn bad_files_and_choices_are_told() {
+    let page = Page::open();
+    page.drop_files(&[
+        ("ring.csv", RING.as_bytes()),
+        ("id.csv", b"2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,7,500,50\n"),
+        ("loop.csv", b"2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,0,500,50\n"),
+        ("zero.csv", b"2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,0\n1,0,500,soon\n"),
+        ("dump.xml", b"<system version=\"1\"><cpu numaid=\"0\"></cpu></system>"),
+    ]);
+    page.wait_until_idle();
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    assert!(page.run("return document.querySelectorAll('.file .wrong').length", &[]).as_u64().unwrap() >= 4);
+    for text in ["line 4", "line 3", "it has no GPU"] {
+        page.wait_for_text(text);
+    }
+    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.fill("Cut links", "0-3");
+    page.wait_for_text("is not a link of this graph");
+    page.fill("Cut links", "0-1,0-4");
+    page.wait_for_text("No schedule for ring");
+    page.wait_for_text("no way leads there");
+    page.fill("Cut links", " ");
+    page.wait_for_text("all_gather over ring in 80.125 µs");
+    page.wait_until_idle();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_dump_of_a_machine_is_drawn_with_its_rings() {
+    let names = ["nccl/mi355x_1x8_topo.xml", "nccl/mi355x_1x8_graph.xml"];
+    let files: Option<Vec<Vec<u8>>> = names.into_iter().map(shared).collect();
+    let Some(files) = files else { return };
+    let page = Page::open();
+    page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);
+    page.wait_until_idle();
+    page.wait_for_text("all_gather over topo.xml in 14.353 µs");
+    page.choose("Over the links", "dumped rings");
+    assert_eq!(page.rows("GPUs and their ports"), 8);
+    page.wait_for_text("of the dump");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_link_carries_the_report() {
+    let page = ring();
+    page.click("button", "Share");
+    page.wait_for_text("Ready.");
+    let field = page.find("textbox", "The link");
+    let address = page.run("return arguments[0].value", &[field.into()]).as_str().unwrap().to_owned();
+    let other = Page::open_at(&address[address.find('#').unwrap()..]);
+    other.wait_for_text("Opened from a link: not verified.");
+    other.wait_for_text("80.125 µs: proven optimal");
+    assert_eq!(other.rows("Every link"), 10);
+    other.assert_clean();
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_workbench_fits_a_narrow_window_and_is_readable() {
+    let page = ring();
+    page.resize(360, 740);
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        assert_fits(&page);
+        assert_readable(&page, scheme);
+    }
+    page.assert_clean();
+}

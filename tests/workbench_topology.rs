@@ -1,0 +1,86 @@
+//! The topology workbench, asked as the page asks it.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use collectune::{
+    form::Choices,
+    progress::Silent,
+    report::Workbench,
+    workbench::{Answer, Material, Question, Shown, Studies},
+};
+
+fn ask(studies: &mut Studies, question: Question) -> Shown {
+    match studies.answer(Workbench::Topology, question, Material::default(), &mut Silent).unwrap() {
+        Answer::Shown(shown) => *shown,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All that is found by choices; each piece is said to have taken so many ms.
+fn found(studies: &mut Studies, fragment: &str, piece_ms: u32) -> Shown {
+    let mut shown = ask(studies, Question::Choose(Choices::parse(fragment)));
+    let mut network = shown.network.take();
+    let mut last_ms = 0;
+    while shown.jobs.goes_on {
+        shown = ask(studies, Question::GoOn(last_ms));
+        network = shown.network.take().or(network);
+        last_ms = piece_ms;
+    }
+    shown.network = network;
+    shown
+}
+
+#[test]
+fn an_example_needs_no_files() {
+    let shown = found(&mut Studies::default(), "", 80);
+    assert_eq!(shown.report.title, "all_gather over dgx1v in 60.694 µs");
+    let titles: Vec<&str> = shown.report.sections.iter().map(|section| section.title.as_str()).collect();
+    assert_eq!(titles, ["Links", "Critical path", "Bounds", "Utilisation", "Robustness", "Comparison"]);
+    assert_eq!(shown.files.len(), 5);
+    let network = shown.network.unwrap();
+    assert_eq!((network.films.len(), network.films[0].1.len()), (1, 56));
+}
+
+#[test]
+fn a_cut_link_is_gone_from_the_film_and_the_old_schedule_is_told() {
+    let mut studies = Studies::default();
+    let shown = found(&mut studies, "#graph=ring&cut=0-1,1-0", 2000);
+    assert!(shown.report.summary[0].starts_with("Without the links between 0 and 1"), "{:?}", shown.report.summary);
+    assert!(shown.report.summary.iter().any(|text| text.contains("undelivered")), "{:?}", shown.report.summary);
+    let network = shown.network.unwrap();
+    assert_eq!((network.whole().len(), network.films[0].1.links.len(), network.topology.links.len()), (8, 8, 10));
+    let shown = found(&mut studies, "#graph=ring&slow=0-1*0.1", 2000);
+    assert!(shown.report.summary.iter().any(|text| text.contains("in the same order it takes")));
+}
+
+#[test]
+fn what_can_not_be_leaves_the_form() {
+    let mut studies = Studies::default();
+    for (fragment, why) in [
+        ("#graph=mesh&mesh=4xq", "is no topology"),
+        ("#graph=ring&cut=0-1,0-4", "no way leads there"),
+        ("#graph=ring&collective=own", "none are given"),
+        ("#graph=ring&chunk=much", "Chunk: \"much\""),
+        ("#graph=f1", "not loaded"),
+    ] {
+        let shown = found(&mut studies, fragment, 80);
+        let said = shown.report.summary.join(" ");
+        assert!(said.contains(why), "{fragment}: {said}");
+        assert!(shown.form.iter().any(|field| field.key == "graph") && shown.files.is_empty(), "{fragment}");
+        assert!(shown.network.unwrap().films.is_empty(), "{fragment}");
+    }
+    let shown = found(&mut studies, "#graph=ring", 80);
+    assert!(shown.report.title.ends_with("in 40.063 µs"), "{}", shown.report.title);
+}
+
+#[test]
+fn a_search_ends_with_its_time() {
+    let mut studies = Studies::default();
+    // Nothing proves it optimal in so little time.
+    let fragment = "#graph=random&random=40:3:7&limit=1&with=tacos,restarts";
+    let shown = ask(&mut studies, Question::Choose(Choices::parse(fragment)));
+    assert!(shown.jobs.goes_on);
+    let shown = found(&mut studies, fragment, 400);
+    assert!(!shown.jobs.goes_on);
+    assert!(shown.network.unwrap().films.len() >= 2, "what is beside it was found");
+}

@@ -359,7 +359,7 @@ fn files_that_can_not_be_used_are_refused_with_a_reason() {
     assert!(refused("s.csv", lacking.as_bytes()).contains("lacks the column overlap_ratio; it has id, kShortName"));
     assert!(refused("s.xlsx", b"PK\x03\x04 and no more").contains("is a zip archive that breaks off"));
     let archive = zip(&[("readme.txt", "hello")]);
-    assert!(refused("s.xlsx", &archive).contains("is a zip archive without a workbook"));
+    assert!(refused("s.xlsx", &archive).contains("is a zip archive, and no Excel workbook"));
     let bomb = zip(&[("xl/worksheets/sheet1.xml", &"<row></row>".repeat(1 << 20))]);
     assert!(bomb.len() < 100_000);
     assert!(refused("s.xlsx", &bomb).contains("more than 200 times its size"), "{}", refused("s.xlsx", &bomb));

@@ -126,7 +126,7 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
     let used = files.iter().filter(|file| !matches!(file.part, Part::Unrecognised(_))).count();
     if used == 0 {
         return Err(
-            "is a zip archive, and no Excel workbook, nor one of samples of a training step; unpack it".to_owned()
+            "is a zip archive, and no Excel workbook nor one of samples of a training step; unpack it".to_owned()
         );
     }
     let mut notes = Vec::new();

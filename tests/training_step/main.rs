@@ -1,5 +1,7 @@
 //! The step of training, against what the reference computes.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../support/mod.rs"]
 mod support;
 

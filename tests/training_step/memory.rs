@@ -38,7 +38,7 @@ fn activations_are_those_of_the_paper() {
         run.execution.sequence_parallel = true;
         near(gib(of(&run)[0].activations), selective);
         // 18 bytes for each of 12·E·dim² parameters; biases and norms are left out there.
-        let counted = f64::from(layers) * 12.0 * f64::from(hidden).powi(2) / f64::from(pp * 8);
+        let counted = f64::from(layers) * 12.0 * f64::from(hidden) * f64::from(hidden) / f64::from(pp * 8);
         near(gib(18.0 * counted), states);
     }
 }

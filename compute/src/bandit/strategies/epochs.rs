@@ -11,13 +11,14 @@ use crate::{
     order::Order,
 };
 
-/// Counts of an epoch from the probability of each arm to be the best: at least `floor` each, by largest remainder; equal
-/// remainders go to the lowest index.
+/// Counts of an epoch from the probability of each arm to be the best, of which each has at least `floor`, by largest
+/// remainder; equal remainders go to the lowest index.
 ///
 /// ```
 /// use collectune_compute::bandit::strategies::counts;
 /// assert_eq!(counts(&[0.25; 4], 64, 0.01), [16; 4]);
-/// assert_eq!(counts(&[1.0, 0.0, 0.0, 0.0], 64, 0.01), [61, 1, 1, 1]);
+/// assert_eq!(counts(&[1.0, 0.0, 0.0, 0.0], 64, 0.01), [62, 1, 1, 0]);
+/// assert_eq!(counts(&[1.0, 0.0, 0.0, 0.0], 64, 1.0 / 64.0), [61, 1, 1, 1]);
 /// assert_eq!(counts(&[0.5, 0.5, 0.0], 1, 0.0), [1, 0, 0]);
 /// ```
 #[must_use]

@@ -24,7 +24,7 @@ use crate::{
 
 /// Room for names of links, and at the end.
 const GUTTER: f64 = 64.0;
-const END: f64 = 10.0;
+const END: f64 = 18.0;
 /// The largest height of all lanes together, in CSS pixels.
 const HIGHEST: f64 = 4000.0;
 
@@ -39,7 +39,7 @@ fn across(sheet: &Sheet, time_ns: f64, end_ns: f64) -> f64 {
 
 /// The height of a lane.
 fn lane(links: usize) -> f64 {
-    (HIGHEST / links.max(1) as f64).min(if links <= 40 { 14.0 } else { 9.0 })
+    (HIGHEST / links.max(1) as f64).min(if links <= 40 { 14.0 } else { 11.0 })
 }
 
 /// Links in the order in which they are shown.
@@ -82,10 +82,12 @@ pub fn Timeline(
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else { return };
+        // Times are where they are above, whatever room a scroll bar takes.
+        let Some(head) = sheets[0].get() else { return };
         let (film, sort, chunk) = (film.get(), viewer.sort.get(), viewer.chunk.get());
         viewer.with(|scene| {
             let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
-            bars(&pen, &inks, &sheet, scene, (film, act), sort, chunk);
+            bars(&pen, &inks, &head, scene, (film, act), sort, chunk);
         });
     });
     follow(move || {
@@ -292,7 +294,7 @@ fn bars(
         }
     }
     if lane > 8.0 {
-        small(pen, 10.5);
+        small(pen, (lane - 1.5).min(10.5));
         pen.set_text_align("right");
         pen.set_fill_style_str(&inks.muted);
         for (place, link) in links.iter().enumerate() {

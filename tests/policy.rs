@@ -748,3 +748,13 @@ fn real_episodes_and_the_whole_of_a_log_lead_to_no_decision() {
         println!("{name}: {}", of.verdict);
     }
 }
+
+#[test]
+fn the_example_is_current() {
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("public/examples/simulated_rewards.csv");
+    let made = simulate::overlap_log(1);
+    if std::env::var_os("UPDATE_EXAMPLES").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).is_ok_and(|text| text == made), "run it once with UPDATE_EXAMPLES=1");
+}

@@ -10,8 +10,9 @@ use web_sys::{File, Response};
 use super::{offline, parts, tuning::Bench};
 use crate::report::Workbench;
 
-const EXAMPLES: [(Workbench, &str); 3] = [
+const EXAMPLES: [(Workbench, &str); 4] = [
     (Workbench::Tuning, "simulated_sweep.csv"),
+    (Workbench::Policy, "simulated_rewards.csv"),
     (Workbench::TrainingTime, "simulated_training.zip"),
     (Workbench::Overlap, "simulated_kernels.csv"),
 ];

@@ -127,6 +127,21 @@ fn each_side_of_the_workbench() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_schedule_over_its_network() {
+    let mut found = Findings::default();
+    let page = Page::open_at("#v=1&w=topology&graph=ring&with=tacos&cut=0-1");
+    page.wait_for_text("all_gather over ring:5 in");
+    page.wait_until_idle();
+    found.look(&page, "topology");
+    page.choose("Beside the best", "TACOS");
+    page.fill("Way of chunk", "2");
+    page.find("region", "The way of the chunk");
+    found.look(&page, "topology-compared");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn work_under_way() {
     let mut found = Findings::default();
     let page = with_sweep();

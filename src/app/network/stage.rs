@@ -243,6 +243,9 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     }
 }
 
+/// How much is in one path: browsers draw many small ones faster than one that is all over the canvas.
+const BATCH: usize = 16;
+
 /// Busy links, the chunks on them, and how much each node has.
 fn moving(
     pen: &CanvasRenderingContext2d,
@@ -262,39 +265,44 @@ fn moving(
     };
     let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
-        let of_group = || sent.iter().filter(move |sent| kind(sent) == group);
-        let curve = |sent: &Sent| {
-            let link = scene.whole.get(sent.link as usize)?;
-            geometry.curves.get(*link as usize)
-        };
         pen.set_stroke_style_str(ink);
         pen.set_fill_style_str(ink);
         pen.set_line_width((dot * 0.6).max(1.2));
+        let of_group: Vec<(&Sent, &Curve)> = sent
+            .iter()
+            .filter(|sent| kind(sent) == group)
+            .filter_map(|sent| Some((sent, geometry.curves.get(*scene.whole.get(sent.link as usize)? as usize)?)))
+            .collect();
         // What decides the time stands out from what does not.
         pen.set_global_alpha(if group == 0 { 0.4 } else { 0.8 });
-        pen.begin_path();
-        of_group().filter_map(&curve).for_each(|curve| trace(pen, curve));
-        pen.stroke();
-        pen.set_global_alpha(1.0);
-        pen.begin_path();
-        for sent in of_group() {
-            let Some(curve) = curve(sent) else { continue };
-            let share = (time - sent.start) as f64 / (sent.end - sent.start).max(1) as f64;
-            disc(pen, curve.at(share), dot);
+        for batch in of_group.chunks(BATCH) {
+            pen.begin_path();
+            batch.iter().for_each(|(_, curve)| trace(pen, curve));
+            pen.stroke();
         }
-        pen.fill();
+        pen.set_global_alpha(1.0);
+        for batch in of_group.chunks(BATCH) {
+            pen.begin_path();
+            for (sent, curve) in batch {
+                let share = (time - sent.start) as f64 / (sent.end - sent.start).max(1) as f64;
+                disc(pen, curve.at(share), dot);
+            }
+            pen.fill();
+        }
     }
     // Rings around nodes, as much of them as there is of what they wait for.
     pen.set_stroke_style_str(&inks.busy);
     pen.set_line_width((geometry.radius * 0.3).clamp(1.0, 4.0));
-    pen.begin_path();
-    for (at, arrivals) in geometry.nodes.iter().zip(&act.arrivals) {
-        let there = arrivals.partition_point(|arrival| *arrival <= time);
-        if there > 0 {
-            let share = there as f64 / arrivals.len() as f64;
-            pen.move_to(at.0, at.1 - geometry.radius);
-            let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
+    for (places, arrivals) in geometry.nodes.chunks(BATCH).zip(act.arrivals.chunks(BATCH)) {
+        pen.begin_path();
+        for (at, arrivals) in places.iter().zip(arrivals) {
+            let there = arrivals.partition_point(|arrival| *arrival <= time);
+            if there > 0 {
+                let share = there as f64 / arrivals.len() as f64;
+                pen.move_to(at.0, at.1 - geometry.radius);
+                let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
+            }
         }
+        pen.stroke();
     }
-    pen.stroke();
 }

@@ -53,12 +53,11 @@ fn a_choice_is_answered_stands_in_the_address_and_is_undone() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
-fn layouts_are_searched_and_one_is_looked_at() {
-    let page = example();
-    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
-    page.fill("GPUs", "16");
-    page.wait_until_idle();
+fn layouts_are_searched_by_their_address() {
+    let page = Page::open_at("#v=1&w=training-time&x=1&s.gpus=16");
     page.wait_until(|| page.look_for("heading", "Layouts").is_some(), "there is a ranking");
+    page.wait_until_idle();
+    assert!(page.fragment().contains("&s.gpus=16"), "{}", page.fragment());
     page.assert_clean();
 }
 

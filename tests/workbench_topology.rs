@@ -70,7 +70,7 @@ fn what_can_not_be_leaves_the_form() {
         assert!(shown.network.unwrap().films.is_empty(), "{fragment}");
     }
     let shown = found(&mut studies, "#graph=ring", 80);
-    assert!(shown.report.title.ends_with("in 40.063 µs"), "{}", shown.report.title);
+    assert!(shown.report.title.ends_with("in 40.062 µs"), "{}", shown.report.title);
 }
 
 #[test]

@@ -10,6 +10,6 @@ cargo build --quiet --profile page --example same_bits --target wasm32-unknown-u
 wasm-bindgen --target nodejs --out-dir "$out" target/wasm32-unknown-unknown/page/examples/same_bits.wasm
 target/debug/examples/same_bits >"$out/native.txt"
 node "$out/same_bits.js" >"$out/wasm.txt"
-test "$(wc -l <"$out/native.txt")" -eq 14
+test "$(wc -l <"$out/native.txt")" -eq 20
 diff -u "$out/native.txt" "$out/wasm.txt"
 cat "$out/native.txt"

@@ -18,6 +18,17 @@ fn a_narrow_window_needs_no_scrolling_sideways() {
     page.assert_clean();
 }
 
+/// At the width of a phone everything fits and is readable, in light and dark, and nothing went wrong.
+pub fn assert_fits_a_phone(page: &Page) {
+    page.resize(360, 740);
+    for scheme in ["light", "dark"] {
+        page.prefer_color_scheme(scheme);
+        assert_fits(page);
+        assert_readable(page, scheme);
+    }
+    page.assert_clean();
+}
+
 /// Nothing is wider than the window.
 pub fn assert_fits(page: &Page) {
     assert_eq!(overflow(page), json!([]), "wider than the window");

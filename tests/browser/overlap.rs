@@ -4,10 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::Value;
 
-use crate::{
-    look::{assert_fits, assert_readable},
-    page::Page,
-};
+use crate::{look::assert_fits_a_phone, page::Page};
 
 /// The example that comes with the page.
 fn example() -> Vec<u8> {
@@ -223,14 +220,7 @@ fn a_link_carries_the_comparison() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
-    let page = compared();
-    page.resize(360, 740);
-    for scheme in ["light", "dark"] {
-        page.prefer_color_scheme(scheme);
-        assert_fits(&page);
-        assert_readable(&page, scheme);
-    }
-    page.assert_clean();
+    assert_fits_a_phone(&compared());
 }
 
 /// The same launches once more, every duration beside communication 6 % longer.

@@ -1,9 +1,6 @@
 //! Policies from reward logs: a log is dropped, and its verdict and a replay are there without another click.
 
-use crate::{
-    look::{assert_fits, assert_readable},
-    page::Page,
-};
+use crate::{look::assert_fits_a_phone, page::Page};
 
 fn example() -> Page {
     let page = Page::open_at("#v=1&w=policy");
@@ -39,12 +36,5 @@ fn a_log_that_names_no_arm_is_refused_in_a_sentence() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
-    let page = example();
-    page.resize(360, 740);
-    for scheme in ["light", "dark"] {
-        page.prefer_color_scheme(scheme);
-        assert_fits(&page);
-        assert_readable(&page, scheme);
-    }
-    page.assert_clean();
+    assert_fits_a_phone(&example());
 }

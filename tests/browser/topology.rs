@@ -4,10 +4,7 @@ use std::{env, fs, path::PathBuf};
 
 use serde_json::Value;
 
-use crate::{
-    look::{assert_fits, assert_readable},
-    page::Page,
-};
+use crate::{look::assert_fits_a_phone, page::Page};
 
 /// Five nodes in a ring with one slow pair: 80.125 µs is optimal for an all_gather of 1 MiB, without the slow pair.
 const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
@@ -272,12 +269,5 @@ fn a_link_carries_the_report() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
-    let page = ring();
-    page.resize(360, 740);
-    for scheme in ["light", "dark"] {
-        page.prefer_color_scheme(scheme);
-        assert_fits(&page);
-        assert_readable(&page, scheme);
-    }
-    page.assert_clean();
+    assert_fits_a_phone(&ring());
 }

@@ -1,9 +1,6 @@
 //! Steps of training: samples are dropped, and what a step is made of is there without another click.
 
-use crate::{
-    look::{assert_fits, assert_readable},
-    page::Page,
-};
+use crate::{look::assert_fits_a_phone, page::Page};
 
 /// The page with the example open, all regressors trained and validated.
 fn example() -> Page {
@@ -83,12 +80,5 @@ fn bad_files_are_located_and_a_pickle_is_refused() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
-    let page = example();
-    page.resize(360, 740);
-    for scheme in ["light", "dark"] {
-        page.prefer_color_scheme(scheme);
-        assert_fits(&page);
-        assert_readable(&page, scheme);
-    }
-    page.assert_clean();
+    assert_fits_a_phone(&example());
 }

@@ -606,7 +606,8 @@ fn another_precision_is_extrapolated() {
 fn zero_is_named_with_the_nearest_value() {
     use collectune::training_time::{regressors::Mode, step::rules};
     let good = run(SHORT).unwrap();
-    let change: [(&str, fn(&mut Run)); 6] = [
+    type Change = (&'static str, fn(&mut Run));
+    let change: [Change; 6] = [
         ("pp", |run| run.layout.pipeline = 0),
         ("mp", |run| run.layout.tensor = 0),
         ("dp", |run| run.layout.data = 0),

@@ -261,6 +261,14 @@ fn saved_regressors_are_used_and_nobody_trains_them() {
     study.choose(Settings { mode: Mode::Default, ..settings }).unwrap();
     assert_ne!(said(&study, Direction::Forward), Ok(4321.0));
 
+    // Without samples there is nothing to predict by it.
+    let bare: Vec<(String, String)> =
+        files.iter().filter(|(path, _)| !path.contains("_gelu_fp16.csv")).cloned().collect();
+    let mut study = study::Study::new(Dropped::new(opened(&bare)));
+    study.choose(Settings { mode: Mode::Parity, ..Settings::default() }).unwrap();
+    let why = "there are no samples of what it predicts".to_owned();
+    assert_eq!(study.library().unwrap().unusable(), [("gelu".to_owned(), why)]);
+
     // One that wants other features is told of.
     files.pop();
     files.push(saved(5));

@@ -118,6 +118,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
     let sorts = move || {
         SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
     };
+    let has_channels = move || viewer.over.get() > 1;
     let has_more = move || viewer.with(|scene| scene.acts.len() > 1).unwrap_or(false);
     let step = move |forth: bool| {
         viewer.plays.set(false);
@@ -145,7 +146,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         <div class="controls network-choices">
             {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}
             {choice_field("Over the links".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
-            <Show when=move || (viewer.over.get() > 1)>
+            <Show when=has_channels>
                 <label class="field">
                     <span>"Channel"</span>
                     <input

@@ -812,8 +812,24 @@ fn dumps_become_links() {
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
     let (topology, _) = machine.topology("node", &Rates::default());
-    let ring_ns = patterns[0].ring_all_gather_ns(&topology, 1 << 20).unwrap();
+    let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
+    let Some(rings) = real::text("topology/nccl/mi355x_2x8_graph.xml") else { return };
+    let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
+    let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
+    let rates = Rates { nodes: 2, ..Rates::default() };
+    let (topology, _) = machine.topology("nodes", &rates);
+    patterns.iter_mut().for_each(|pattern| pattern.nodes = 2);
+    assert_eq!((patterns[0].channels.len(), patterns[0].ports[0]), (64, Some((0, 7))));
+    // Sixteen GPUs in each ring, by eight links between the nodes' ports.
+    assert_eq!(patterns[0].edges(Some(0)).len(), 16);
+    let takes = |pattern: &dump::Pattern, of| pattern.takes_ns(of, &topology, Some((&machine, &rates)), 1 << 20);
+    let ring_ns = takes(&patterns[0], Collective::AllGather).unwrap();
+    // 64 channels share 8 ports of 50 GB/s: 15 steps of 131,072 bytes and 3,000 ns.
+    assert!((ring_ns - 15.0 * (3000.0 + 131_072.0 / 50.0)).abs() < 0.1, "{ring_ns}");
+    assert!(
+        takes(&patterns[1], Collective::AllReduce).is_some() && takes(&patterns[1], Collective::AllGather).is_none()
+    );
     for wrong in
         ["<system>", "<system version=\"2\"></system>", "<graphs><graph", "<a/>", "<system><cpu><gpu/></cpu></system>"]
     {

@@ -152,6 +152,12 @@ pub(super) fn text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(path.display().to_string()).into())
 }
 
+/// Whether a path is none, but a form: `mesh:4x4`.
+pub(super) fn is_form(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v"))
+}
+
 /// A topology from a file, or of a form.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology, CliError> {
     joined(path, wanted, 1)
@@ -161,8 +167,9 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
 fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = path.display().to_string();
-    if !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v")) {
+    if is_form(path) {
         let recipe = Recipe { unit, ..Recipe::new(Kind::parse(&name).map_err(TopologyCliError::from)?) };
+        terminal::say_notes(&recipe.kind.contention().into_iter().collect::<Vec<_>>());
         return Ok(recipe.make().map_err(TopologyCliError::from)?);
     }
     let text = text(path)?;

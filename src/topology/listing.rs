@@ -2,6 +2,7 @@
 
 use super::{
     conditions::Wanted,
+    dump::Pattern,
     film::{Film, Idle},
     model::Topology,
     robust::{Again, Damage, Damaged, Varied},
@@ -274,6 +275,35 @@ pub fn again(all: &[Again]) -> Listing {
         ]
     };
     Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}
+
+/// Dumped rings and trees with the times they take, beside the best schedule.
+#[must_use]
+pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
+    const COLUMNS: [Column; 6] = [
+        Column::words("Channels", "what was dumped, or found here"),
+        Column::numbers("How many", "channels of it"),
+        Column::numbers("GB/s of each", "the speed that NCCL expects of a channel within the node"),
+        Column::numbers("Links used", "pairs of GPUs that follow each other in a channel"),
+        Column::numbers("ns", "how long the collective takes over all channels; empty where it is not run over them"),
+        Column::numbers("Over the best", "the same over the best schedule that was found here"),
+    ];
+    let row = |(pattern, ns): &(&Pattern, Option<f64>)| {
+        vec![
+            Entry::text(pattern.kind.clone()),
+            Entry::number(Some(pattern.channels.len() as f64), |channels| format!("{channels}")),
+            Entry::number(Some(pattern.speed_gbps), |gbps| gbps.to_string()),
+            Entry::number(Some(pattern.edges(None).len() as f64), |links| format!("{links}")),
+            Entry::number(*ns, |ns| format!("{ns:.2}")),
+            Entry::number(ns.zip(found_ns).map(|(ns, found)| ns / found), |ratio| format!("{ratio:.3}")),
+        ]
+    };
+    let mut rows: Vec<Vec<Entry>> = all.iter().map(row).collect();
+    let mut best = vec![Entry::default(); COLUMNS.len()];
+    best[0] = Entry::text("the best schedule here");
+    best[4] = Entry::number(found_ns, |ns| format!("{ns:.2}"));
+    rows.extend(found_ns.map(|_| best));
+    Listing { columns: COLUMNS.to_vec(), rows }
 }
 
 /// Under bandwidths that vary, in a sentence.

@@ -72,6 +72,8 @@ pub enum Part {
     Patterns(Vec<Pattern>),
     /// Conditions, and bytes of a chunk where they say so.
     Conditions(Custom, Option<u64>),
+    /// An algorithm of MSCCL, and what came of running it: a sentence, or why it can't be run.
+    Algorithm(Result<String, String>),
 }
 
 /// The workbench's state.
@@ -181,7 +183,10 @@ impl Study {
                 }
                 _ => return Err(StudyError::NoFile),
             },
-            Source::Made(recipe) => recipe.make()?,
+            Source::Made(recipe) => {
+                notes.extend(recipe.kind.contention());
+                recipe.make()?
+            }
             Source::Edited(topology) => topology,
         };
         // An edited one may hold anything.

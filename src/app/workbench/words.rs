@@ -62,8 +62,8 @@ pub const fn words(workbench: Workbench) -> Words {
         Workbench::Topology => Words {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
-            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, and schedules as CSV or \
-                    JSON. The example is made, not measured.",
+            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
+                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is made, not measured.",
             example: "This is the example: a made graph. Drop your own to replace it.",
             doing: "Synthesizing",
             refused: "Nothing to synthesize",

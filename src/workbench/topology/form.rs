@@ -15,6 +15,8 @@ use crate::{
 pub(super) const ROBUSTNESS: &str = "Robustness";
 /// The section of several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
+/// The section of a machine that was dumped.
+pub(super) const MACHINE: &str = "Machine";
 const LINKS: &str = "Link rates";
 const SEARCH: &str = "Seed and time limit";
 const EDITS: &str = "Added and removed links";
@@ -125,9 +127,11 @@ impl Topology {
     }
 
     fn rates(&self, graph: &str) -> Vec<Field> {
-        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(LINKS);
+        let machine = chosen_machine(graph, self.study.parts());
+        let group = if machine.is_some() { MACHINE } else { LINKS };
+        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(group);
         let mut fields = Vec::new();
-        if let Some(machine) = chosen_machine(graph, self.study.parts()) {
+        if let Some(machine) = machine {
             let rates = Rates::default();
             let mut known: Vec<&str> = Vec::new();
             for gpu in &machine.gpus {

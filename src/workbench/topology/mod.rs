@@ -11,8 +11,10 @@ use crate::{
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
     schedule::{demand::Demand, replay::Replay, synthesize::Method},
+    text::Listing,
     topology::{
-        self, charts,
+        charts,
+        dump::Pattern,
         export::Form,
         film::Film,
         layout, listing,
@@ -87,6 +89,12 @@ impl Topology {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
+    /// Why there is no schedule, if there is none.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
     fn active(&self) -> &study::Study {
         self.damaged.as_ref().unwrap_or(&self.study)
     }
@@ -108,6 +116,8 @@ impl Topology {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
             self.opened = self.study.open(source.clone())?;
             self.edit()?;
+            let nodes = if let Source::Machine(_, rates) = &source { rates.nodes } else { 1 };
+            self.opened.patterns.iter_mut().for_each(|pattern| pattern.nodes = nodes.max(1));
             (self.source, self.edits) = (Some(source), edits);
         }
         let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
@@ -419,43 +429,61 @@ impl Topology {
     /// What is told beside the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
         let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
-        if !self.dropped.is_empty() {
-            let text = self.dropped.iter().flat_map(|(name, text, _)| {
-                text.iter()
-                    .enumerate()
-                    .map(move |(at, text)| if at == 0 { format!("{name}: {text}") } else { text.clone() })
-            });
-            sections.push(Section { title: "Dropped schedules".into(), text: text.collect(), ..Section::default() });
+        let mut dropped: Vec<String> = Vec::new();
+        for (name, text, _) in &self.dropped {
+            let named = text.first().map(|first| format!("{name}: {first}"));
+            dropped.extend(named.into_iter().chain(text.iter().skip(1).cloned()));
         }
-        if let Some(machine) = &self.opened.machine {
-            let mut section = Section { title: "Machine".into(), ..Section::default() };
-            section.text = self.dumped();
-            section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+        for (name, part) in self.study.parts() {
+            if let Part::Algorithm(verdict) = part {
+                let said = verdict.clone().unwrap_or_else(|why| format!("It can't be run: {why}."));
+                dropped.push(format!("{name}: {said}"));
+            }
+        }
+        if !dropped.is_empty() {
+            sections.push(Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() });
+        }
+        let dumped = self.dumped();
+        if self.opened.machine.is_some() || dumped.is_some() {
+            let mut section = Section { title: form::MACHINE.into(), ..Section::default() };
+            if let Some((text, listing)) = dumped {
+                section.text.push(text);
+                section.tables.push(Exhibit::new("topology-dumped", "Dumped rings and trees", listing));
+            }
+            if let Some(machine) = &self.opened.machine {
+                section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+                if let Ok(rates) = asked::rates(&self.choices) {
+                    section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
+                }
+            }
             sections.push(section);
         }
         sections
     }
 
     /// The dumped rings and trees beside what was found.
-    fn dumped(&self) -> Vec<String> {
-        let Ok((wanted, ..)) = self.active().search() else { return Vec::new() };
-        let Ok(topology) = self.active().topology() else { return Vec::new() };
-        let is_gathering = wanted.collective == Some(crate::collective::Collective::AllGather);
-        let found = self.found.as_ref().and_then(|found| found.shown.standing.time_ns).filter(|_| is_gathering);
-        let sentence = |pattern: &topology::dump::Pattern| {
-            let channels = count(pattern.channels.len() as u64, "channel");
-            let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
-            match (pattern.ring_all_gather_ns(topology, bytes), found) {
-                (Some(ns), Some(found)) => format!(
-                    "The {} of the dump ({channels}) take {} for this all_gather in the same cost model; the best schedule takes {}.",
-                    pattern.kind,
-                    listing::time(ns),
-                    listing::time(found)
-                ),
-                _ => format!("The dump has {} ({channels}).", pattern.kind),
-            }
+    fn dumped(&self) -> Option<(String, Listing)> {
+        let patterns = Some(&self.opened.patterns).filter(|patterns| !patterns.is_empty())?;
+        let (study, mut found) = (self.active(), None);
+        let (wanted, ..) = study.search().ok()?;
+        let collective = wanted.collective?;
+        if let Some(shown) = &self.found {
+            found = shown.shown.standing.time_ns;
+        }
+        let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
+        let rates = asked::rates(&self.choices).ok()?;
+        let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
+        let takes = |pattern: &Pattern| {
+            // A damaged graph has other links than those that were dumped.
+            let machine = machine.map(|machine| (machine, &rates));
+            pattern.takes_ns(collective, study.topology().ok()?, machine, bytes)
         };
-        self.opened.patterns.iter().map(sentence).collect()
+        let all: Vec<(&Pattern, Option<f64>)> = patterns.iter().map(|pattern| (pattern, takes(pattern))).collect();
+        let words = format!(
+            "What NCCL would run for this {collective}, in the same cost model: rings in steps as long as their slowest link \
+             takes for its channels, trees of an all_reduce in pieces as small as one likes."
+        );
+        Some((words, listing::dumped(&all, found)))
     }
 
     /// What is said where there is no schedule.

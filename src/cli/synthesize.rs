@@ -279,7 +279,18 @@ fn robustness(study: &mut Study) -> Result<String, CliError> {
     {
         text += &format!("{sentence}\n\n");
     }
-    Ok(text + &table::of_listing(&study.damaged(&[]).map_err(told)?))
+    let topology = study.topology().map_err(told)?;
+    let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+    let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
+    let nodes = (0..topology.nodes).map(robust::Damage::Node);
+    let mut table = |damages: Vec<robust::Damage>| -> Result<(), CliError> {
+        text += &table::of_listing(&study.damaged(&damages, effort).map_err(told)?);
+        text.push('\n');
+        Ok(())
+    };
+    table(links.collect())?;
+    table(nodes.collect())?;
+    Ok(text)
 }
 
 /// What programs are told.

@@ -198,7 +198,8 @@ fn best(searched: &Searched) -> Vec<String> {
     };
     let ties = found.rows.iter().filter(|row| row.rank == first.rank && row.rank.is_some()).count();
     let tied = if ties > 1 { format!("; {} others can't be told from it", ties - 1) } else { String::new() };
-    let mut sentences = vec![format!("The best layout is {}: {}{tied}.", views::words(first), time(first.total_us))];
+    let best = if found.is_partial { "The best layout so far is" } else { "The best layout is" };
+    let mut sentences = vec![format!("{best} {}: {}{tied}.", views::words(first), time(first.total_us))];
     match &found.covered {
         Some(row) if row != first => sentences.push(format!(
             "The best that needs no extrapolation is {}: {}.",
@@ -224,8 +225,11 @@ fn search_section(searched: &Searched) -> Section {
     Section {
         title: "Layouts".into(),
         text: vec![format!(
-            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; no other can be among those listed.",
-            found.layouts, found.candidates, found.looked_at
+            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
+            found.layouts,
+            found.candidates,
+            found.looked_at,
+            if found.is_partial { "these are the first" } else { "no other can be among those listed" }
         )],
         charts: vec![views::time_over_memory(found), views::heat_chart(found)],
         tables: vec![

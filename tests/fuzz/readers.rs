@@ -393,7 +393,7 @@ fn rewards(bytes: &[u8]) {
         let mut study = Study::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
         if let Ok(studied) = study.study(settings, &mut Silent) {
             for place in 0..studied.keys.len().min(3) {
-                assert!(study.key(place as u32).is_ok(), "a key without charts");
+                assert!(study.key(place as u32, &Default::default()).is_ok(), "a key without charts");
             }
             let _ = study.export(&request::Export::Policy(1));
         }

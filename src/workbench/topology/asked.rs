@@ -3,6 +3,7 @@
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
+    order::Order,
     schedule::synthesize::Method,
     topology::{
         conditions::{Custom, Wanted, read_custom},
@@ -241,7 +242,7 @@ fn damage(choices: &Choices, topology: &Topology) -> Result<Vec<(u32, f64)>, Wor
             damage.push((link as u32, share));
         }
     }
-    damage.sort_by_key(|(link, _)| *link);
+    damage.order_by_key(|(link, _)| *link);
     Ok(damage)
 }
 

@@ -236,7 +236,9 @@ impl Policy {
             worlds.push(("log".to_owned(), "the log".to_owned()));
         }
         let named = WORLDS.iter().zip(simulate::worlds());
-        worlds.extend(named.map(|(key, (name, _))| ((*key).to_owned(), format!("simulated: {}", name.to_lowercase()))));
+        worlds.extend(
+            named.map(|(key, (name, _))| ((*key).to_owned(), format!("simulated: {}", name.to_ascii_lowercase()))),
+        );
         worlds.push((OWN.to_owned(), "simulated: own arms".to_owned()));
         let usual = worlds[0].0.clone();
         let mut fields = vec![

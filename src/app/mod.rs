@@ -61,12 +61,6 @@ use theme::{ActiveTheme, ThemeChoice};
 use tuning::{Bench, MappingDialog, Tuning};
 use workbench::{Welcome, Words, WorkbenchPage, words};
 
-/// Whether this is the page. A worker has no window.
-#[must_use]
-pub fn has_a_window() -> bool {
-    js_sys::global().is_instance_of::<web_sys::Window>()
-}
-
 /// Opens the page.
 pub fn run() {
     last_words::listen();

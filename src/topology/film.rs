@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::time::Clock;
+use crate::order::Order;
 use crate::schedule::{analysis::Analysis, graph::Graph, plan::Schedule, problem::Problem};
 
 /// A schedule, its transfers by link and then by time. Times are in ticks, [`Film::ticks_per_ns`] of them a nanosecond.
@@ -103,7 +104,7 @@ impl Film {
         }
         for link in 0..links.len() {
             let own = &mut order[first[link] as usize..first[link + 1] as usize];
-            own.sort_unstable_by_key(|index| schedule.transfers[*index as usize].start);
+            own.order_by_number(|index| schedule.transfers[*index as usize].start);
         }
         let of = |index: &u32| schedule.transfers[*index as usize];
         let mut film = Self {
@@ -221,7 +222,7 @@ impl Film {
     pub fn progress(&self) -> Vec<(u64, u64)> {
         let mut ends: Vec<u64> =
             (0..self.links.len() as u32).flat_map(|link| self.of_link(link).map(|sent| sent.end)).collect();
-        ends.sort_unstable();
+        ends.order_by_number(|end| *end);
         let mut progress = vec![(0, 0)];
         for (count, end) in ends.into_iter().enumerate() {
             match progress.last_mut() {
@@ -286,7 +287,7 @@ impl Film {
         let mut all: Vec<Sent> = (0..self.links.len() as u32)
             .flat_map(|link| self.of_link(link).filter(move |sent| sent.chunk == chunk))
             .collect();
-        all.sort_by_key(|sent| (sent.start, sent.link));
+        all.order_by_key(|sent| (sent.start, sent.link));
         let mut depth = vec![0_u32; self.nodes as usize];
         let mut is_copying = self.reduced_by == 0;
         let branch = |sent: Sent| {

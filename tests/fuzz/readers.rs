@@ -373,6 +373,7 @@ fn rewards(bytes: &[u8]) {
     use collectune::policy::{
         arm::Arm,
         attribution::Schedule,
+        file::Policy,
         request, simulate,
         study::{NamedLog, Study},
     };
@@ -383,11 +384,11 @@ fn rewards(bytes: &[u8]) {
     let Content::Rewards(log) = content else { return };
     assert!(log.rows.iter().all(|row| row.latency_ms > 0.0 && row.latency_ms.is_finite()), "a row without a latency");
     let arms = || simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
-    let policy = policy_files().into_iter().next().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let policies = policy_files().iter().filter_map(|bytes| Some(Policy::read(bytes).ok()?.policy)).collect();
     for schedule in [
         Schedule::default(),
-        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), policy: None },
-        Schedule { policy, ..Schedule::default() },
+        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
+        Schedule { policies, ..Schedule::default() },
     ] {
         let settings = request::Settings { schedule, ..Default::default() };
         let mut study = Study::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);

@@ -10,6 +10,7 @@ use super::super::{
     time::Clock,
 };
 use crate::{
+    order::Order,
     schedule::{
         analysis::analyse,
         bound::Bounds,
@@ -93,7 +94,7 @@ pub fn check(
 /// Files don't say what adds up: in a collective that adds up first, it is what comes first.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.sort_by_key(|transfer| transfer.start);
+    schedule.transfers.order_by_number(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }

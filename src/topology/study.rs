@@ -177,7 +177,8 @@ impl Study {
             Source::Machine(number, rates) => match find(number, |part| matches!(part, Part::Machine(_)))? {
                 (name, Part::Machine(of)) => {
                     machine = Some(of.listing());
-                    let (topology, said) = of.topology(name, &rates);
+                    let stem = name.strip_suffix(".xml").unwrap_or(name);
+                    let (topology, said) = of.topology(stem, &rates);
                     notes = said;
                     topology
                 }

@@ -102,6 +102,7 @@ pub fn Stage(
         <div
             node_ref=stage
             class="network-stage"
+            class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
             role="application"
             aria-roledescription="schedule player"

@@ -54,8 +54,9 @@ impl Bench {
         let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
         let field = form.iter().find(|field| field.key == key);
         desk.choices.update(|choices| {
-            if let Some(leader) = field.filter(|field| field.leads) {
-                form.iter().filter(|field| field.group == leader.group).for_each(|field| choices.clear(&field.key));
+            if let Some(leader) = field {
+                let led = form.iter().filter(|field| leader.leads.contains(&field.group));
+                led.for_each(|field| choices.clear(&field.key));
             }
             if field.is_some_and(|field| field.usual == value) {
                 choices.clear(key);

@@ -420,8 +420,11 @@ impl Topology {
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
         section.text.extend(self.luck.text());
-        if let (Some(shown), true) = (self.found.as_ref().map(|found| &found.shown.standing), contents.charts) {
-            section.charts.extend(self.luck.chart(shown.time_ns.unwrap_or_default(), shown.bound_ns));
+        if let Some(Found { shown, .. }) = &self.found
+            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+        {
+            section.text.push(chart.summary.clone());
+            section.charts.extend(Some(chart).filter(|_| contents.charts));
         }
         section
     }

@@ -126,7 +126,7 @@ pub fn Matrix(
                 ));
             };
             let (node, chunk) = (cell / film.chunks as usize, cell % film.chunks as usize);
-            let name = scene.network.topology.label(node as u32);
+            let name = scene.name(node as u32);
             Some(match act.ownership.get(cell) {
                 Some(0) => format!("Node {name} has chunk {chunk} from the beginning."),
                 Some(&u64::MAX) | None => format!("Node {name} never has chunk {chunk}."),

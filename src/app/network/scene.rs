@@ -17,6 +17,8 @@ pub struct Scene {
     pub network: Arc<Network>,
     /// The link of the topology that films call by each place.
     pub whole: Vec<u32>,
+    /// The node of the topology that films call by each place.
+    pub alive: Vec<u32>,
     /// Its schedules, prepared.
     pub acts: Vec<Act>,
 }
@@ -27,7 +29,7 @@ pub struct Act {
     pub ownership: Vec<u64>,
     /// The cells of it in the order of arrival.
     pub order: Vec<u32>,
-    /// When chunks arrive at each node, ascending; without those that are there from the beginning.
+    /// When chunks arrive at each node of the topology, ascending; without those that are there from the beginning.
     pub arrivals: Vec<Vec<u64>>,
     /// When anything begins or ends, ascending.
     pub events: Vec<u64>,
@@ -38,18 +40,19 @@ pub struct Act {
 }
 
 impl Act {
-    fn new(film: &Film) -> Self {
+    fn new(film: &Film, alive: &[u32], nodes: u32) -> Self {
         let ownership = film.ownership();
         let mut order: Vec<u32> =
             (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
         order.order_by_key(|cell| ownership[*cell as usize]);
         let chunks = film.chunks.max(1) as usize;
-        let mut arrivals = vec![Vec::new(); film.nodes as usize];
+        let mut arrivals = vec![Vec::new(); nodes as usize];
         let mut events = vec![0];
         for cell in &order {
             let at = ownership[*cell as usize];
             if at > 0 {
-                arrivals[*cell as usize / chunks].push(at);
+                let node = alive.get(*cell as usize / chunks).and_then(|node| arrivals.get_mut(*node as usize));
+                node.into_iter().for_each(|arrivals: &mut Vec<u64>| arrivals.push(at));
             }
         }
         for link in 0..film.links.len() as u32 {
@@ -66,8 +69,9 @@ impl Act {
 impl Scene {
     /// Prepares what is drawn.
     pub fn new(network: Arc<Network>) -> Self {
-        let acts = network.films.iter().map(|(_, film)| Act::new(film)).collect();
-        Self { whole: network.whole(), acts, network }
+        let alive = network.alive();
+        let acts = network.films.iter().map(|(_, film)| Act::new(film, &alive, network.topology.nodes)).collect();
+        Self { whole: network.whole(), alive, acts, network }
     }
 
     /// A schedule with what was prepared of it.
@@ -78,6 +82,16 @@ impl Scene {
     /// What films call a link of the topology; `None` of one that is cut.
     pub fn of_film(&self, link: u32) -> Option<u32> {
         self.whole.binary_search(&link).ok().map(|place| place as u32)
+    }
+
+    /// What films call a node of the topology; `None` of one that is dead.
+    pub fn node_of_film(&self, node: usize) -> Option<usize> {
+        self.alive.binary_search(&(node as u32)).ok()
+    }
+
+    /// What the node is called that films call by a number.
+    pub fn name(&self, node: u32) -> String {
+        self.network.topology.label(self.alive.get(node as usize).copied().unwrap_or(node))
     }
 
     /// When the last schedule is done, in ns.

@@ -65,8 +65,7 @@ pub fn Timeline(
     film: Signal<usize>,
 ) -> impl IntoView {
     let (head, body, whole) = (NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new());
-    let (busy, lanes, cursor) =
-        (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
+    let (busy, lanes) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
     let sheets = [RwSignal::new(None), RwSignal::new(None), RwSignal::new(None)];
     follow_size(head, sheets[0]);
     follow_size(body, sheets[1]);
@@ -90,18 +89,11 @@ pub fn Timeline(
             bars(&pen, &inks, &head, scene, (film, act), sort, chunk);
         });
     });
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (cursor.get(), sheets[2].get(), Inks::of(theme.get())) else { return };
-        let time = viewer.time_ns.get();
-        let Some(pen) = pen(&canvas, &sheet) else { return };
-        let x = across(&sheet, time, viewer.end_ns());
-        pen.set_stroke_style_str(&inks.text);
-        pen.set_line_width(1.5);
-        pen.begin_path();
-        pen.move_to(x, 0.0);
-        pen.line_to(x, sheet.height());
-        pen.stroke();
-    });
+    // Moved, not drawn.
+    let cursor = move || {
+        let sheet = sheets[2].get()?;
+        Some(format!("translateX({:.2}px)", across(&sheet, viewer.time_ns.get(), viewer.end_ns())))
+    };
     let height = move || {
         let links = viewer.with(|scene| scene.act(film.get()).map_or(0, |(film, _)| film.links.len()));
         links.map(|links| format!("{:.0}px", lane(links) * links as f64 + 4.0))
@@ -145,7 +137,7 @@ pub fn Timeline(
                     <canvas node_ref=lanes role="img" aria-label=lane_words></canvas>
                 </div>
             </div>
-            <canvas node_ref=cursor class="network-cursor" aria-hidden="true"></canvas>
+            <div class="network-cursor" style:transform=cursor></div>
         </div>
     }
 }
@@ -299,8 +291,7 @@ fn bars(
         pen.set_fill_style_str(&inks.muted);
         for (place, link) in links.iter().enumerate() {
             let (from, to) = film.links[*link as usize];
-            let label = |node| scene.network.topology.label(node);
-            let words = format!("{} → {}", label(from), label(to));
+            let words = format!("{} → {}", scene.name(from), scene.name(to));
             let _ = pen.fill_text_with_max_width(&words, GUTTER - 6.0, row(place) + thick / 2.0, GUTTER - 8.0);
         }
     }

@@ -138,12 +138,13 @@
   // The name of the workers' code, which the build has written down.
   const { worker } = document.documentElement.dataset;
   let parts;
+  let cache = "default";
   page.parts = () => {
-    parts ??= all([
-      get(new URL(`${worker}_bg.wasm`, location)).then(compile),
-      get(new URL(`${worker}.js`, location)).then((response) => response.text()),
-    ]).catch((error) => {
+    const part = (ending) => get(new URL(worker + ending, location), { cache });
+    parts ??= all([part("_bg.wasm").then(compile), part(".js").then((response) => response.text())]).catch((error) => {
       parts = undefined;
+      // Browsers keep a host's refusals as well.
+      cache = "reload";
       throw error;
     });
     return parts;

@@ -65,7 +65,7 @@ impl Topology {
             fields.push(self.field(made.word, made.size, Self::likely(made.likely), usual));
         }
         fields.extend(self.collective());
-        let methods = Method::ALL.map(|method| option(method.name(), title(method)));
+        let methods = Method::OFFERED.map(|method| option(method.name(), title(method)));
         fields.push(self.field("by", "Synthesizer", Control::One(methods.into()), Method::Auto.name()));
         fields.extend(self.rates(&graph));
         let limits = LIMITS.map(|(value, label)| option(value, label));
@@ -80,7 +80,7 @@ impl Topology {
         fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
         fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
         fields.push(self.field("every", "damage every link", Control::Switch, "").of(ROBUSTNESS));
-        let rivals = Method::ALL.iter().filter(|method| **method != Method::Auto);
+        let rivals = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
         let rivals = rivals.map(|method| option(method.name(), title(*method))).collect();
         fields.push(self.field("with", "Compared with", Control::Many(rivals), "").of(COMPARISON));
         fields

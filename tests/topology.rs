@@ -851,18 +851,6 @@ fn schedules_are_replayed_and_made_again() {
     let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let link = (0..).zip(&topology.links).find(|(_, link)| (link.from, link.to) == (1, 2)).unwrap().0;
-    let damaged = robust::damaged(&search.problem, &schedule, &topology, &clock, &[link]);
-    assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
-    // Chunks 0 and 1 come to 2, 3 and 4 over it.
-    assert_eq!(damaged[0].undelivered, 6);
-    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
-    assert_eq!(varied.nominal_ns, 80_125.0);
-    // Five of 500 draws lie beyond the last.
-    for (ns, about, share) in
-        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
-    {
-        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
-    }
     let asked = Wanted::default();
     let material = Material {
         topology: &topology,
@@ -872,6 +860,24 @@ fn schedules_are_replayed_and_made_again() {
         schedule: &schedule,
         bound_ns: 80_125.0,
     };
+    let damages = [Damage::Link(link), Damage::Node(1)];
+    let damaged = robust::damaged(&material, &damages, 1, 1_000_000);
+    assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
+    // Chunks 0 and 1 come to 2, 3 and 4 over it.
+    assert_eq!(damaged[0].undelivered, 6);
+    assert!(damaged[0].again.as_ref().is_some_and(|again| again.time_ns.is_some()));
+    // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow pair.
+    let node = &damaged[1];
+    assert!(node.half_ns > 80_125.0 && node.tenth_ns > node.half_ns && node.undelivered > 0, "{node:?}");
+    assert_eq!(node.again.as_ref().unwrap().time_ns, Some(2_931_187.5));
+    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
+    assert_eq!(varied.nominal_ns, 80_125.0);
+    // Five of 500 draws lie beyond the last.
+    for (ns, about, share) in
+        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
+    {
+        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
+    }
     let again = |damage: Damage| robust::again(&material, &damage, 1, 1_000_000);
     let pair = again(Damage::Pair(2, 3));
     assert_eq!(pair.time_ns, Some(2_951_218.75));
@@ -894,7 +900,16 @@ fn schedules_are_replayed_and_made_again() {
     // An all_reduce loses sums as well.
     let (search, clock) = searched(&topology, &wanted(Collective::AllReduce), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
-    let damaged = robust::damaged(&search.problem, &schedule, &topology, &clock, &[link]);
+    let asked = wanted(Collective::AllReduce);
+    let material = Material {
+        topology: &topology,
+        wanted: &asked,
+        problem: &search.problem,
+        clock: &clock,
+        schedule: &schedule,
+        bound_ns: 0.0,
+    };
+    let damaged = robust::damaged(&material, &[Damage::Link(link)], 1, 0);
     assert!(damaged[0].undelivered > 6 && damaged[0].half_ns > 160_250.0);
 }
 
@@ -929,8 +944,24 @@ fn dumps_become_links() {
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
     let (topology, _) = machine.topology("node", &Rates::default());
-    let ring_ns = patterns[0].ring_all_gather_ns(&topology, 1 << 20).unwrap();
+    let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
+    let Some(rings) = real::text("topology/nccl/mi355x_2x8_graph.xml") else { return };
+    let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
+    let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
+    let rates = Rates { nodes: 2, ..Rates::default() };
+    let (topology, _) = machine.topology("nodes", &rates);
+    patterns.iter_mut().for_each(|pattern| pattern.nodes = 2);
+    assert_eq!((patterns[0].channels.len(), patterns[0].ports[0]), (64, Some((0, 7))));
+    // Sixteen GPUs in each ring, by eight links between the nodes' ports.
+    assert_eq!(patterns[0].edges(Some(0)).len(), 16);
+    let takes = |pattern: &dump::Pattern, of| pattern.takes_ns(of, &topology, Some((&machine, &rates)), 1 << 20);
+    let ring_ns = takes(&patterns[0], Collective::AllGather).unwrap();
+    // 64 channels share 8 ports of 50 GB/s: 15 steps of 131,072 bytes and 3,000 ns.
+    assert!((ring_ns - 15.0 * (3000.0 + 131_072.0 / 50.0)).abs() < 0.1, "{ring_ns}");
+    assert!(
+        takes(&patterns[1], Collective::AllReduce).is_some() && takes(&patterns[1], Collective::AllGather).is_none()
+    );
     for wrong in
         ["<system>", "<system version=\"2\"></system>", "<graphs><graph", "<a/>", "<system><cpu><gpu/></cpu></system>"]
     {
@@ -1040,7 +1071,9 @@ fn the_workbench_answers() {
     assert!(standing.is_optimal && standing.sentence.contains("proven optimal"), "{}", standing.sentence);
     let Answer::Compared { listing, kept, .. } = ask(Question::Keep("best".into())).unwrap() else { panic!() };
     assert_eq!((listing.rows.len(), kept.len()), (1, 1));
-    let Answer::Damaged(listing) = ask(Question::Damage(Vec::new())).unwrap() else { panic!() };
+    let Answer::Damaged(listing) = ask(Question::Damage((0..32).map(Damage::Link).collect(), 0)).unwrap() else {
+        panic!()
+    };
     assert_eq!(listing.rows.len(), 32);
     let Answer::Again(listing) = ask(Question::Again(vec![Damage::Link(0), Damage::Slow(1, 0.1)])).unwrap() else {
         panic!()

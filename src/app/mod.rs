@@ -49,7 +49,6 @@ use crate::{
     report::{Workbench, link},
     tuning::address::{Address, Panel},
     units::grouped,
-    workbench::needs_files,
 };
 use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
@@ -123,7 +122,7 @@ fn App() -> impl IntoView {
             </a>
         }
     };
-    let has_files = move || bench.has_files() || !needs_files(bench.workbench.get());
+    let has_files = move || bench.has_files() || !bench.needs_files(bench.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">

@@ -152,6 +152,12 @@ pub(super) fn text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(path.display().to_string()).into())
 }
 
+/// Whether a path is none, but a form: `mesh:4x4`.
+pub(super) fn is_form(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v"))
+}
+
 /// A topology from a file, or of a form.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology, CliError> {
     joined(path, wanted, 1)
@@ -161,8 +167,9 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
 fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = path.display().to_string();
-    if !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v")) {
+    if is_form(path) {
         let recipe = Recipe { unit, ..Recipe::new(Kind::parse(&name).map_err(TopologyCliError::from)?) };
+        terminal::say_notes(&recipe.kind.contention().into_iter().collect::<Vec<_>>());
         return Ok(recipe.make().map_err(TopologyCliError::from)?);
     }
     let text = text(path)?;
@@ -279,7 +286,18 @@ fn robustness(study: &mut Study) -> Result<String, CliError> {
     {
         text += &format!("{sentence}\n\n");
     }
-    Ok(text + &table::of_listing(&study.damaged(&[]).map_err(told)?))
+    let topology = study.topology().map_err(told)?;
+    let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+    let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
+    let nodes = (0..topology.nodes).map(robust::Damage::Node);
+    let mut table = |damages: Vec<robust::Damage>| -> Result<(), CliError> {
+        text += &table::of_listing(&study.damaged(&damages, effort).map_err(told)?);
+        text.push('\n');
+        Ok(())
+    };
+    table(links.collect())?;
+    table(nodes.collect())?;
+    Ok(text)
 }
 
 /// What programs are told.

@@ -64,12 +64,14 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     sections.extend(calibration.map(calibration_section));
     sections.push(health_section(health));
-    let regressors = Exhibit::new("regressors", "Regressors", study.library()?.listing());
+    let library = study.library()?;
+    let regressors = Exhibit::new("regressors", "Regressors", library.listing());
+    let errors = "Errors are of rows whose features were held out, three folds, beside those of a trivial model.";
+    let unusable =
+        library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
     sections.push(Section {
         title: "Regressors".into(),
-        text: vec![
-            "Errors are of rows whose features were held out, three folds, beside those of a trivial model.".into(),
-        ],
+        text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
         tables: vec![regressors],
         ..Section::default()
     });
@@ -198,7 +200,8 @@ fn best(searched: &Searched) -> Vec<String> {
     };
     let ties = found.rows.iter().filter(|row| row.rank == first.rank && row.rank.is_some()).count();
     let tied = if ties > 1 { format!("; {} others can't be told from it", ties - 1) } else { String::new() };
-    let mut sentences = vec![format!("The best layout is {}: {}{tied}.", views::words(first), time(first.total_us))];
+    let best = if found.is_partial { "The best layout so far is" } else { "The best layout is" };
+    let mut sentences = vec![format!("{best} {}: {}{tied}.", views::words(first), time(first.total_us))];
     match &found.covered {
         Some(row) if row != first => sentences.push(format!(
             "The best that needs no extrapolation is {}: {}.",
@@ -224,8 +227,11 @@ fn search_section(searched: &Searched) -> Section {
     Section {
         title: "Layouts".into(),
         text: vec![format!(
-            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; no other can be among those listed.",
-            found.layouts, found.candidates, found.looked_at
+            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
+            found.layouts,
+            found.candidates,
+            found.looked_at,
+            if found.is_partial { "these are the first" } else { "no other can be among those listed" }
         )],
         charts: vec![views::time_over_memory(found), views::heat_chart(found)],
         tables: vec![

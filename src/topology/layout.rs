@@ -36,11 +36,16 @@ pub struct Place {
     pub y: f32,
 }
 
+/// The form that a topology was made in, or that its links show.
+#[must_use]
+pub fn shape(topology: &Topology) -> Option<Shape> {
+    topology.shape.clone().or_else(|| recognise(topology))
+}
+
 /// Places of all nodes.
 #[must_use]
 pub fn places(topology: &Topology) -> Vec<Place> {
-    let shape = topology.shape.clone().or_else(|| recognise(topology));
-    let mut places = match shape {
+    let mut places = match shape(topology) {
         Some(shape) => of_shape(&shape, topology.nodes),
         None => circle(&(0..topology.nodes).collect::<Vec<_>>(), topology.nodes),
     };

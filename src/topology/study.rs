@@ -13,7 +13,7 @@ use super::{
     model::{Topology, TopologyError},
     request::{Answer, Opened, Question, Shown, Source, Standing, Verified},
     result::ResultFile,
-    robust,
+    robust::{self, Damage},
     time::Clock,
 };
 use crate::{
@@ -74,6 +74,8 @@ pub enum Part {
     Patterns(Vec<Pattern>),
     /// Conditions, and bytes of a chunk where they say so.
     Conditions(Custom, Option<u64>),
+    /// An algorithm of MSCCL, and what came of running it: a sentence, or why it can't be run.
+    Algorithm(Result<String, String>),
 }
 
 /// The workbench's state.
@@ -139,13 +141,11 @@ impl Study {
             }
             Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
             Question::Vary(question) => {
-                let (material, schedule) = self.found()?;
-                let varied =
-                    robust::varied(&material.search.problem, &schedule, self.topology()?, &material.clock, &question);
+                let varied = self.varied(&question)?;
                 let sentence = listing::varied(&varied, question.sigma, question.draws);
                 Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
             }
-            Question::Damage(links) => Answer::Damaged(self.damaged(&links)?),
+            Question::Damage(damages, effort) => Answer::Damaged(self.damaged(&damages, effort)?),
             Question::Again(damages) => {
                 let mut all = Vec::new();
                 let total = damages.len() as u64;
@@ -185,7 +185,10 @@ impl Study {
                 }
                 _ => return Err(StudyError::NoFile),
             },
-            Source::Made(recipe) => recipe.make()?,
+            Source::Made(recipe) => {
+                notes.extend(recipe.kind.contention());
+                recipe.make()?
+            }
             Source::Edited(topology) => topology,
         };
         // An edited one may hold anything.
@@ -382,22 +385,27 @@ impl Study {
         Ok(verify(result, topology, &verify::wanted(result, topology, wanted))?)
     }
 
-    /// The best so far with each of some links damaged.
+    /// The best so far under bandwidths that vary.
     ///
     /// # Errors
     /// Nothing was found.
-    pub fn damaged(&self, links: &[u32]) -> Result<Listing, StudyError> {
+    pub fn varied(&self, question: &robust::Question) -> Result<robust::Varied, StudyError> {
         let (at, schedule) = self.found()?;
-        let topology = self.topology()?;
-        let all: Vec<u32> = match links {
-            [] => (0..topology.links.len() as u32).collect(),
-            some => some.iter().copied().filter(|link| (*link as usize) < topology.links.len()).collect(),
-        };
-        // Three runs for each: as many links as that is quick for.
+        Ok(robust::varied(&at.search.problem, &schedule, self.topology()?, &at.clock, question))
+    }
+
+    /// The best so far with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
+    /// decisions are made, where that is above zero.
+    ///
+    /// # Errors
+    /// Nothing was found.
+    pub fn damaged(&self, damages: &[Damage], effort: u64) -> Result<Listing, StudyError> {
+        let (at, schedule) = self.found()?;
+        // Three runs for each: as many as that is quick for.
         let most = (MOST_REPLAYED / schedule.transfers.len().max(1)).max(1);
-        let all = &all[..all.len().min(most)];
-        let damaged = robust::damaged(&at.search.problem, &schedule, topology, &at.clock, all);
-        Ok(listing::damaged(topology, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
+        let damages = &damages[..damages.len().min(most)];
+        let damaged = robust::damaged(&self.material(at, &schedule)?, damages, at.seed, effort);
+        Ok(listing::damaged(self.topology()?, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
     }
 
     fn material<'a>(&'a self, at: &'a Current, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {

@@ -114,10 +114,14 @@ pub struct Shown {
     pub network: Option<Box<Network>>,
 }
 
-/// Whether a workbench has something to show before anything is loaded: an example that is made, not read.
+/// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
 #[must_use]
-pub const fn needs_files(workbench: Workbench) -> bool {
-    !matches!(workbench, Workbench::Topology)
+pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
+    match workbench {
+        Workbench::Topology => false,
+        Workbench::Policy => !policy::is_simulated(choices),
+        _ => true,
+    }
 }
 
 /// Work that any worker can do.

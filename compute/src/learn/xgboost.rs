@@ -29,7 +29,7 @@ pub enum XgboostError {
         expected: &'static str,
     },
     /// A model of something else than a number.
-    #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a slowdown")]
+    #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a number")]
     Objective {
         /// As the file names it.
         objective: String,

@@ -26,6 +26,10 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
         move || state.chart.with(|chart| chart.as_deref().map(|chart| part(chart).clone()))
     };
     let side = |length: fn(&Sheet) -> f64| move || state.sheet.get().map(|sheet| format!("{}px", length(&sheet)));
+    let height = move || {
+        let own = state.chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
+        own.map(|height| format!("{height}px"))
+    };
     let on_key = move |event: web_sys::KeyboardEvent| {
         let plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
         if plain && state.key(&event.key()) {
@@ -44,6 +48,7 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
         <div
             node_ref=stage
             class="chart-stage"
+            style:height=height
             tabindex="0"
             role="application"
             aria-roledescription="chart"

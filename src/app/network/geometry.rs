@@ -4,7 +4,7 @@ use crate::{
     app::chart::Sheet,
     math,
     topology::{
-        layout::{Shape, recognise},
+        layout::{Shape, shape},
         network::Network,
     },
 };
@@ -89,8 +89,7 @@ impl Geometry {
         ends.sort_unstable();
         let is_single: Vec<bool> =
             links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
-        let shape = network.topology.shape.clone().or_else(|| recognise(&network.topology));
-        let wraps = matches!(shape, Some(Shape::Grid { wraps: true, .. }));
+        let wraps = matches!(shape(&network.topology), Some(Shape::Grid { wraps: true, .. }));
         let curve = |(link, is_single): (&crate::topology::model::Link, &bool)| {
             let at = |node: u32| nodes.get(node as usize).copied().unwrap_or_default();
             let (from, to) = (at(link.from), at(link.to));

@@ -132,7 +132,7 @@ pub fn Matrix(
             };
             let columns = act.cells.1.max(1) as usize;
             let (node, chunk) = (cell / columns * act.every.0 as usize, cell % columns * act.every.1 as usize);
-            let name = scene.network.topology.label(node as u32);
+            let name = scene.name(node as u32);
             Some(match act.ownership.get(cell) {
                 Some(0) => format!("Node {name} has chunk {chunk} from the beginning."),
                 Some(&u64::MAX) | None => format!("Node {name} never has chunk {chunk}."),

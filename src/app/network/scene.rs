@@ -14,6 +14,8 @@ pub struct Scene {
     pub network: Arc<Network>,
     /// The link of the topology that films call by each place.
     pub whole: Vec<u32>,
+    /// The node of the topology that films call by each place.
+    pub alive: Vec<u32>,
     /// Its schedules, prepared.
     pub acts: Vec<Act>,
 }
@@ -106,8 +108,9 @@ impl Act {
 impl Scene {
     /// Prepares what is drawn.
     pub fn new(network: Arc<Network>) -> Self {
+        let alive = network.alive();
         let acts = network.films.iter().map(|(_, film)| Act::new(film)).collect();
-        Self { whole: network.whole(), acts, network }
+        Self { whole: network.whole(), alive, acts, network }
     }
 
     /// A schedule with what was prepared of it.
@@ -152,6 +155,16 @@ impl Scene {
     /// What films call a link of the topology; `None` of one that is cut.
     pub fn of_film(&self, link: u32) -> Option<u32> {
         self.whole.binary_search(&link).ok().map(|place| place as u32)
+    }
+
+    /// What films call a node of the topology; `None` of one that is dead.
+    pub fn node_of_film(&self, node: usize) -> Option<usize> {
+        self.alive.binary_search(&(node as u32)).ok()
+    }
+
+    /// What the node is called that films call by a number.
+    pub fn name(&self, node: u32) -> String {
+        self.network.topology.label(self.alive.get(node as usize).copied().unwrap_or(node))
     }
 
     /// When the last schedule is done, in ns.

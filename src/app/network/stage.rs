@@ -52,15 +52,19 @@ pub fn Stage(
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
+        let (begun, absent, channel) = (viewer.from.get(), viewer.absent.get(), viewer.channel.get());
         let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
         viewer.with(|scene| {
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay);
+            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay, channel);
             if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
                 tree(&pen, &inks, scene, film, &geometry, chunk);
             }
-            nodes(&pen, &inks, scene, &geometry, picked);
+            if let Some(pair) = absent {
+                missing(&pen, &inks, &geometry, pair);
+            }
+            nodes(&pen, &inks, scene, &geometry, picked.or(begun));
         });
     });
     follow(move || {
@@ -77,7 +81,7 @@ pub fn Stage(
             let hair = 1.0 / sheet.pixel_ratio;
             moving(&pen, hair, &inks, (scene, &geometry), of, reel, time, chunk);
             if let Some(act) = scene.acts.get(film) {
-                rings(&pen, &inks, &geometry, act, reel, time);
+                rings(&pen, &inks, (scene, &geometry), act, reel, time);
             }
         });
     });
@@ -98,7 +102,11 @@ pub fn Stage(
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
         let Some(sheet) = sheet.get_untracked() else { return };
         let found = viewer.with_untracked(|scene| geometry(kept, scene, &sheet).pick(at)).flatten();
-        viewer.picked.set(if viewer.picked.get_untracked() == found { None } else { found });
+        let nodes = viewer.with_untracked(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
+        match (viewer.from.get_untracked(), found.filter(|found| *found < nodes)) {
+            (Some(from), Some(to)) if from != to => viewer.pick_pair(from as u32, to as u32),
+            _ => viewer.pick(found.filter(|_| viewer.picked.get_untracked() != found)),
+        }
     };
     view! {
         <div
@@ -135,7 +143,15 @@ fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
 }
 
 /// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
-fn still(pen: &CanvasRenderingContext2d, hair: f64, inks: &Inks, scene: &Scene, geometry: &Geometry, overlay: usize) {
+fn still(
+    pen: &CanvasRenderingContext2d,
+    hair: f64,
+    inks: &Inks,
+    scene: &Scene,
+    geometry: &Geometry,
+    overlay: usize,
+    channel: Option<usize>,
+) {
     const WIDTHS: usize = 4;
     let network = &scene.network;
     let links = &network.topology.links;
@@ -175,8 +191,8 @@ fn still(pen: &CanvasRenderingContext2d, hair: f64, inks: &Inks, scene: &Scene, 
         }
         pattern => {
             if let Some(pattern) = network.patterns.get(pattern - 2) {
-                for ((from, to), count) in pattern.edges(pattern.kind == "rings") {
-                    let found = links.iter().position(|link| (link.from, link.to) == (from, to));
+                for ((from, to), count) in pattern.edges(channel) {
+                    let found = network.topology.link(from, to).map(|link| link as usize);
                     pen.set_stroke_style_str(&inks.chunk);
                     pen.set_line_width((1.5 + f64::from(count)).min(7.0));
                     pen.set_global_alpha(0.75);
@@ -216,6 +232,20 @@ fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film,
     stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
 }
 
+/// Where a link could be added.
+fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, pair: usize) {
+    let (from, to) = (pair / geometry.nodes.len().max(1), pair % geometry.nodes.len().max(1));
+    let (Some(from), Some(to)) = (geometry.nodes.get(from), geometry.nodes.get(to)) else { return };
+    pen.set_stroke_style_str(&inks.picked);
+    pen.set_line_width(2.0);
+    dashed(pen, &[4.0, 4.0]);
+    pen.begin_path();
+    pen.move_to(from.0, from.1);
+    pen.line_to(to.0, to.1);
+    pen.stroke();
+    dashed(pen, &[]);
+}
+
 fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     pen.move_to(at.0 + radius, at.1);
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
@@ -229,6 +259,18 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     pen.begin_path();
     geometry.nodes.iter().for_each(|at| disc(pen, *at, geometry.radius));
     pen.fill();
+    pen.stroke();
+    // A dead node is crossed out.
+    pen.set_stroke_style_str(&inks.critical);
+    pen.set_line_width(1.6);
+    pen.begin_path();
+    for (x, y) in network.dead.iter().filter_map(|node| geometry.nodes.get(*node as usize)) {
+        let reach = geometry.radius * 1.1;
+        for slope in [reach, -reach] {
+            pen.move_to(x - reach, y - slope);
+            pen.line_to(x + reach, y + slope);
+        }
+    }
     pen.stroke();
     if let Some(picked) = picked {
         pen.set_stroke_style_str(&inks.picked);
@@ -326,7 +368,14 @@ fn moving(
 }
 
 /// Rings around nodes, as much of them as there is of what they wait for.
-fn rings(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, act: &Act, reel: &Reel, time: u64) {
+fn rings(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    (scene, geometry): (&Scene, &Geometry),
+    act: &Act,
+    reel: &Reel,
+    time: u64,
+) {
     if geometry.nodes.len() > RINGED {
         return;
     }
@@ -334,7 +383,8 @@ fn rings(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, act: 
     pen.set_line_width((geometry.radius * 0.3).clamp(1.0, 4.0));
     for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
-        for (node, at) in (batch * BATCH..).zip(places).filter(|(node, _)| *node < act.due.len()) {
+        for (node, at) in (batch * BATCH..).zip(places) {
+            let Some(node) = scene.node_of_film(node) else { continue };
             let there = reel.there(node, time);
             if there > 0 {
                 let share = f64::from(there) / f64::from(act.due[node]);

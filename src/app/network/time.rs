@@ -321,8 +321,7 @@ fn bars(
         pen.set_fill_style_str(&inks.muted);
         for (place, link) in links.iter().enumerate() {
             let (from, to) = film.links[*link as usize];
-            let label = |node| scene.network.topology.label(node);
-            let words = format!("{} → {}", label(from), label(to));
+            let words = format!("{} → {}", scene.name(from), scene.name(to));
             let _ = pen.fill_text_with_max_width(&words, GUTTER - 6.0, row(place) + thick / 2.0, GUTTER - 8.0);
         }
     }

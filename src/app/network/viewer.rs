@@ -37,12 +37,18 @@ pub struct Viewer {
     pub speed: RwSignal<usize>,
     /// A node, or a link after all nodes.
     pub picked: RwSignal<Option<usize>>,
+    /// The node from which a link is to be added: the next click says where it leads.
+    pub from: RwSignal<Option<usize>>,
+    /// Two nodes that no link connects, the first times the number of nodes plus the second: one can be added.
+    pub absent: RwSignal<Option<usize>>,
     /// A chunk, whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
     /// The schedule that stands beside the best: its place, 0 for none.
     pub beside: RwSignal<usize>,
     /// What is drawn over the links: 0 nothing, 1 the bottleneck, then dumped rings and trees.
     pub over: RwSignal<usize>,
+    /// The channel of what was dumped; all where none is chosen.
+    pub channel: RwSignal<Option<usize>>,
     /// By what links are sorted.
     pub sort: RwSignal<usize>,
     /// What moves around the cursor in films that are cut.
@@ -70,9 +76,12 @@ impl Viewer {
             plays: RwSignal::new(false),
             speed: RwSignal::new(USUAL_SPEED),
             picked: RwSignal::new(None),
+            from: RwSignal::new(None),
+            absent: RwSignal::new(None),
             chunk: RwSignal::new(None),
             beside: RwSignal::new(0),
             over: RwSignal::new(1),
+            channel: RwSignal::new(None),
             sort: RwSignal::new(0),
             reels: RwSignal::new(Arc::default()),
             is_asked: StoredValue::new(false),
@@ -161,6 +170,27 @@ impl Viewer {
         }
     }
 
+    /// Picks a node, a link after all nodes, or nothing.
+    pub fn pick(self, picked: Option<usize>) {
+        self.picked.set(picked);
+        self.from.set(None);
+        self.absent.set(None);
+    }
+
+    /// Picks the link from one node to another, or the two nodes where there is none.
+    pub fn pick_pair(self, from: u32, to: u32) {
+        let found = self.with_untracked(|scene| {
+            let nodes = scene.network.topology.nodes as usize;
+            (
+                scene.network.topology.link(from, to).map(|link| nodes + link as usize),
+                from as usize * nodes + to as usize,
+            )
+        });
+        let Some((link, pair)) = found else { return };
+        self.pick(link);
+        self.absent.set(Some(pair).filter(|_| link.is_none() && from != to));
+    }
+
     /// Plays, or stops.
     pub fn toggle(self) {
         let plays = !self.plays.get_untracked();
@@ -184,7 +214,7 @@ impl Viewer {
             "+" | "=" => self.speed.update(|speed| *speed = (*speed + 1).min(SPEEDS.len() - 1)),
             "-" => self.speed.update(|speed| *speed = speed.saturating_sub(1)),
             "Escape" => {
-                self.picked.set(None);
+                self.pick(None);
                 self.chunk.set(None);
             }
             _ => return false,

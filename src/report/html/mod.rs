@@ -134,6 +134,7 @@ fn chart(page: &mut Page, chart: &Chart) {
     page.raw("</ul>\n");
     // Two drawings, for letters that can be read on a desk and in a hand.
     for (class, width, height) in [("wide", 960.0, 400.0), ("narrow", 340.0, 300.0)] {
+        let height = chart.height().unwrap_or(height);
         let style = Style { width, height, captions: false, fineness: 4, ..Style::default() };
         page.raw(&slim(&plot::svg(&sketch::sketch(chart, &style), &style)).replacen(
             "<svg ",

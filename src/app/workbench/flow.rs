@@ -23,6 +23,7 @@ use crate::{
     plot::{Chart, Pick},
     progress::Step,
     report::Workbench,
+    schedule::film::Film,
     workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
@@ -245,6 +246,26 @@ impl Bench {
                 _ => Err(Failure::Garbled.into()),
             },
             _ => Err(Failure::Garbled.into()),
+        }
+    }
+
+    /// Asks for what moves over a network from an instant on; `None` where it can't be had.
+    pub fn cut(
+        self,
+        workbench: Workbench,
+        from_ns: f64,
+        chunk: Option<u32>,
+    ) -> impl Future<Output = Option<Vec<Film>>> {
+        let question = about(workbench, Question::Cut(from_ns, chunk));
+        let answer = self.main().ask(Weight::Glance, question, &[], Box::new(|_| ()));
+        async move {
+            match answer.await.ok()?.response {
+                Response::Study(answer) => match *answer {
+                    Answer::Cut(films) => Some(films),
+                    _ => None,
+                },
+                _ => None,
+            }
         }
     }
 

@@ -455,17 +455,19 @@ fn sentence(standing: &Standing) -> String {
         return "No schedule was found yet.".to_owned();
     };
     let (time, bound) = (listing::time(time_ns), listing::time(standing.bound_ns));
+    let ratio = time_ns / standing.bound_ns;
     if standing.is_optimal {
         return if time_ns <= standing.bound_ns {
-            format!("{time}: proven optimal, as no schedule is shorter than the bound.")
+            format!("{time}: proven optimal, as it is 1.000 times the bound, and no schedule is shorter than that.")
         } else {
-            format!("{time}: proven optimal, though the bound is {bound}.")
+            format!("{time}: proven optimal, though it is {ratio:.3} times the bound of {bound}.")
         };
     }
     if standing.is_optimal_in_parts {
-        return format!("{time}: no schedule that adds all up before it copies is shorter.");
+        return format!(
+            "{time}, {ratio:.3} times the bound of {bound}: no schedule that adds all up before it copies is shorter."
+        );
     }
-    let ratio = time_ns / standing.bound_ns;
     let proven = if standing.proven_ns > standing.bound_ns {
         format!("; nothing below {} is possible", listing::time(standing.proven_ns))
     } else {

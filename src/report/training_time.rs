@@ -139,7 +139,7 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
                 "It does not fit: stage {stage} needs {:.1} GiB of {:.1}; the first that is too much: {}.",
                 memory.total() / GIB,
                 capacity / GIB,
-                what.to_lowercase()
+                what.to_ascii_lowercase()
             ),
             None => format!("It fits: stage {stage} needs {:.1} GiB of {:.1}.", memory.total() / GIB, capacity / GIB),
         }));

@@ -2,6 +2,7 @@
 
 use super::{
     conditions::Wanted,
+    dump::Pattern,
     film::{Film, Idle},
     model::Topology,
     robust::{Again, Damage, Damaged, Varied},
@@ -33,7 +34,13 @@ pub fn time(ns: f64) -> String {
 }
 
 fn ns_cell(ns: f64) -> Entry {
-    Entry::number(Some(ns).filter(|ns| ns.is_finite()), |ns| ns.to_string())
+    Entry::number(Some(ns).filter(|ns| ns.is_finite()), ns_text)
+}
+
+/// A time in ns as a table has it: exact for all but odd fractions.
+fn ns_text(ns: f64) -> String {
+    let text = format!("{ns:.5}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A few nodes by name.
@@ -128,7 +135,7 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
             ns_cell(film.ns(film.durations[index as usize])),
             Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
             Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
-            Entry::number(slack, |slack| slack.to_string()),
+            Entry::number(slack, ns_text),
             ns_cell(sum(Idle::Waiting)),
             ns_cell(sum(Idle::Held)),
         ]
@@ -250,7 +257,7 @@ fn new_cells(of: &Again) -> (Entry, Entry) {
         (Some(ns), _) => ns_cell(*ns),
         (None, why) => Entry::text(why.clone().unwrap_or_default()),
     };
-    (new, Entry::number(of.time_ns.map(|_| of.bound_ns), |ns| ns.to_string()))
+    (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
 /// New schedules beside the old one.
@@ -274,6 +281,35 @@ pub fn again(all: &[Again]) -> Listing {
         ]
     };
     Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}
+
+/// Dumped rings and trees with the times they take, beside the best schedule.
+#[must_use]
+pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
+    const COLUMNS: [Column; 6] = [
+        Column::words("Channels", "what was dumped, or found here"),
+        Column::numbers("How many", "channels of it"),
+        Column::numbers("GB/s of each", "the speed that NCCL expects of a channel within the node"),
+        Column::numbers("Links used", "pairs of GPUs that follow each other in a channel"),
+        Column::numbers("ns", "how long the collective takes over all channels; empty where it is not run over them"),
+        Column::numbers("Over the best", "the same over the best schedule that was found here"),
+    ];
+    let row = |(pattern, ns): &(&Pattern, Option<f64>)| {
+        vec![
+            Entry::text(pattern.kind.clone()),
+            Entry::number(Some(pattern.channels.len() as f64), |channels| format!("{channels}")),
+            Entry::number(Some(pattern.speed_gbps), |gbps| gbps.to_string()),
+            Entry::number(Some(pattern.edges(None).len() as f64), |links| format!("{links}")),
+            Entry::number(*ns, |ns| format!("{ns:.2}")),
+            Entry::number(ns.zip(found_ns).map(|(ns, found)| ns / found), |ratio| format!("{ratio:.3}")),
+        ]
+    };
+    let mut rows: Vec<Vec<Entry>> = all.iter().map(row).collect();
+    let mut best = vec![Entry::default(); COLUMNS.len()];
+    best[0] = Entry::text("the best schedule here");
+    best[4] = Entry::number(found_ns, |ns| format!("{ns:.2}"));
+    rows.extend(found_ns.map(|_| best));
+    Listing { columns: COLUMNS.to_vec(), rows }
 }
 
 /// Under bandwidths that vary, in a sentence.
@@ -303,7 +339,9 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
     let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
         let links = film.links.len() as u32;
         let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        let depth = (0..film.chunks.min(512))
+        // Each looks at all transfers.
+        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..film.chunks.min(looked_at))
             .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![

@@ -35,7 +35,12 @@ pub(super) const MADE: [Made; 11] = [
     Made { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
     Made { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
     Made { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
-    Made { word: "fattree", name: "Fat tree, unrolled", size: "Leaves x nodes of each", likely: &["2x4", "4x8"] },
+    Made {
+        word: "fattree",
+        name: "Fat tree, unrolled",
+        size: "Leaves x nodes of each:oversubscription",
+        likely: &["2x4", "4x8", "4x8:2"],
+    },
     Made { word: "twogroups", name: "Two groups", size: "Nodes of each x links between", likely: &["4x2", "8x2"] },
     Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];

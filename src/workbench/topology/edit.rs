@@ -5,6 +5,7 @@
 
 use crate::{
     form::{ChoiceError, Choices},
+    order::Order,
     topology::model::{Link, Topology, link_problem},
 };
 
@@ -60,8 +61,8 @@ fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
 }
 
 fn place(word: &str, topology: &Topology) -> Option<u32> {
-    let ends = ends(word, topology)?;
-    topology.links.iter().position(|link| (link.from, link.to) == ends).map(|place| place as u32)
+    let (from, to) = ends(word, topology)?;
+    topology.link(from, to)
 }
 
 /// A share of bandwidth: what is usual where none is given.
@@ -72,20 +73,6 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
         _ => None,
     };
     share.filter(|share| *share == 0.0 || (1e-6..=1.0).contains(share))
-}
-
-/// Latency and bandwidth of most links.
-pub(super) fn usual_link(topology: &Topology) -> (f64, f64) {
-    let mut known: Vec<((f64, f64), u32)> = Vec::new();
-    for link in &topology.links {
-        let of = (link.latency_ns, link.bandwidth);
-        match known.iter_mut().find(|(rates, _)| *rates == of) {
-            Some((_, count)) => *count += 1,
-            None => known.push((of, 1)),
-        }
-    }
-    let most = known.iter().map(|(_, count)| *count).max();
-    known.iter().find(|(_, count)| Some(*count) == most).map_or((500.0, 50.0), |(rates, _)| *rates)
 }
 
 /// The graph with links added and removed; `None` where none are.
@@ -104,7 +91,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
         let (Some((from, to)), Some(rates), 0..=2) = (ends(word, topology), rates, given.len()) else {
             return Err(wrong("add", word, expected));
         };
-        let (latency_ns, bandwidth) = usual_link(topology);
+        let (latency_ns, bandwidth) = topology.usual_rates();
         let (bandwidth, latency_ns) =
             (rates.first().copied().unwrap_or(bandwidth), rates.get(1).copied().unwrap_or(latency_ns));
         let link = Link { from, to, latency_ns, bandwidth };
@@ -143,8 +130,8 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
             damage.nodes.push((node, left));
         }
     }
-    damage.links.sort_by_key(|(link, _)| *link);
-    damage.nodes.sort_by_key(|(node, _)| *node);
+    damage.links.order_by_key(|(link, _)| *link);
+    damage.nodes.order_by_key(|(node, _)| *node);
     Ok(damage)
 }
 

@@ -15,6 +15,8 @@ use crate::{
 pub(super) const ROBUSTNESS: &str = "Robustness";
 /// The section of several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
+/// The section of a machine that was dumped.
+pub(super) const MACHINE: &str = "Machine";
 const LINKS: &str = "Link rates";
 const SEARCH: &str = "Seed and time limit";
 const EDITS: &str = "Added and removed links";
@@ -58,7 +60,9 @@ impl Topology {
         let of_results = (1..).zip(of_kind(parts, links));
         graphs.extend(of_results.map(|(n, (name, _))| option(format!("r{n}"), format!("Links of {name}"))));
         graphs.extend(MADE.iter().map(|made| option(made.word, made.name)));
-        let mut fields = vec![self.field("graph", "Graph", Control::One(graphs), usual_graph(parts))];
+        // Another graph has other links and nodes.
+        let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
+        let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
         let graph = graph(&self.choices, parts);
         let made = made(&graph);
         if let Some(made) = made.filter(|made| !made.likely.is_empty()) {
@@ -125,9 +129,11 @@ impl Topology {
     }
 
     fn rates(&self, graph: &str) -> Vec<Field> {
-        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(LINKS);
+        let machine = chosen_machine(graph, self.study.parts());
+        let group = if machine.is_some() { MACHINE } else { LINKS };
+        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(group);
         let mut fields = Vec::new();
-        if let Some(machine) = chosen_machine(graph, self.study.parts()) {
+        if let Some(machine) = machine {
             let rates = Rates::default();
             let mut known: Vec<&str> = Vec::new();
             for gpu in &machine.gpus {

@@ -11,13 +11,15 @@ use crate::{
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
     schedule::{demand::Demand, replay::Replay, synthesize::Method},
+    text::Listing,
     topology::{
-        self, charts,
+        charts,
+        dump::Pattern,
         export::Form,
-        film::Film,
+        film::{Film, LONGEST},
         layout, listing,
         network::{self, Network},
-        request::{Answer, Opened, Question, Shown, Source},
+        request::{Answer, Opened, Question, Shown, Source, Standing},
         robust,
         study::{self, Part, StudyError},
     },
@@ -87,6 +89,12 @@ impl Topology {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
+    /// Why there is no schedule, if there is none.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
     fn active(&self) -> &study::Study {
         self.damaged.as_ref().unwrap_or(&self.study)
     }
@@ -108,6 +116,8 @@ impl Topology {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
             self.opened = self.study.open(source.clone())?;
             self.edit()?;
+            let nodes = if let Source::Machine(_, rates) = &source { rates.nodes } else { 1 };
+            self.opened.patterns.iter_mut().for_each(|pattern| pattern.nodes = nodes.max(1));
             (self.source, self.edits) = (Some(source), edits);
         }
         let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
@@ -239,7 +249,9 @@ impl Topology {
 
     fn is_searching(&self) -> bool {
         let standing = self.active().standing();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working) && self.spent_ms < self.limit_ms()
+        // Until there is something to be left with, no time is over.
+        let is_open = |standing: Standing| standing.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
     }
 
     fn film(&self) -> Option<&Film> {
@@ -410,8 +422,11 @@ impl Topology {
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
         section.text.extend(self.luck.text());
-        if let (Some(shown), true) = (self.found.as_ref().map(|found| &found.shown.standing), contents.charts) {
-            section.charts.extend(self.luck.chart(shown.time_ns.unwrap_or_default(), shown.bound_ns));
+        if let Some(Found { shown, .. }) = &self.found
+            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+        {
+            section.text.push(chart.summary.clone());
+            section.charts.extend(Some(chart).filter(|_| contents.charts));
         }
         section
     }
@@ -419,43 +434,61 @@ impl Topology {
     /// What is told beside the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
         let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
-        if !self.dropped.is_empty() {
-            let text = self.dropped.iter().flat_map(|(name, text, _)| {
-                text.iter()
-                    .enumerate()
-                    .map(move |(at, text)| if at == 0 { format!("{name}: {text}") } else { text.clone() })
-            });
-            sections.push(Section { title: "Dropped schedules".into(), text: text.collect(), ..Section::default() });
+        let mut dropped: Vec<String> = Vec::new();
+        for (name, text, _) in &self.dropped {
+            let named = text.first().map(|first| format!("{name}: {first}"));
+            dropped.extend(named.into_iter().chain(text.iter().skip(1).cloned()));
         }
-        if let Some(machine) = &self.opened.machine {
-            let mut section = Section { title: "Machine".into(), ..Section::default() };
-            section.text = self.dumped();
-            section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+        for (name, part) in self.study.parts() {
+            if let Part::Algorithm(verdict) = part {
+                let said = verdict.clone().unwrap_or_else(|why| format!("It can't be run: {why}."));
+                dropped.push(format!("{name}: {said}"));
+            }
+        }
+        if !dropped.is_empty() {
+            sections.push(Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() });
+        }
+        let dumped = self.dumped();
+        if self.opened.machine.is_some() || dumped.is_some() {
+            let mut section = Section { title: form::MACHINE.into(), ..Section::default() };
+            if let Some((text, listing)) = dumped {
+                section.text.push(text);
+                section.tables.push(Exhibit::new("topology-dumped", "Dumped rings and trees", listing));
+            }
+            if let Some(machine) = &self.opened.machine {
+                section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+                if let Ok(rates) = asked::rates(&self.choices) {
+                    section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
+                }
+            }
             sections.push(section);
         }
         sections
     }
 
     /// The dumped rings and trees beside what was found.
-    fn dumped(&self) -> Vec<String> {
-        let Ok((wanted, ..)) = self.active().search() else { return Vec::new() };
-        let Ok(topology) = self.active().topology() else { return Vec::new() };
-        let is_gathering = wanted.collective == Some(crate::collective::Collective::AllGather);
-        let found = self.found.as_ref().and_then(|found| found.shown.standing.time_ns).filter(|_| is_gathering);
-        let sentence = |pattern: &topology::dump::Pattern| {
-            let channels = count(pattern.channels.len() as u64, "channel");
-            let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
-            match (pattern.ring_all_gather_ns(topology, bytes), found) {
-                (Some(ns), Some(found)) => format!(
-                    "The {} of the dump ({channels}) take {} for this all_gather in the same cost model; the best schedule takes {}.",
-                    pattern.kind,
-                    listing::time(ns),
-                    listing::time(found)
-                ),
-                _ => format!("The dump has {} ({channels}).", pattern.kind),
-            }
+    fn dumped(&self) -> Option<(String, Listing)> {
+        let patterns = Some(&self.opened.patterns).filter(|patterns| !patterns.is_empty())?;
+        let (study, mut found) = (self.active(), None);
+        let (wanted, ..) = study.search().ok()?;
+        let collective = wanted.collective?;
+        if let Some(shown) = &self.found {
+            found = shown.shown.standing.time_ns;
+        }
+        let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
+        let rates = asked::rates(&self.choices).ok()?;
+        let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
+        let takes = |pattern: &Pattern| {
+            // A damaged graph has other links than those that were dumped.
+            let machine = machine.map(|machine| (machine, &rates));
+            pattern.takes_ns(collective, study.topology().ok()?, machine, bytes)
         };
-        self.opened.patterns.iter().map(sentence).collect()
+        let all: Vec<(&Pattern, Option<f64>)> = patterns.iter().map(|pattern| (pattern, takes(pattern))).collect();
+        let words = format!(
+            "What NCCL would run for this {collective}, in the same cost model: rings in steps as long as their slowest link \
+             takes for its channels, trees of an all_reduce in pieces as small as one likes."
+        );
+        Some((words, listing::dumped(&all, found)))
     }
 
     /// What is said where there is no schedule.
@@ -530,7 +563,7 @@ impl Study for Topology {
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
             bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
-            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.clone())).collect(),
+            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.to_travel())).collect(),
         };
         if let Some(shown) = shown {
             let whole = network.whole();
@@ -540,6 +573,14 @@ impl Study for Topology {
             network.cut = (inside.collect(), crossing.collect());
         }
         Some(Box::new(network))
+    }
+
+    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Film> {
+        let of = |film: &Film| match film.len() > LONGEST {
+            true => film.cut(((from_ns.max(0.0) * film.ticks_per_ns as f64) as u64).min(film.end), chunk),
+            false => Film::default(),
+        };
+        self.films().into_iter().map(|(_, film, _)| of(film)).collect()
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -157,6 +157,8 @@ pub struct Field {
     pub usual: String,
     /// Groups whose choices are taken back where this one is made.
     pub leads: Vec<String>,
+    /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
+    pub picked: bool,
 }
 
 /// How a value is chosen. Values are text; of several, with commas between.
@@ -200,6 +202,7 @@ impl Field {
             value,
             usual,
             leads: Vec::new(),
+            picked: false,
         }
     }
 
@@ -214,6 +217,13 @@ impl Field {
     #[must_use]
     pub fn hinted(mut self, hint: &str) -> Self {
         hint.clone_into(&mut self.hint);
+        self
+    }
+
+    /// The same, but pinning a point of a chart chooses its series.
+    #[must_use]
+    pub const fn picked(mut self) -> Self {
+        self.picked = true;
         self
     }
 

@@ -64,12 +64,14 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     sections.extend(calibration.map(calibration_section));
     sections.push(health_section(health));
-    let regressors = Exhibit::new("regressors", "Regressors", study.library()?.listing());
+    let library = study.library()?;
+    let regressors = Exhibit::new("regressors", "Regressors", library.listing());
+    let errors = "Errors are of rows whose features were held out, three folds, beside those of a trivial model.";
+    let unusable =
+        library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
     sections.push(Section {
         title: "Regressors".into(),
-        text: vec![
-            "Errors are of rows whose features were held out, three folds, beside those of a trivial model.".into(),
-        ],
+        text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
         tables: vec![regressors],
         ..Section::default()
     });
@@ -137,7 +139,7 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
                 "It does not fit: stage {stage} needs {:.1} GiB of {:.1}; the first that is too much: {}.",
                 memory.total() / GIB,
                 capacity / GIB,
-                what.to_lowercase()
+                what.to_ascii_lowercase()
             ),
             None => format!("It fits: stage {stage} needs {:.1} GiB of {:.1}.", memory.total() / GIB, capacity / GIB),
         }));

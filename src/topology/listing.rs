@@ -339,7 +339,9 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
     let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
         let links = film.links.len() as u32;
         let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        let depth = (0..film.chunks.min(512))
+        // Each looks at all transfers.
+        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..film.chunks.min(looked_at))
             .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![

@@ -65,10 +65,7 @@ impl State {
         let same = |pick| chart.and_then(|chart| chart.same_point(earlier?, pick));
         self.pointed.set(self.pointed.get_untracked().and_then(same));
         if let Some(pick) = self.pinned.get_untracked() {
-            let kept = same(pick);
-            if kept != Some(pick) {
-                self.set_pin(kept);
-            }
+            self.pinned.set(same(pick));
         }
     }
 

@@ -77,7 +77,7 @@ fn as_data(json: &str) -> String {
 
 fn head(page: &mut Page, report: &Report) {
     page.raw("<header>\n<p class=\"kind\"><span><b>Collectune</b> report: ");
-    page.text(&report.workbench.name().to_lowercase());
+    page.text(&report.workbench.name().to_ascii_lowercase());
     page.raw("</span><span>");
     page.text(&made_by(report));
     page.raw("</span></p>\n");

@@ -5,6 +5,7 @@
 
 use crate::{
     form::{ChoiceError, Choices},
+    order::Order,
     topology::model::{Link, Topology, link_problem},
 };
 
@@ -129,8 +130,8 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
             damage.nodes.push((node, left));
         }
     }
-    damage.links.sort_by_key(|(link, _)| *link);
-    damage.nodes.sort_by_key(|(node, _)| *node);
+    damage.links.order_by_key(|(link, _)| *link);
+    damage.nodes.order_by_key(|(node, _)| *node);
     Ok(damage)
 }
 

@@ -74,7 +74,7 @@ pub const fn words(workbench: Workbench) -> Words {
             refused: "Nothing to synthesize",
             partial: "Not all synthesizers were asked.",
             again: "Go on",
-            complete: "Every schedule was verified.",
+            complete: "Every schedule that is shown was verified.",
         },
         Workbench::Policy => Words {
             lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \

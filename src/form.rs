@@ -155,8 +155,8 @@ pub struct Field {
     pub value: String,
     /// What stands there as long as nothing is chosen.
     pub usual: String,
-    /// Choosing it takes back what was chosen in the rest of its group.
-    pub leads: bool,
+    /// Groups whose choices are taken back where this one is made.
+    pub leads: Vec<String>,
     /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
     pub picked: bool,
 }
@@ -201,7 +201,7 @@ impl Field {
             control,
             value,
             usual,
-            leads: false,
+            leads: Vec::new(),
             picked: false,
         }
     }
@@ -229,8 +229,15 @@ impl Field {
 
     /// The same, but choosing it takes back the rest of its group.
     #[must_use]
-    pub const fn leading(mut self) -> Self {
-        self.leads = true;
+    pub fn leading(self) -> Self {
+        let group = self.group.clone();
+        self.leading_of(&[&group])
+    }
+
+    /// The same, but choosing it takes back what was chosen in these groups.
+    #[must_use]
+    pub fn leading_of(mut self, groups: &[&str]) -> Self {
+        self.leads = groups.iter().map(|group| (*group).to_owned()).collect();
         self
     }
 }

@@ -97,6 +97,10 @@ fn what_is_asked_for_can_be_chosen() {
         let limit = ["--synthesizer", synthesizer, "--time-limit", "300ms", "--seed", "3"];
         assert!(time(&[&["ring:5"], &limit[..]].concat()) >= 40_062.5, "{synthesizer}");
     }
+    // Two dimensions of a mesh with links of two speeds; a switch shares its ports.
+    let rates = ["--latency", "500", "--bandwidth", "50", "--slow-bandwidth", "5", "--slow-latency", "500"];
+    assert_eq!(time(&[&["mesh:4x4"], &rates[..], &["--time-limit", "3s"]].concat()), 647_531.25);
+    assert_eq!(time(&["switch:5", "--latency", "0", "--bandwidth", "4"]), 976_562.5);
     let twice = write(&folder, "twice.csv", format!("2\n{HEADER}0,1,500,50\n0,1,500,50\n1,0,500,100\n"));
     assert_eq!(time(&[&twice, "--merge"]), 500.0 + 9_765.625);
 }
@@ -199,6 +203,9 @@ fn bad_input_is_told_with_its_place() {
     refused(&["synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
     refused(&["synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
     refused(&["synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");
+    refused(&["synthesize", "ring:5", "--latency", "-1"], 2, "--latency");
+    refused(&["synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
+    refused(&["synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
     refused(&["synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");
     let own = file("own.json", r#"{"chunks": [0], "preconditions": {"9": [0]}, "postconditions": {"1": [0]}}"#);
     refused(&["synthesize", "ring:5", "--conditions", &own], 1, "chunk 0 is about node 9, and there is no such node");
@@ -256,6 +263,9 @@ fn a_dump_of_machines_is_joined() {
     let found = json(&["synthesize", &dump, "--nodes", "2", "--json", "--time-limit", "2s"]);
     assert_eq!((found["verified"].as_bool(), found["faults"].as_array().map(Vec::len)), (Some(true), Some(0)));
     assert!(found["time_ns"].as_f64() >= found["bound_ns"].as_f64(), "{found}");
+    let faster = json(&["synthesize", &dump, "--rate", "gfx950=153.6", "--json"]);
+    let usual = json(&["synthesize", &dump, "--json"]);
+    assert!(faster["time_ns"].as_f64() < usual["time_ns"].as_f64(), "{faster} {usual}");
     let said = ended(&collectune(&["report", &dump, "--choices", "machines=2&limit=1"]), 0);
     assert!(said.contains("GPUs and their ports"), "{said}");
 }

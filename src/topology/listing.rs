@@ -34,7 +34,13 @@ pub fn time(ns: f64) -> String {
 }
 
 fn ns_cell(ns: f64) -> Entry {
-    Entry::number(Some(ns).filter(|ns| ns.is_finite()), |ns| ns.to_string())
+    Entry::number(Some(ns).filter(|ns| ns.is_finite()), ns_text)
+}
+
+/// A time in ns as a table has it: exact for all but odd fractions.
+fn ns_text(ns: f64) -> String {
+    let text = format!("{ns:.5}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A few nodes by name.
@@ -129,7 +135,7 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
             ns_cell(film.ns(film.durations[index as usize])),
             Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
             Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
-            Entry::number(slack, |slack| slack.to_string()),
+            Entry::number(slack, ns_text),
             ns_cell(sum(Idle::Waiting)),
             ns_cell(sum(Idle::Held)),
         ]
@@ -251,7 +257,7 @@ fn new_cells(of: &Again) -> (Entry, Entry) {
         (Some(ns), _) => ns_cell(*ns),
         (None, why) => Entry::text(why.clone().unwrap_or_default()),
     };
-    (new, Entry::number(of.time_ns.map(|_| of.bound_ns), |ns| ns.to_string()))
+    (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
 /// New schedules beside the old one.
@@ -333,7 +339,9 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
     let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
         let links = film.links.len() as u32;
         let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        let depth = (0..film.chunks.min(512))
+        // Each looks at all transfers.
+        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..film.chunks.min(looked_at))
             .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![

@@ -11,7 +11,6 @@ pub mod charts;
 pub mod conditions;
 pub mod dump;
 pub mod export;
-pub mod film;
 pub mod generate;
 pub mod layout;
 pub mod listing;
@@ -26,3 +25,5 @@ pub mod seeds;
 pub mod study;
 pub mod time;
 pub mod trace;
+
+pub use crate::schedule::film;

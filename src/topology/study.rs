@@ -1,5 +1,7 @@
 //! Holds what was dropped and found, and answers questions about it.
 
+use std::borrow::Cow;
+
 use super::{
     charts,
     conditions::{Custom, Wanted, WantedError},
@@ -177,7 +179,8 @@ impl Study {
             Source::Machine(number, rates) => match find(number, |part| matches!(part, Part::Machine(_)))? {
                 (name, Part::Machine(of)) => {
                     machine = Some(of.listing());
-                    let (topology, said) = of.topology(name, &rates);
+                    let stem = name.strip_suffix(".xml").unwrap_or(name);
+                    let (topology, said) = of.topology(stem, &rates);
                     notes = said;
                     topology
                 }
@@ -249,11 +252,14 @@ impl Study {
     ///
     /// # Errors
     /// None was begun.
-    pub fn improve(&mut self, effort: u64, _progress: &mut dyn Progress) -> Result<Standing, StudyError> {
+    pub fn improve(&mut self, effort: u64, progress: &mut dyn Progress) -> Result<Standing, StudyError> {
         let at = self.at.as_mut().ok_or(StudyError::NoSearch)?;
         if at.is_working {
             at.is_working = at.search.work(effort.max(1)) == State::Working;
             at.effort = at.effort.saturating_add(effort);
+            if let Some((done, total)) = at.search.done() {
+                progress.report("Making the first schedule", done, total);
+            }
         }
         self.standing()
     }
@@ -295,7 +301,7 @@ impl Study {
         Ok((&at.wanted, &at.clock, &at.search, at.seed))
     }
 
-    fn found(&self) -> Result<(&Current, Schedule), StudyError> {
+    fn found(&self) -> Result<(&Current, Cow<'_, Schedule>), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         let (schedule, _) = at.search.best().ok_or(StudyError::NothingFound)?;
         Ok((at, schedule))
@@ -307,7 +313,7 @@ impl Study {
     /// Nothing was found.
     pub fn film(&self) -> Result<Film, StudyError> {
         let (at, schedule) = self.found()?;
-        film(at, &schedule).ok_or(StudyError::Export(ExportError::TooLong(schedule.transfers.len())))
+        film(at, &schedule).ok_or(StudyError::NothingFound)
     }
 
     /// The best so far, looked at from all sides.
@@ -420,7 +426,8 @@ impl Study {
     /// Nothing was found, or it can't leave in this form.
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
-        let film = if form == Form::Perfetto { film(at, &schedule) } else { None };
+        let is_short = schedule.transfers.len() <= MOST_TRACED;
+        let film = if form == Form::Perfetto && is_short { film(at, &schedule) } else { None };
         let material = self.material(at, &schedule)?;
         Ok(export::write(&material, film.as_ref(), form)?)
     }
@@ -430,15 +437,17 @@ impl Study {
 const AGAIN: u64 = 2_000_000;
 /// Transfers that are replayed for damages of all links.
 const MOST_REPLAYED: usize = 20_000_000;
-/// The most pairs of a node and a chunk for which slack is looked at.
-const MOST_ANALYSED: usize = 16_000_000;
+/// The most pairs of a node and a chunk, and transfers, for which slack is looked at.
+const MOST_ANALYSED: usize = 20_000_000;
+/// The most transfers of a trace.
+const MOST_TRACED: usize = 2_000_000;
 
 fn film(at: &Current, schedule: &Schedule) -> Option<Film> {
     let problem = &at.search.problem;
     let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
-    let is_small = problem.graph.nodes() * chunks <= MOST_ANALYSED;
+    let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
-    Film::new(problem, schedule, analysis.as_ref(), &at.clock)
+    Film::new(problem, schedule, analysis.as_ref(), at.clock.ticks_per_ns)
 }
 
 fn sentence(standing: &Standing) -> String {
@@ -446,17 +455,19 @@ fn sentence(standing: &Standing) -> String {
         return "No schedule was found yet.".to_owned();
     };
     let (time, bound) = (listing::time(time_ns), listing::time(standing.bound_ns));
+    let ratio = time_ns / standing.bound_ns;
     if standing.is_optimal {
         return if time_ns <= standing.bound_ns {
-            format!("{time}: proven optimal, as no schedule is shorter than the bound.")
+            format!("{time}: proven optimal, as it is 1.000 times the bound, and no schedule is shorter than that.")
         } else {
-            format!("{time}: proven optimal, though the bound is {bound}.")
+            format!("{time}: proven optimal, though it is {ratio:.3} times the bound of {bound}.")
         };
     }
     if standing.is_optimal_in_parts {
-        return format!("{time}: no schedule that adds all up before it copies is shorter.");
+        return format!(
+            "{time}, {ratio:.3} times the bound of {bound}: no schedule that adds all up before it copies is shorter."
+        );
     }
-    let ratio = time_ns / standing.bound_ns;
     let proven = if standing.proven_ns > standing.bound_ns {
         format!("; nothing below {} is possible", listing::time(standing.proven_ns))
     } else {

@@ -140,7 +140,8 @@ impl List<'_> {
         };
         let sentence = match &instead {
             Some(instead) => {
-                format!("There are no samples of operator {name}: {instead} stand in, marked extrapolated")
+                let verb = if matches!(stand_in, Some(StandIn::Gemm)) { "stand" } else { "stands" };
+                format!("There are no samples of operator {name}: {instead} {verb} in, marked extrapolated")
             }
             None => format!("There are no samples of operator {name}"),
         };

@@ -24,7 +24,7 @@ use crate::{
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
-    topology::{network::Network, study::Part},
+    topology::{film::Film, network::Network, study::Part},
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
@@ -81,6 +81,9 @@ pub enum Question {
     GoOn(u32),
     /// A file. Answers [`Answer::File`].
     Save(String),
+    /// What moves over the network from an instant on, in ns, and the way of a chunk, in films that are cut. Answers
+    /// [`Answer::Cut`].
+    Cut(f64, Option<u32>),
 }
 
 /// What it answers.
@@ -92,6 +95,8 @@ pub enum Answer {
     Done(Vec<u8>),
     /// Of [`Question::Save`].
     File(TextFile),
+    /// Of [`Question::Cut`]: a film for each of [`Network::films`], empty where that is whole.
+    Cut(Vec<Film>),
 }
 
 /// All that is to be seen of a workbench.
@@ -190,6 +195,11 @@ pub trait Study {
     /// Links and schedules to be drawn, where they are others than those that were given away before.
     fn network(&mut self) -> Option<Box<Network>> {
         None
+    }
+
+    /// What moves from an instant on, in ns, in each film that is cut; and the way of a chunk.
+    fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Film> {
+        Vec::new()
     }
 
     /// What was found so far.
@@ -294,6 +304,7 @@ impl Studies {
             Question::Choose(choices) => study.choose(choices, progress)?,
             Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
             Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
+            Question::Cut(from_ns, chunk) => return Ok(Answer::Cut(study.cut(from_ns, chunk))),
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }

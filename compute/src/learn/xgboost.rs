@@ -58,6 +58,8 @@ const OBJECTIVES: [&str; 5] =
 
 /// The most features: each tree is checked against them.
 const WIDEST: u64 = 100_000;
+/// The most splits one below the other: trees are walked by functions that call themselves.
+const DEEPEST: u32 = 1000;
 
 /// A JSON object that says it is a model of XGBoost.
 #[must_use]
@@ -154,6 +156,15 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
             improvement: single(&gain, node),
             cover,
         });
+    }
+    let mut waiting = vec![(0_usize, 0_u32)];
+    while let Some((node, depth)) = waiting.pop() {
+        if let Node::Split { low, high, .. } = nodes[node] {
+            if depth == DEEPEST {
+                return Err(fault(node, "lies below a thousand others"));
+            }
+            waiting.extend([(low, depth + 1), (high, depth + 1)]);
+        }
     }
     Ok(RegressionTree { nodes })
 }
@@ -367,6 +378,39 @@ mod tests {
         let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, model);
         assert_eq!(again.boosting.predict(&table), model.boosting.predict(&table));
+    }
+
+    /// A tree whose splits lie one below the other.
+    fn chain(splits: usize) -> Value {
+        let column = |split: &dyn Fn(usize) -> Value, leaf: Value| -> Vec<Value> {
+            (0..=2 * splits)
+                .map(|node| if node % 2 == 0 && node < 2 * splits { split(node) } else { leaf.clone() })
+                .collect()
+        };
+        json!({
+            "left_children": column(&|node| (node + 1).into(), (-1).into()),
+            "right_children": column(&|node| (node + 2).into(), (-1).into()),
+            "split_indices": column(&|node| (node / 2 % 2).into(), 0.into()),
+            "split_conditions": column(&|node| node.into(), 2.5.into()),
+        })
+    }
+
+    #[test]
+    fn a_tree_without_an_end_is_refused() {
+        let with = |trees: Vec<Value>| {
+            let mut changed = write(&model().0, &[]);
+            *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
+            read(&changed).map(|model| model.boosting)
+        };
+        let said = |boosting: &Boosting| boosting.to_steps().at(&[0.5, 0.5]).map(|said| said - boosting.start);
+        assert_eq!(said(&with(vec![chain(1000)]).unwrap()), Some(2.5));
+        let error = with(vec![chain(1001)]).unwrap_err().to_string();
+        assert!(error.ends_with("tree 0, node 2000 lies below a thousand others"), "{error}");
+        // So many trees are not added to each of 251,001 cells.
+        let one = with(vec![chain(1000)]).unwrap();
+        let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
+        let steps = many.to_steps();
+        assert_eq!((steps.cells(), said(&many)), (None, Some(12_500.0)));
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Bench>().desk(workbench).network;
     let scene = Memo::new(move |_| network.get().map(|network| Arc::new(SceneRef(Scene::new(network)))));
     let viewer = Viewer::new(workbench, scene);
+    viewer.follow_cuts(expect_context());
     let has_film = move || viewer.with(|scene| !scene.acts.is_empty()).unwrap_or(false);
     let first = Signal::derive(|| 0);
     // What stood beside may be gone.

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::{
     edits::{LinkEdits, NewLink, NodeEdits, Picker},
-    scene::{Scene, ticks},
+    scene::{Reels, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -31,7 +31,7 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
     let node = move || {
         let picked = viewer.picked.get().filter(|picked| *picked < nodes())?;
         let time = viewer.time_ns.get();
-        viewer.with(|scene| node_words(scene, picked, time)).flatten()
+        viewer.with(|scene| node_words(scene, &viewer.reels.get(), picked, time)).flatten()
     };
     let node_view = move || node().map(|(title, text)| view! { <h3>{title}</h3> <p>{text}</p> });
     view! {
@@ -57,12 +57,17 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
     }
 }
 
-fn node_words(scene: &Scene, node: usize, time_ns: f64) -> Option<(String, String)> {
+fn node_words(scene: &Scene, reels: &Reels, node: usize, time_ns: f64) -> Option<(String, String)> {
     let title = format!("Node {}", scene.network.topology.label(node as u32));
     let Some(node) = scene.node_of_film(node) else { return Some((title, "It is dead.".to_owned())) };
     let Some((film, act)) = scene.act(0) else { return Some((title, String::new())) };
     let chunks = film.chunks as usize;
     let time = ticks(film, time_ns);
+    if film.cut.is_some() {
+        let (_, reel) = scene.moving(0, reels)?;
+        let (there, due) = (reel.there(node, time), act.due[node]);
+        return Some((title, format!("At {} {there} of {due} transfers to it have arrived.", listing::time(time_ns))));
+    }
     let row = act.ownership.get(node * chunks..(node + 1) * chunks)?;
     let has: Vec<usize> = (0..chunks).filter(|chunk| row[*chunk] <= time).collect();
     let list = |some: &[usize]| {
@@ -98,7 +103,9 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
         })
     };
     let facts = move || {
-        let facts = viewer.with(|scene| link_facts(scene, link_of(scene, viewer.picked.get())?, viewer.time_ns.get()));
+        let facts = viewer.with(|scene| {
+            link_facts(scene, &viewer.reels.get(), link_of(scene, viewer.picked.get())?, viewer.time_ns.get())
+        });
         let row = |(name, value): (&'static str, String)| view! { <dt>{name}</dt> <dd>{value}</dd> };
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())
     };
@@ -109,7 +116,7 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
     }
 }
 
-fn link_facts(scene: &Scene, link: u32, time_ns: f64) -> Option<Vec<(&'static str, String)>> {
+fn link_facts(scene: &Scene, reels: &Reels, link: u32, time_ns: f64) -> Option<Vec<(&'static str, String)>> {
     let topology = &scene.network.topology;
     let of = topology.links.get(link as usize)?;
     let left = scene.network.left(link);
@@ -126,13 +133,13 @@ fn link_facts(scene: &Scene, link: u32, time_ns: f64) -> Option<Vec<(&'static st
         let first = film.first[place as usize] as usize;
         let last = film.first[place as usize + 1] as usize;
         facts.push(("A chunk takes", listing::time(film.ns(film.durations[place as usize]))));
-        facts.push(("Carries", crate::units::count((last - first) as u64, "chunk")));
+        facts.push(("Carries", crate::units::count(u64::from(film.carries(place)), "chunk")));
         facts.push(("Busy", format!("{:.1} % of the time", film.share(place) * 100.0)));
         if let Some(slack) = film.slack.get(first..last).and_then(|slack| slack.iter().min()) {
             let slack = if *slack == 0 { "none: it decides the time".into() } else { listing::time(film.ns(*slack)) };
             facts.push(("Slack", slack));
         }
-        let now = film.carried(place, ticks(film, time_ns));
+        let now = scene.moving(0, reels).and_then(|(film, _)| film.carried(place, ticks(film, time_ns)));
         facts.push(("Now", now.map_or_else(|| "idle".into(), |sent| format!("carries chunk {}", sent.chunk))));
     }
     Some(facts)
@@ -150,8 +157,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     };
     let listing = Memo::new(move |_| {
         let chunk = viewer.chunk.get();
-        let tree = viewer.with(|scene| {
-            let (film, _) = scene.act(0)?;
+        let tree = viewer.moving(0, |scene, film, _| {
             let chunk = chunk.filter(|chunk| *chunk < film.chunks as usize)?;
             Some(listing::tree(&scene.network.left_over(), film, chunk as u32))
         });

@@ -9,7 +9,7 @@ use web_sys::CanvasRenderingContext2d;
 use super::{
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Scene, ticks},
+    scene::{Act, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -53,11 +53,12 @@ pub fn Stage(
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
         let (begun, absent, channel) = (viewer.from.get(), viewer.absent.get(), viewer.channel.get());
+        let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
         viewer.with(|scene| {
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, &inks, scene, &geometry, overlay, channel);
-            if let (Some(chunk), Some((film, _))) = (chunk, scene.act(film)) {
+            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay, channel);
+            if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
                 tree(&pen, &inks, scene, film, &geometry, chunk);
             }
             if let Some(pair) = absent {
@@ -69,16 +70,25 @@ pub fn Stage(
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (time, chunk, film) = (viewer.time_ns.get(), viewer.chunk.get(), film.get());
-        viewer.with(|scene| {
+        viewer.moving(film, |scene, of, reel| {
+            let time = ticks(of, time).min(of.end);
+            // What was drawn stays until more of it is there.
+            if !of.covers(time) && time < of.end {
+                return;
+            }
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            moving(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, film, time, chunk);
+            let hair = 1.0 / sheet.pixel_ratio;
+            moving(&pen, hair, &inks, (scene, &geometry), of, reel, time, chunk);
+            if let Some(act) = scene.acts.get(film) {
+                rings(&pen, &inks, (scene, &geometry), act, reel, time);
+            }
         });
     });
     let said = move || {
         // Not told while it plays.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|scene| scene.words(film.get(), time))
+        viewer.with(|scene| scene.words(film.get(), &viewer.reels.get(), time))
     };
     let aspect = move || viewer.with(|scene| format!("1 / {:.3}", Geometry::aspect(&scene.network).max(0.3)));
     let on_key = move |event: web_sys::KeyboardEvent| {
@@ -102,6 +112,7 @@ pub fn Stage(
         <div
             node_ref=stage
             class="network-stage"
+            class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
             role="application"
             aria-roledescription="schedule player"
@@ -135,6 +146,7 @@ fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
 /// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
 fn still(
     pen: &CanvasRenderingContext2d,
+    hair: f64,
     inks: &Inks,
     scene: &Scene,
     geometry: &Geometry,
@@ -154,7 +166,8 @@ fn still(
     pen.set_line_cap("butt");
     pen.set_stroke_style_str(&inks.axis);
     for step in 0..WIDTHS {
-        pen.set_line_width((0.7 + 0.75 * step as f64) * thick);
+        let is_fine = links.len() > FINE;
+        pen.set_line_width(if is_fine { hair } else { (0.7 + 0.75 * step as f64) * thick });
         stroke(pen, geometry, &mut (0..links.len()).filter(|link| width(*link) == step && is_whole(*link)));
     }
     // Where a link has no other direction, an arrow says which it has.
@@ -288,26 +301,28 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
 const BATCH: usize = 16;
 /// So many busy links are drawn as thin as can be, which takes a fifth of the time of any other width.
 const MANY: usize = 200;
+/// Links that are still told apart; more are drawn thin, and are not drawn again where they are busy.
+const FINE: usize = 3000;
+/// Nodes that have room for a ring.
+const RINGED: usize = 1500;
 /// Dots smaller than this look the same as squares, which are drawn three times as fast.
 const SMALL: f64 = 2.5;
 
-/// Busy links, the chunks on them, and how much each node has. `hair` is the width of a device's pixel.
+/// Busy links and the chunks on them. `hair` is the width of a device's pixel.
 fn moving(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
-    scene: &Scene,
-    geometry: &Geometry,
-    film: usize,
-    time_ns: f64,
+    (scene, geometry): (&Scene, &Geometry),
+    film: &Film,
+    reel: &Reel,
+    time: u64,
     chunk: Option<usize>,
 ) {
-    let Some((film, act)) = scene.act(film) else { return };
-    let time = ticks(film, time_ns).min(film.end);
     let sent: Vec<Sent> = (0..film.links.len() as u32).filter_map(|link| film.carried(link, time)).collect();
     let kind = |sent: &Sent| match chunk {
         Some(chunk) if sent.chunk as usize == chunk => 2,
-        _ => usize::from(act.is_critical[sent.index as usize]),
+        _ => usize::from(reel.is_critical[sent.index as usize]),
     };
     let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
@@ -326,7 +341,7 @@ fn moving(
         };
         pen.set_line_width(width);
         pen.set_global_alpha(alpha);
-        for batch in of_group.chunks(BATCH) {
+        for batch in of_group.chunks(BATCH).filter(|_| of_group.len() <= FINE) {
             pen.begin_path();
             batch.iter().for_each(|(_, curve)| trace(pen, curve));
             pen.stroke();
@@ -351,15 +366,29 @@ fn moving(
         }
         pen.set_line_cap("butt");
     }
-    // Rings around nodes, as much of them as there is of what they wait for.
+}
+
+/// Rings around nodes, as much of them as there is of what they wait for.
+fn rings(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    (scene, geometry): (&Scene, &Geometry),
+    act: &Act,
+    reel: &Reel,
+    time: u64,
+) {
+    if geometry.nodes.len() > RINGED {
+        return;
+    }
     pen.set_stroke_style_str(&inks.busy);
     pen.set_line_width((geometry.radius * 0.3).clamp(1.0, 4.0));
-    for (places, arrivals) in geometry.nodes.chunks(BATCH).zip(act.arrivals.chunks(BATCH)) {
+    for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
-        for (at, arrivals) in places.iter().zip(arrivals) {
-            let there = arrivals.partition_point(|arrival| *arrival <= time);
+        for (node, at) in (batch * BATCH..).zip(places) {
+            let Some(node) = scene.node_of_film(node) else { continue };
+            let there = reel.there(node, time);
             if there > 0 {
-                let share = there as f64 / arrivals.len() as f64;
+                let share = f64::from(there) / f64::from(act.due[node]);
                 pen.move_to(at.0, at.1 - geometry.radius);
                 let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
             }

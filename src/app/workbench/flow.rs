@@ -23,6 +23,7 @@ use crate::{
     plot::{Chart, Pick},
     progress::Step,
     report::Workbench,
+    schedule::film::Film,
     workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
@@ -54,8 +55,9 @@ impl Bench {
         let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
         let field = form.iter().find(|field| field.key == key);
         desk.choices.update(|choices| {
-            if let Some(leader) = field.filter(|field| field.leads) {
-                form.iter().filter(|field| field.group == leader.group).for_each(|field| choices.clear(&field.key));
+            if let Some(leader) = field {
+                let led = form.iter().filter(|field| leader.leads.contains(&field.group));
+                led.for_each(|field| choices.clear(&field.key));
             }
             if field.is_some_and(|field| field.usual == value) {
                 choices.clear(key);
@@ -244,6 +246,26 @@ impl Bench {
                 _ => Err(Failure::Garbled.into()),
             },
             _ => Err(Failure::Garbled.into()),
+        }
+    }
+
+    /// Asks for what moves over a network from an instant on; `None` where it can't be had.
+    pub fn cut(
+        self,
+        workbench: Workbench,
+        from_ns: f64,
+        chunk: Option<u32>,
+    ) -> impl Future<Output = Option<Vec<Film>>> {
+        let question = about(workbench, Question::Cut(from_ns, chunk));
+        let answer = self.main().ask(Weight::Glance, question, &[], Box::new(|_| ()));
+        async move {
+            match answer.await.ok()?.response {
+                Response::Study(answer) => match *answer {
+                    Answer::Cut(films) => Some(films),
+                    _ => None,
+                },
+                _ => None,
+            }
         }
     }
 

@@ -71,7 +71,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
     let film = if faults.is_empty() {
         let analysis = analyse(&problem.graph, &schedule, chunks);
-        Film::new(&problem, &schedule, Some(&analysis), &clock)
+        Film::new(&problem, &schedule, Some(&analysis), clock.ticks_per_ns)
     } else {
         None
     };

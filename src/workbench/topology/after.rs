@@ -244,7 +244,7 @@ impl Rival {
             let problem = &search.problem;
             let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
             let analysis = (schedule.transfers.len() < PIECE).then(|| analyse(&problem.graph, &schedule, chunks));
-            self.film = Film::new(problem, &schedule, analysis.as_ref(), clock);
+            self.film = Film::new(problem, &schedule, analysis.as_ref(), clock.ticks_per_ns);
         }
         self.search = None;
         Ok(())

@@ -60,7 +60,9 @@ impl Topology {
         let of_results = (1..).zip(of_kind(parts, links));
         graphs.extend(of_results.map(|(n, (name, _))| option(format!("r{n}"), format!("Links of {name}"))));
         graphs.extend(MADE.iter().map(|made| option(made.word, made.name)));
-        let mut fields = vec![self.field("graph", "Graph", Control::One(graphs), usual_graph(parts))];
+        // Another graph has other links and nodes.
+        let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
+        let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
         let graph = graph(&self.choices, parts);
         let made = made(&graph);
         if let Some(made) = made.filter(|made| !made.likely.is_empty()) {

@@ -16,10 +16,10 @@ use crate::{
         charts,
         dump::Pattern,
         export::Form,
-        film::Film,
+        film::{Film, LONGEST},
         layout, listing,
         network::{self, Network},
-        request::{Answer, Opened, Question, Shown, Source},
+        request::{Answer, Opened, Question, Shown, Source, Standing},
         robust,
         study::{self, Part, StudyError},
     },
@@ -249,7 +249,9 @@ impl Topology {
 
     fn is_searching(&self) -> bool {
         let standing = self.active().standing();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working) && self.spent_ms < self.limit_ms()
+        // Until there is something to be left with, no time is over.
+        let is_open = |standing: Standing| standing.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
     }
 
     fn film(&self) -> Option<&Film> {
@@ -420,8 +422,11 @@ impl Topology {
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
         section.text.extend(self.luck.text());
-        if let (Some(shown), true) = (self.found.as_ref().map(|found| &found.shown.standing), contents.charts) {
-            section.charts.extend(self.luck.chart(shown.time_ns.unwrap_or_default(), shown.bound_ns));
+        if let Some(Found { shown, .. }) = &self.found
+            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+        {
+            section.text.push(chart.summary.clone());
+            section.charts.extend(Some(chart).filter(|_| contents.charts));
         }
         section
     }
@@ -558,7 +563,7 @@ impl Study for Topology {
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
             bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
-            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.clone())).collect(),
+            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.to_travel())).collect(),
         };
         if let Some(shown) = shown {
             let whole = network.whole();
@@ -568,6 +573,14 @@ impl Study for Topology {
             network.cut = (inside.collect(), crossing.collect());
         }
         Some(Box::new(network))
+    }
+
+    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Film> {
+        let of = |film: &Film| match film.len() > LONGEST {
+            true => film.cut(((from_ns.max(0.0) * film.ticks_per_ns as f64) as u64).min(film.end), chunk),
+            false => Film::default(),
+        };
+        self.films().into_iter().map(|(_, film, _)| of(film)).collect()
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -1,6 +1,6 @@
 //! Holds what was dropped and learnt, and says what a step costs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,13 @@ use super::{
     bundle::Bundle,
     calibrate::{CalibrateError, Calibration, Coefficients, Measured, Terms, calibrate},
     catalogue::Catalogue,
+    coverage::{self, Coverage},
     dropped::Dropped,
     health::{self, Health},
     interval::{self, Draws},
     measured,
     memory::{self, StageMemory},
+    needs::{self, Need},
     prediction::Regressors,
     regressors::{
         Library, Mode, Options, SavedRegressor,
@@ -97,6 +99,7 @@ struct Bench {
     library: Library,
     steps: Option<(usize, Library, Vec<Measured>)>,
     health: Health,
+    coverage: OnceLock<Vec<Coverage>>,
 }
 
 /// What a worker needs to do jobs.
@@ -209,7 +212,15 @@ impl Study {
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
-            self.bench = Some(Bench { cluster: samples, catalogue, options, library, steps: None, health });
+            self.bench = Some(Bench {
+                cluster: samples,
+                catalogue,
+                options,
+                library,
+                steps: None,
+                health,
+                coverage: OnceLock::new(),
+            });
         }
         let table = settings.calibrate.map(|(table, _)| table);
         if let Some(bench) = &mut self.bench
@@ -240,6 +251,30 @@ impl Study {
         Ok(&self.bench()?.health)
     }
 
+    /// Which points of the dropped sampling configurations are there; looked at once.
+    ///
+    /// # Errors
+    /// Nothing was dropped.
+    pub fn coverage(&self) -> Result<&[Coverage], StudyError> {
+        let bench = self.bench()?;
+        let samplings = &self.dropped.bundle().samplings;
+        let all = || samplings.iter().filter_map(|sampling| coverage::coverage(&bench.cluster, sampling)).collect();
+        Ok(bench.coverage.get_or_init(all))
+    }
+
+    /// What the run needs of the chosen cluster and nobody sampled as it needs it; what nothing can stand in for comes
+    /// first.
+    #[must_use]
+    pub fn needs(&self) -> Vec<Need> {
+        let bundle = self.dropped.bundle();
+        let (Some(run), Some(cluster)) = (&self.settings.run, bundle.clusters.get(self.settings.cluster)) else {
+            return Vec::new();
+        };
+        let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
+        let run = Run { cluster: Some(cluster.name.clone()), ..run.clone() };
+        needs::needs(bundle, &run, listed.map_or(&[], |configured| &configured.functions))
+    }
+
     /// The cluster's regressors.
     ///
     /// # Errors
@@ -249,7 +284,7 @@ impl Study {
     }
 
     /// Jobs in rounds, after each of which there is more to be told: the run's regressors trained, those of measured
-    /// steps, their errors; then the search's.
+    /// steps, those of the search; then the errors of the run's, and of the search's.
     ///
     /// # Errors
     /// Nothing was dropped.
@@ -273,7 +308,6 @@ impl Study {
             });
             push(library.jobs(&needed, Task::Train), true, &mut known);
         }
-        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
         if let Some(question) = &self.settings.search {
             let runs = search::space::space(question).runs;
             let needed = bench.library.needed(|rehearsal| {
@@ -281,8 +315,10 @@ impl Study {
                 runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
             });
             push(bench.library.jobs(&needed, Task::Train), false, &mut known);
+            push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
             push(bench.library.jobs(&needed, Task::Validate), false, &mut known);
         }
+        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
         rounds.retain(|round| !round.is_empty());
         Ok(rounds)
     }
@@ -442,7 +478,7 @@ impl Study {
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
         let least = self.settings.changes.iter().map(|change| match change.to {
             To::Times(factor) => factor.min(1.0),
-            To::Table(_) => 1.0,
+            To::Table { .. } => 1.0,
         });
         let known = Knowledge {
             regressors: &changed,
@@ -490,24 +526,34 @@ fn job(number: u32) -> Job {
 }
 
 /// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
-///
-/// # Errors
-/// The basis comes from another build.
-pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<(u32, Vec<u8>)>, StudyError> {
-    let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
-    let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
-    let options = Options { mode, precision, doubtful, ..Options::default() };
-    let libraries: Vec<Library> = clusters
-        .into_iter()
-        .map(|cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone()))
-        .collect();
-    let mut done = Vec::new();
-    for (count, number) in jobs.iter().enumerate() {
-        progress.report("Learning from samples", count as u64, jobs.len() as u64);
-        let place = if number & OF_STEPS == 0 { libraries.first() } else { libraries.get(1) };
-        if let Some(library) = place {
-            done.push((*number, library.work(job(*number), &mut Silent)));
-        }
+pub struct Workshop {
+    /// Of the samples; of the measured steps.
+    libraries: Vec<Library>,
+}
+
+impl Workshop {
+    /// Reads the basis.
+    ///
+    /// # Errors
+    /// It comes from another build.
+    pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
+        let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
+        let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
+        let options = Options { mode, precision, doubtful, ..Options::default() };
+        let library = |cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone());
+        Ok(Self { libraries: clusters.into_iter().map(library).collect() })
     }
-    Ok(done)
+
+    /// Does some jobs: their numbers, with what is for [`Study::take`].
+    pub fn work(&self, jobs: &[u32], progress: &mut dyn Progress) -> Vec<(u32, Vec<u8>)> {
+        let mut done = Vec::new();
+        for (count, number) in jobs.iter().enumerate() {
+            progress.report("Learning from samples", count as u64, jobs.len() as u64);
+            let place = if number & OF_STEPS == 0 { self.libraries.first() } else { self.libraries.get(1) };
+            if let Some(library) = place {
+                done.push((*number, library.work(job(*number), &mut Silent)));
+            }
+        }
+        done
+    }
 }

@@ -8,10 +8,11 @@ use crate::{
     form::{Choices, Control, Field},
     order::Order,
     progress::Progress,
-    report::{self, Contents, Report, TextFile},
+    report::{self, Contents, Report, TextFile, training_time::SHOWN},
     training_time::{
         bundle::{Answer, Asks, Unit},
         calibrate::{Calibration, Terms},
+        catalogue::Catalogue,
         dropped::Dropped,
         health::{LeftOut, health},
         memory,
@@ -20,8 +21,9 @@ use crate::{
             what_if::{Change, To},
         },
         run::{Execution, Layout, Model, Recompute, Run},
+        samples::Communicator,
         search::{self, listing as layouts},
-        study::{self, Outcome, Searched, Settings, StudyError},
+        study::{self, Outcome, Searched, Settings, StudyError, Workshop},
     },
 };
 
@@ -30,6 +32,10 @@ const WHAT_IF: &str = "What if";
 const SEARCH: &str = "Layouts";
 const CALIBRATION: &str = "Calibration";
 const SAMPLES: &str = "Samples";
+const CATALOGUE: &str = "Catalogue";
+/// What is typed of a catalogue.
+const CATALOGUE_KEY: &str = "catalogue";
+const REGRESSORS: &str = "Regressors";
 
 /// What was dropped of training steps, and learnt.
 #[derive(Default)]
@@ -42,6 +48,9 @@ pub struct TrainingTime {
     outcome: Option<Result<Outcome, String>>,
     calibration: Option<Calibration>,
     searched: Option<Searched>,
+    /// The catalogue as it was typed, and why it can't be read.
+    typed: String,
+    catalogue_error: Option<String>,
 }
 
 /// What a worker did.
@@ -55,9 +64,25 @@ struct Done {
 ///
 /// # Errors
 /// They come from another build.
-pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
-    let jobs = study::work(basis, jobs, progress)?;
-    Ok(postcard::to_allocvec(&Done { of: Crc32::of(basis), jobs })?)
+pub(super) fn work(
+    kept: &mut Option<Kept>,
+    basis: &[u8],
+    jobs: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, WorkbenchError> {
+    let kept = match kept {
+        Some(kept) if kept.basis == basis => kept,
+        _ => kept.insert(Kept { workshop: Workshop::new(basis)?, of: Crc32::of(basis), basis: basis.to_vec() }),
+    };
+    let jobs = kept.workshop.work(jobs, progress);
+    Ok(postcard::to_allocvec(&Done { of: kept.of, jobs })?)
+}
+
+/// What a worker keeps between jobs from the same samples, which would otherwise be read again for each.
+pub(super) struct Kept {
+    basis: Vec<u8>,
+    of: u32,
+    workshop: Workshop,
 }
 
 impl TrainingTime {
@@ -85,6 +110,11 @@ impl TrainingTime {
     fn decimal(&self, key: &str, usual: f64) -> Result<f64, WorkbenchError> {
         let value = self.choices.parsed::<f64>(key, "a number")?.unwrap_or(usual);
         Ok(if value.is_finite() { value } else { usual })
+    }
+
+    /// The regressor that is shown.
+    fn shown(&self) -> Option<u32> {
+        self.choices.get(SHOWN).and_then(|number| number.parse().ok())
     }
 
     fn mode(&self) -> Mode {
@@ -197,13 +227,12 @@ impl TrainingTime {
             }
             // A curve that another workbench tuned: bytes and µs, a pair per line.
             if let Some(lines) = self.choices.get(&format!("x.{key}-curve")) {
-                let points = curve(lines)?;
-                changes.extend(
-                    functions.iter().map(|function| Change { to: To::Table(points.clone()), ..change(function, 1.0) }),
-                );
+                let (points, over) = curve(lines)?;
+                let to = To::Table { points, over };
+                changes.extend(functions.iter().map(|function| Change { to: to.clone(), ..change(function, 1.0) }));
             }
         }
-        let slowdown = self.decimal("x.operators", 1.0)?;
+        let slowdown = self.decimal(OPERATORS, 1.0)?;
         if slowdown != 1.0
             && let Some(run) = self.run()?
         {
@@ -271,6 +300,18 @@ impl TrainingTime {
         Ok(question)
     }
 
+    /// Adds what is typed of a catalogue, or says why it can't be read.
+    fn read_catalogue(&mut self) {
+        let typed = self.choices.get(CATALOGUE_KEY).unwrap_or_default();
+        if typed == self.typed {
+            return;
+        }
+        typed.clone_into(&mut self.typed);
+        let read = (!typed.is_empty()).then(|| Catalogue::parse(typed)).transpose();
+        self.catalogue_error = read.as_ref().err().map(ToString::to_string);
+        self.study.dropped_mut().type_catalogue(read.unwrap_or_default());
+    }
+
     /// Answers about files and rows that are left out, as they were chosen.
     fn answer_files(&mut self) {
         let bundle = self.study.bundle();
@@ -296,8 +337,13 @@ impl TrainingTime {
 
     /// The flagged rows that are left out.
     fn left_out(&self) -> Vec<LeftOut> {
-        let Some(chosen) = self.choices.get("out") else { return Vec::new() };
+        let chosen = self.choices.get("out").unwrap_or_default();
         let known = self.study.dropped().left_out();
+        let held: Vec<String> = known.iter().map(key_of).collect();
+        let is_as_before = chosen.split(',').filter(|key| !key.is_empty()).eq(held.iter().map(String::as_str));
+        if is_as_before || chosen.is_empty() {
+            return if chosen.is_empty() { Vec::new() } else { known.to_vec() };
+        }
         let bundle = self.study.bundle();
         let flags = bundle.clusters.iter().flat_map(|cluster| health(cluster, &bundle.catalogue).flags);
         let mut all: Vec<LeftOut> = known.to_vec();
@@ -309,20 +355,6 @@ impl TrainingTime {
         }
         all.retain(|rows| chosen.split(',').any(|key| key == key_of(rows)));
         all
-    }
-
-    /// Tells what is known by now.
-    fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        (self.outcome, self.searched) = (None, None);
-        self.calibration = self.study.calibration()?;
-        let calibration = self.calibration.as_ref();
-        if self.study.settings().run.is_some() && self.study.is_ready() {
-            self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
-        }
-        if self.study.can_search() {
-            self.searched = self.study.searched(calibration, progress, &mut |_| {})?;
-        }
-        Ok(())
     }
 
     /// Fields of the run.
@@ -382,7 +414,7 @@ impl TrainingTime {
         let mut push = |key: &str, label: &str, control, usual: String, hint: &str| {
             fields.push(Field::new(&self.choices, key, label, control, usual).of(SEARCH).hinted(hint));
         };
-        push("s.gpus", "GPUs", Control::Number, String::new(), "searches all layouts on so many");
+        push("s.gpus", "GPUs of the job", Control::Number, String::new(), "searches all layouts on so many");
         push("s.batch", "Global batch", Control::Number, batch.to_string(), "sequences in a step of all replicas");
         push("s.b", "Micro-batches", Control::Text(Vec::new()), "1,2,4,8,16".to_owned(), "sizes to try");
         push(
@@ -403,14 +435,24 @@ impl TrainingTime {
 const MOST_GPUS: u32 = 1 << 20;
 
 /// Curves that can be scaled, with the collectives that they are.
-const CURVES: [(&str, &[&str]); 4] = [
+const CURVES: [(&str, &[&str]); 5] = [
     ("tensor", &["allreduce"]),
     ("gradient", &["allreduce_large"]),
     ("gather", &["allgather_large"]),
     ("p2p", &["p2p"]),
+    (EXPERT, &["alltoall"]),
 ];
-const CURVE_LABELS: [&str; 4] =
-    ["Tensor all-reduce", "Gradient all-reduce", "Parameter all-gather", "Messages between stages"];
+const EXPERT: &str = "expert";
+const CURVE_LABELS: [&str; 5] = [
+    "Tensor all-reduce",
+    "Gradient all-reduce",
+    "Parameter all-gather",
+    "Messages between stages",
+    "Expert all-to-all",
+];
+
+/// The factor of all operators of a layer.
+pub(super) const OPERATORS: &str = "x.operators";
 
 fn usual_batch(run: &Run, gpus: u32) -> u32 {
     // As many sequences per GPU as the run has.
@@ -440,8 +482,8 @@ fn key_of(rows: &LeftOut) -> String {
     format!("{}.{}.{}.{}", rows.cluster, rows.target, first.line, rows.places.len()).replace([',', ' '], "_")
 }
 
-/// Bytes and microseconds, a pair per line.
-fn curve(lines: &str) -> Result<Vec<(f64, f64)>, WorkbenchError> {
+/// Bytes and microseconds, a pair per line; the first line may say over how many nodes and GPUs of each: `2x8`.
+fn curve(lines: &str) -> Result<(Vec<(f64, f64)>, Option<Communicator>), WorkbenchError> {
     let pair = |line: &str| {
         let mut numbers = line.split([' ', '\t', ':', ';']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
@@ -453,13 +495,20 @@ fn curve(lines: &str) -> Result<Vec<(f64, f64)>, WorkbenchError> {
             }),
         }
     };
-    let lines = lines.split(['\n', '~']).map(str::trim).filter(|line| !line.is_empty());
-    Ok(lines.map(pair).collect::<Result<_, _>>()?)
+    let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    let over = lines.peek().and_then(|line| {
+        let (nodes, per_node) = line.split_once(['x', '×'])?;
+        let count = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
+        Some(Communicator { nodes: count(nodes)?, per_node: count(per_node)? })
+    });
+    let points = lines.skip(usize::from(over.is_some())).map(pair).collect::<Result<_, _>>()?;
+    Ok((points, over))
 }
 
 impl Study for TrainingTime {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.choices = choices;
+        self.read_catalogue();
         self.answer_files();
         let settings = self.settings()?;
         let table = self.study.settings().calibrate.map(|(table, _)| table);
@@ -471,13 +520,25 @@ impl Study for TrainingTime {
         self.conclude(progress)
     }
 
-    fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn take(&mut self, done: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let done: Done = postcard::from_bytes(done)?;
         if done.of != Crc32::of(&self.basis) {
             return Ok(());
         }
-        self.study.take(&done.jobs)?;
-        self.conclude(progress)
+        Ok(self.study.take(&done.jobs)?)
+    }
+
+    fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        (self.outcome, self.searched) = (None, None);
+        self.calibration = self.study.calibration()?;
+        let calibration = self.calibration.as_ref();
+        if self.study.settings().run.is_some() && self.study.is_ready() {
+            self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
+        }
+        if self.study.can_search() {
+            self.searched = self.study.searched(calibration, progress, &mut |_| {})?;
+        }
+        Ok(())
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
@@ -503,18 +564,24 @@ impl Study for TrainingTime {
         ]);
         fields.push(field("mode", "Mode", Control::One(modes), "default"));
         self.run_fields(&mut fields);
-        for ((key, _), label) in CURVES.iter().zip(CURVE_LABELS) {
+        let has_experts = self.study.settings().run.as_ref().is_some_and(|run| run.model.experts > 1);
+        let curves = || CURVES.iter().zip(CURVE_LABELS).filter(move |((key, _), _)| *key != EXPERT || has_experts);
+        for ((key, _), label) in curves() {
             let slider = Control::Slider { least: 0.1, most: 4.0, step: 0.05 };
-            fields.push(field(&format!("x.{key}"), label, slider, "1").of(WHAT_IF).hinted("times its time"));
+            fields.push(
+                field(&format!("x.{key}"), &format!("{label} ×"), slider, "1").of(WHAT_IF).hinted("times its time"),
+            );
         }
         let slider = Control::Slider { least: 0.5, most: 2.0, step: 0.01 };
-        fields.push(
-            field("x.operators", "Operators of a layer", slider, "1").of(WHAT_IF).hinted("slowdown beside collectives"),
-        );
-        for ((key, _), label) in CURVES.iter().zip(CURVE_LABELS) {
-            let label = format!("{label}: another curve");
-            let lines = field(&format!("x.{key}-curve"), &label, Control::Lines, "");
-            fields.push(lines.of(WHAT_IF).hinted("bytes and microseconds, a pair per line"));
+        let operators = field(OPERATORS, "Operators of a layer ×", slider, "1").of(WHAT_IF);
+        fields.push(operators.hinted("slowdown beside collectives"));
+        fields.push(field("x.curves", "other curves", Control::Switch, "").of(WHAT_IF));
+        for ((key, _), label) in curves() {
+            let key = format!("x.{key}-curve");
+            if self.choices.get("x.curves") == Some("1") || self.choices.get(&key).is_some() {
+                let lines = field(&key, &format!("{label}: another curve"), Control::Lines, "").of(WHAT_IF);
+                fields.push(lines.hinted("1x4 (nodes x GPUs), then bytes:microseconds, a pair per line"));
+            }
         }
         self.search_fields(&mut fields);
         if !bundle.steps.is_empty() {
@@ -524,6 +591,15 @@ impl Study for TrainingTime {
             let terms = options(&[("4", "four"), ("6", "six")]);
             fields.push(field("terms", "Coefficients", Control::One(terms), "4").of(CALIBRATION));
         }
+        if let Some(shown) = self.shown() {
+            let inputs = self.study.library()?.inputs(shown);
+            if let Some(usual) = inputs.last().cloned() {
+                let inputs = inputs.into_iter().map(|input| (input.clone(), input)).collect();
+                fields.push(field("over", "Shown over", Control::One(inputs), &usual).of(REGRESSORS));
+            }
+        }
+        let lines = field(CATALOGUE_KEY, "Added to the catalogue", Control::Lines, "").of(CATALOGUE);
+        fields.push(lines.hinted("catalogue: 1"));
         let flags = self.study.health()?.flags.iter().filter(|flag| flag.rule.is_doubtful());
         let own = flags.map(|flag| (key_of(&LeftOut::from(flag)), format!("{}: {}", flag.target, flag.what)));
         let known = self
@@ -591,6 +667,8 @@ impl Study for TrainingTime {
             outcome: self.outcome.as_ref().map(|outcome| outcome.as_ref().map_err(Clone::clone)),
             calibration: self.calibration.as_ref(),
             searched: self.searched.as_ref(),
+            catalogue_error: self.catalogue_error.as_deref(),
+            shown: (self.shown(), self.choices.get("over").map(str::to_owned)),
             files,
             problems,
         };

@@ -6,11 +6,14 @@ use super::state::Desk;
 use crate::{
     app::{
         fields::{choice_field, stay},
+        handover::handover,
         live::{For, Show, live},
         tuning::Bench,
     },
     form::{Control, Field},
     report::Workbench,
+    units::significant,
+    workbench::handover::slowdown,
 };
 
 /// The choices above the answer, with those of groups that have no section, and what can be saved.
@@ -47,10 +50,14 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
     let save = move |(key, label): (String, String)| {
         view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
     };
+    let times = move || desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.slowdown));
+    let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
+    let given = move || times().map(slowdown);
     view! {
         <section class="controls" aria-label="What is chosen">
             <Fields workbench group=String::new() />
             <For each=folds key=String::clone children=fold />
+            {handover(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
                     {live(move || files().into_iter().map(save).collect_view())}

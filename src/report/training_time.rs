@@ -70,10 +70,10 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
             summary.push("The run can't be predicted: what it needs and nobody sampled is below.".to_owned());
         }
         None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
-        None => summary.push(
-            "There is no run to predict: drop a run configuration, or type one. The samples' health is below."
-                .to_owned(),
-        ),
+        None => {
+            summary.push("There is no run to predict: drop a run configuration, or type one.".to_owned());
+            summary.extend(samples::refused_runs(study.bundle(), contents));
+        }
     }
     match searched {
         Some(searched) => {
@@ -86,7 +86,15 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
             ..Section::default()
         }),
     }
-    sections.extend(calibration.map(calibration_section));
+    match calibration {
+        Some(calibration) => sections.push(calibration_section(calibration)),
+        None if !study.bundle().steps.is_empty() => sections.push(Section {
+            title: "Calibration".into(),
+            text: vec![uncalibrated(study)],
+            ..Section::default()
+        }),
+        None => {}
+    }
     sections.extend(missing.filter(|_| !is_hopeless));
     sections.push(samples::health(study)?);
     sections.push(samples::regressors(
@@ -280,6 +288,19 @@ fn search_section(searched: &Searched) -> Section {
         ],
         ..Section::default()
     }
+}
+
+/// Why there is no calibration.
+fn uncalibrated(study: &Study) -> String {
+    match study.settings().calibrate {
+        None => "Choose a table of measured steps, and the coefficients that they tell are applied here and in the search.",
+        Some((table, _)) if study.ran_on(table).is_none() => {
+            "Say on which cluster these steps were measured: neither their folder nor the samples name one that the catalogue \
+             knows."
+        }
+        Some(_) => "The operators of the measured steps are being learnt.",
+    }
+    .to_owned()
 }
 
 fn calibration_section(calibration: &Calibration) -> Section {

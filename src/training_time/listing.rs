@@ -24,12 +24,12 @@ fn percent(share: Option<f64>) -> Entry {
 pub fn files(bundle: &Bundle) -> Listing {
     let columns = vec![
         Column::words("File", "The file, with its folders"),
+        Column::words("State", "Used, known but unused, asked, or unrecognised"),
+        Column::numbers("Rows", "Rows that were read"),
+        Column::numbers("Twice", "Of those, rows that an earlier file has as well, and that count once"),
+        Column::numbers("Left out", "Rows that can't be used"),
         Column::words("Holds", "What it holds"),
         Column::words("Cluster", "The cluster that it belongs to"),
-        Column::numbers("Rows", "Rows that were read"),
-        Column::numbers("Counted before", "Of those, rows that an earlier file has as well, and that count once"),
-        Column::numbers("Left out", "Rows that can't be used"),
-        Column::words("State", "Used, known but unused, asked, or unrecognised"),
         Column::words("Notes", "Why, and what must be known"),
     ];
     let rows = bundle.files.iter().enumerate().map(|(index, file)| {
@@ -56,12 +56,12 @@ pub fn files(bundle: &Bundle) -> Listing {
         let cluster = file.cluster.and_then(|at| bundle.clusters.get(at));
         vec![
             Entry::text(&file.path),
-            Entry::text(&file.holds),
-            Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
+            Entry::text(state),
             whole(file.rows),
             whole(file.doubled),
             Entry::number(Some(file.problems.count as f64), |_| grouped(file.problems.count)),
-            Entry::text(state),
+            Entry::text(&file.holds),
+            Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
             Entry::text(notes.join("; ")),
         ]
     });
@@ -99,15 +99,15 @@ pub fn flags(flags: &[Flag]) -> Listing {
 pub fn samples(health: &Health) -> Listing {
     let columns = vec![
         Column::words("Samples", "Operator, or collective over nodes × GPUs per node"),
-        Column::words("Precision", "Precision of the samples"),
+        Column::words("In", "Precision of the samples"),
         Column::numbers("Rows", "All rows"),
         Column::numbers("Distinct", "Distinct inputs"),
-        Column::numbers("Distinct features", "Distinct values of what regressors see"),
+        Column::numbers("Features", "Distinct values of what regressors see"),
         Column::numbers(
-            "Noise forward %",
+            "Noise %",
             "Mean deviation of rows with equal features from their mean: no regressor errs less",
         ),
-        Column::numbers("Noise backward %", "The same backward"),
+        Column::numbers("Backward %", "The same of the backward pass"),
         Column::words("Ranges", "Least and greatest value of each input, and how many there are"),
     ];
     let row = |summary: &Summary| {

@@ -8,7 +8,7 @@ use super::{
     anatomy::Anatomy,
     bundle::Bundle,
     calibrate::{CalibrateError, Calibration, Coefficients, Measured, Terms, calibrate},
-    catalogue::Catalogue,
+    catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
     dropped::Dropped,
     health::{self, Health},
@@ -26,6 +26,7 @@ use super::{
     samples::{Cluster, Place, SettingOf},
     search::{self, Found, Knowledge},
     step::{self, Plan, Step, StepError},
+    steps::StepTable,
 };
 use crate::progress::{Progress, Silent};
 
@@ -42,6 +43,8 @@ pub struct Settings {
     pub changes: Vec<Change>,
     /// Which table of measured steps calibrates, by index, with how many coefficients.
     pub calibrate: Option<(usize, Terms)>,
+    /// On which cluster of the catalogue those were measured; where it is not said, as their path or the samples tell.
+    pub measured_on: Option<String>,
     /// What is searched.
     pub search: Option<search::Question>,
     /// What of a device's memory is kept free, in GiB.
@@ -58,6 +61,7 @@ impl Default for Settings {
             run: None,
             changes: Vec::new(),
             calibrate: None,
+            measured_on: None,
             search: None,
             reserve_gib: memory::RESERVE_GIB,
             seed: interval::SEED,
@@ -98,8 +102,18 @@ struct Bench {
     options: Options,
     library: Library,
     steps: Option<(usize, Library, Vec<Measured>)>,
+    /// The cluster of those steps, where it was said.
+    measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
+}
+
+impl Bench {
+    /// The cluster that measured steps ran on.
+    fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
+        let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
+        said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
+    }
 }
 
 /// What a worker needs to do jobs.
@@ -219,17 +233,19 @@ impl Study {
                 library,
                 steps: None,
                 health,
+                measured_on: None,
                 coverage: OnceLock::new(),
             });
         }
         let table = settings.calibrate.map(|(table, _)| table);
         if let Some(bench) = &mut self.bench
-            && bench.steps.as_ref().map(|(known, ..)| *known) != table
+            && (bench.steps.as_ref().map(|(known, ..)| *known) != table || bench.measured_on != settings.measured_on)
         {
+            bench.measured_on.clone_from(&settings.measured_on);
             bench.steps = table.and_then(|table| {
                 let bundle = self.dropped.bundle();
                 let steps = bundle.steps.get(table).filter(|steps| steps.suspicion.is_none())?;
-                let entry = measured::cluster_entry(steps, &bench.cluster, &bench.catalogue)?;
+                let entry = bench.ran_on(steps)?;
                 let on = measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue);
                 let library = Library::new(Arc::new(on), Arc::clone(&bench.catalogue), bench.options.clone());
                 Some((table, library, measured::runs(steps, entry, &bench.catalogue)))
@@ -337,7 +353,7 @@ impl Study {
         let bench = self.bench()?;
         let of_steps = bench.steps.as_ref().map(|(table, ..)| {
             let bundle = self.dropped.bundle();
-            let entry = measured::cluster_entry(&bundle.steps[*table], &bench.cluster, &bench.catalogue);
+            let entry = bench.ran_on(&bundle.steps[*table]);
             entry.map(|entry| measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue))
         });
         let clusters = [Some((*bench.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
@@ -392,6 +408,14 @@ impl Study {
             let needed = bench.library.needed(|rehearsal| ask(bench, rehearsal));
             needed.iter().all(|regressor| bench.library.is_trained(*regressor))
         })
+    }
+
+    /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor the
+    /// samples name one.
+    #[must_use]
+    pub fn ran_on(&self, table: usize) -> Option<&str> {
+        let steps = self.dropped.bundle().steps.get(table)?;
+        self.bench.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
     }
 
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.

@@ -42,7 +42,9 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         view! {
             <details class="limits">
                 <summary>{live(words)}</summary>
-                <Fields workbench group />
+                <div class="own">
+                    <Fields workbench group />
+                </div>
             </details>
         }
     };

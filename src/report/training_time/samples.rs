@@ -7,7 +7,7 @@ use crate::{
     report::{Contents, Exhibit, Section, TextFile, wire::leaf},
     text::{Column, Entry, Listing},
     training_time::{
-        bundle::Bundle,
+        bundle::{Bundle, Fate},
         catalogue::Catalogue,
         coverage::Coverage,
         listing,
@@ -69,7 +69,7 @@ pub(super) fn health(study: &Study) -> Result<Section, StudyError> {
     let mut text = vec![if health.flags.is_empty() {
         "Nothing is odd about the samples.".to_owned()
     } else {
-        "Nothing is left out unasked.".to_owned()
+        "Nothing is left out unasked: what is marked here is.".to_owned()
     }];
     let mut tables = vec![
         Exhibit::new("health", "What is odd", Listing { columns, rows: rows.collect() }),
@@ -91,7 +91,9 @@ fn coverage_map(all: &[Coverage]) -> Chart {
     let mut values: Vec<(&str, f64)> =
         all.iter().flat_map(|one| &one.values).map(|value| (value.input.as_str(), value.value)).collect();
     values.order_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
-    values.dedup();
+    // What one sampling alone has would leave a column empty but for it.
+    let shared = values.chunk_by(|a, b| a == b).filter(|same| same.len() > 1 || all.len() == 1);
+    let values: Vec<(&str, f64)> = shared.map(|same| same[0]).collect();
     let shown: Vec<&Coverage> = all.iter().filter(|one| !one.values.is_empty()).collect();
     let mut points = Vec::new();
     for (row, one) in shown.iter().enumerate() {
@@ -190,4 +192,15 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
     )];
     text.extend(error.map(|why| format!("What is typed can't be read: {why}.")));
     Section { title: "Catalogue".into(), text, ..Section::default() }
+}
+
+/// Why dropped configurations are no run.
+pub(super) fn refused_runs(bundle: &Bundle, contents: &Contents) -> Vec<String> {
+    let is_configuration = |path: &str| [".yml", ".yaml", ".json"].iter().any(|end| path.to_lowercase().ends_with(end));
+    let refused = bundle.files.iter().filter(|file| is_configuration(&file.path)).filter_map(|file| match &file.fate {
+        Fate::Unrecognised(why) => Some((leaf(&file.path), why)),
+        _ => None,
+    });
+    let named = |name: String| if contents.file_names { name } else { "A configuration".to_owned() };
+    refused.take(3).map(|(name, why)| super::sentence(&format!("{} is left out: {why}", named(name)))).collect()
 }

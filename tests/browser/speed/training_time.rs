@@ -23,8 +23,19 @@ const WATCH: &str = "
     }).observe(document, { subtree: true, childList: true, characterData: true });
 ";
 
-/// What was seen: when, what was going on, the title, rows of the breakdown and of the layouts.
-struct Seen(Vec<(f64, String, String, u64, u64)>);
+/// What was seen at one moment.
+struct Moment {
+    /// Since the drop.
+    ms: f64,
+    /// What was going on.
+    line: String,
+    title: String,
+    /// Rows of the breakdown, and of the layouts.
+    parts: u64,
+    layouts: u64,
+}
+
+struct Seen(Vec<Moment>);
 
 impl Seen {
     fn of(page: &Page) -> Self {
@@ -33,24 +44,24 @@ impl Seen {
         let step = |step: &Value| {
             let word = |at: usize| step[at].as_str().unwrap_or_default().to_owned();
             let count = |at: usize| step[at].as_u64().unwrap_or_default();
-            (step[0].as_f64().unwrap() - dropped, word(1), word(2), count(3), count(4))
+            let ms = step[0].as_f64().unwrap() - dropped;
+            Moment { ms, line: word(1), title: word(2), parts: count(3), layouts: count(4) }
         };
-        Self(seen[1].as_array().unwrap().iter().map(step).filter(|step| step.0 > 0.0).collect())
+        Self(seen[1].as_array().unwrap().iter().map(step).filter(|moment| moment.ms > 0.0).collect())
     }
 
     /// When something was first so, in ms since the drop.
-    fn first(&self, is_so: impl Fn(&str, &str, u64, u64) -> bool) -> f64 {
-        let found = self.0.iter().find(|(_, line, title, parts, layouts)| is_so(line, title, *parts, *layouts));
-        found.map_or(f64::NAN, |step| step.0)
+    fn first(&self, is_so: impl Fn(&Moment) -> bool) -> f64 {
+        self.0.iter().find(|moment| is_so(moment)).map_or(f64::NAN, |moment| moment.ms)
     }
 
     /// From the first words about the samples to the breakdown: what learning takes, to and from the workers included.
     fn learning_ms(&self) -> f64 {
-        self.broken_down_ms() - self.first(|_, title, ..| !title.is_empty())
+        self.broken_down_ms() - self.first(|moment| !moment.title.is_empty())
     }
 
     fn broken_down_ms(&self) -> f64 {
-        self.first(|_, _, parts, _| parts > 0)
+        self.first(|moment| moment.parts > 0)
     }
 }
 
@@ -89,7 +100,7 @@ fn samples_to_the_breakdown() {
             let Some(page) = drop_at(&fragment, &["ett/Perlmutter", "ett/examples"], None) else { return };
             page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
             let seen = Seen::of(&page);
-            read.push(seen.first(|line, ..| line.starts_with("Predicting")));
+            read.push(seen.first(|moment| moment.line.starts_with("Predicting")));
             whole.push(seen.broken_down_ms());
             learnt.push(seen.learning_ms());
             if mode == "parity" {
@@ -128,10 +139,10 @@ fn all_regressors_of_a_cluster() {
         for _ in 0..3 {
             let fragment = format!("&mode={mode}&s.gpus=32&s.between=1&s.b=4");
             let Some(page) = drop_at(&fragment, &["ett/Perlmutter"], Some(EVERYTHING.as_bytes())) else { return };
-            page.wait_until(|| Seen::of(&page).first(|_, _, _, layouts| layouts > 0) > 0.0, "there are layouts");
+            page.wait_until(|| Seen::of(&page).first(|moment| moment.layouts > 0) > 0.0, "there are layouts");
             let seen = Seen::of(&page);
             count = trained(&page);
-            learnt.push(seen.first(|_, _, _, layouts| layouts > 0) - seen.first(|_, title, ..| !title.is_empty()));
+            learnt.push(seen.first(|moment| moment.layouts > 0) - seen.first(|moment| !moment.title.is_empty()));
         }
         println!("training/{mode}: {count} regressors of Perlmutter learnt in {:.0} ms ({learnt:.0?})", best(&learnt));
     }
@@ -144,7 +155,7 @@ fn both_clusters_are_parsed() {
     for _ in 0..3 {
         let Some(page) = drop_at("", &["ett/Perlmutter", "ett/Vista"], None) else { return };
         page.wait_until_idle();
-        all.push(Seen::of(&page).first(|line, ..| line.starts_with("Predicting")));
+        all.push(Seen::of(&page).first(|moment| moment.line.starts_with("Predicting")));
     }
     println!("training/parse: both clusters, 140,138 rows, from the drop until they are read and merged: {all:.0?} ms");
 }

@@ -1,22 +1,21 @@
-// Starts the page: fetches everything that it will ever need, then hands over to the code compiled from src/main.rs.
+// Starts the page: fetches its code, then that of its workers, and hands over to what is compiled from src/main.rs.
 //
 // What the page finds, before its `main` runs:
 //
 //     globalThis.collectune = {
-//       module: Promise<WebAssembly.Module>,  // compiled once, for the page and all its workers
-//       glue: Promise<string>,                // its JavaScript; defines the global `wasm_bindgen`
-//       …                                     // and what register.js says there
+//       parts(): Promise<[WebAssembly.Module, string]>,  // what workers are made of; after a failure, asked for again
+//       …                                                // and what register.js says there
 //     }
 //
-// Both are there by then: without its workers the page would be of no use, and starting one later needs no request.
-// A worker is
+// The workers' code, compiled from src/bin/worker.rs, is twice as large as the page's. It comes right behind it, once,
+// for all workers: beside it, it would take its share of a slow line. A worker is
 //
 //     new Worker(URL.createObjectURL(new Blob([glue, BOOTSTRAP], { type: "text/javascript" })))
 //
-// where BOOTSTRAP is the text below, and the first message to it is `{ module }`. `main` finds no window there, and
-// listens to the page. A worker from a blob inherits the content security policy of index.html; one from a URL would
-// not. The bootstrap keeps messages that arrive before `main` has set `self.onmessage`, and gives them to it in order;
-// a failure to start becomes the worker's `error` event.
+// where `glue` is the second part, JavaScript that defines the global `wasm_bindgen`, and BOOTSTRAP is the text below.
+// The first message to it is `{ module }`, the first part. A worker from a blob inherits the content security policy of
+// index.html; one from a URL would not. The bootstrap keeps messages that arrive before `main` has set
+// `self.onmessage`, and gives them to it in order; a failure to start becomes the worker's `error` event.
 //
 //     self.onmessage = (first) => {
 //       const early = [];
@@ -113,15 +112,13 @@
       piece = await reader.read();
     }
   };
-  const compile = async (link) => {
-    const response = await get(link.href, { mode: "cors", credentials: "same-origin" });
-    // Counted on a copy: what is compiled has to be the response itself, or the browser can't keep the result.
-    show(response.clone(), Number(link.dataset.bytes)).catch(() => {});
+  const compile = (response) =>
     // Some hosts serve .wasm under another type, which streaming compilation refuses.
-    return response.headers.get("content-type") === "application/wasm"
+    response.headers.get("content-type") === "application/wasm"
       ? WebAssembly.compileStreaming(response)
-      : WebAssembly.compile(await response.arrayBuffer());
-  };
+      : response.arrayBuffer().then((code) => WebAssembly.compile(code));
+  // Here alone: where `Promise.all` stands twice, the minifier makes a function of it that has lost its `this`.
+  const all = (promises) => Promise.all(promises);
   const run = (url) =>
     new Promise((resolve, reject) => {
       const script = document.createElement("script");
@@ -131,20 +128,35 @@
       document.head.append(script);
     });
 
-  const address = document.getElementById("page-glue").href;
-  const module = compile(document.getElementById("page-wasm"));
-  const glue = get(address).then((response) => response.text());
-  // After the text is there, the script comes from the browser's cache.
-  const running = glue.then(() => run(address));
-  Object.assign(page, { module, glue });
+  const link = document.getElementById("page-wasm");
+  const module = get(link.href, { mode: "cors", credentials: "same-origin" }).then((response) => {
+    // Counted on a copy: what is compiled has to be the response itself, or the browser can't keep the result.
+    show(response.clone(), Number(link.dataset.bytes)).catch(() => {});
+    return compile(response);
+  });
+
+  // The name of the workers' code, which the build has written down.
+  const { worker } = document.documentElement.dataset;
+  let parts;
+  let cache = "default";
+  page.parts = () => {
+    const part = (ending) => get(new URL(worker + ending, location), { cache });
+    parts ??= all([part("_bg.wasm").then(compile), part(".js").then((response) => response.text())]).catch((error) => {
+      parts = undefined;
+      // Browsers keep a host's refusals as well.
+      cache = "reload";
+      throw error;
+    });
+    return parts;
+  };
+  const apart = () => page.parts().catch(() => {});
 
   const start = ([module]) =>
     wasm_bindgen({ module_or_path: module })
       .then(() => boot.remove())
       .catch((error) => fail("The page could not start. Reload it; if that doesn't help, the browser may be too old.", error));
-  Promise.all([module, running])
-    .then(start, (error) =>
-      failForNow("The page's code could not be loaded. Check the connection and reload the page.", error),
-    )
-    .then(page.arrived);
+  all([module, run(document.getElementById("page-glue").href)]).then(start, (error) =>
+    failForNow("The page's code could not be loaded. Check the connection and reload the page.", error),
+  );
+  module.then(apart, () => {}).then(page.arrived);
 })();

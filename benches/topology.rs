@@ -66,7 +66,7 @@ fn whole(criterion: &mut Criterion) {
                 let mut search = Search::new(problem(form), Method::Auto, 1);
                 while search.work(100_000) == State::Working {}
                 assert!(search.is_optimal());
-                search.best()
+                search.time()
             });
         });
     }

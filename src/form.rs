@@ -155,8 +155,10 @@ pub struct Field {
     pub value: String,
     /// What stands there as long as nothing is chosen.
     pub usual: String,
-    /// Choosing it takes back what was chosen in the rest of its group.
-    pub leads: bool,
+    /// Groups whose choices are taken back where this one is made.
+    pub leads: Vec<String>,
+    /// Pinning a point of a chart chooses its series here, where one of the labels is the series' name.
+    pub picked: bool,
 }
 
 /// How a value is chosen. Values are text; of several, with commas between.
@@ -199,7 +201,8 @@ impl Field {
             control,
             value,
             usual,
-            leads: false,
+            leads: Vec::new(),
+            picked: false,
         }
     }
 
@@ -217,10 +220,24 @@ impl Field {
         self
     }
 
+    /// The same, but pinning a point of a chart chooses its series.
+    #[must_use]
+    pub const fn picked(mut self) -> Self {
+        self.picked = true;
+        self
+    }
+
     /// The same, but choosing it takes back the rest of its group.
     #[must_use]
-    pub const fn leading(mut self) -> Self {
-        self.leads = true;
+    pub fn leading(self) -> Self {
+        let group = self.group.clone();
+        self.leading_of(&[&group])
+    }
+
+    /// The same, but choosing it takes back what was chosen in these groups.
+    #[must_use]
+    pub fn leading_of(mut self, groups: &[&str]) -> Self {
+        self.leads = groups.iter().map(|group| (*group).to_owned()).collect();
         self
     }
 }

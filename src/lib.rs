@@ -2,7 +2,8 @@
 //!
 //! A performance engineer drops a sweep of collectives and gets the algorithm, protocol and channel count to set for
 //! each message size, how much that gains over the library's default, and how far to trust it. One library knows the
-//! field and no browser; three thin doors open it: the page, the worker behind it, and the command line.
+//! field and no browser; three thin doors open it: the page, the worker behind it, and the command line. Page and worker
+//! are two programs: the page is there before the worker's code has come.
 //!
 //! # Rooms, floor by floor
 //!
@@ -10,7 +11,7 @@
 //!
 //! | floor | room | what lives there |
 //! |---|---|---|
-//! | 8 | `main.rs`, `bin/cli.rs` | doors of a few lines: page and worker, command line |
+//! | 8 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
 //! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
 //! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
 //! | 5 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |

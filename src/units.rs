@@ -150,11 +150,11 @@ pub fn file_size(bytes: u64) -> String {
     }
 }
 
-/// With a capital at the beginning.
+/// With a capital at the beginning, where that is a letter of ASCII: the casing of all others is a table of its own.
 #[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let first = letters.next().map(|first| first.to_ascii_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
 }
 

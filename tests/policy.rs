@@ -12,7 +12,8 @@ use collectune::{
         attribution::{LogSettings, Schedule},
         iteration::{Iteration, PairKind},
         read::{Form, Log},
-        request::{Answer, Export, Question, Settings, Source, Start, Studied},
+        replay,
+        request::{Export, Highlight, Replayed, Settings, Source, Start, Studied},
         result::{Decision, Estimator, Flag, KeyResult},
         simulate,
         study::{NamedLog, Study, StudyError},
@@ -153,48 +154,15 @@ fn attribution_takes_the_first_way_that_applies() {
 
 #[test]
 fn a_schedule_attributes_calls() {
-    use collectune::{
-        bandit::schedule::deal,
-        policy::{
-            bands::Bands,
-            file::{Choice, Entry, Policy},
-            key::BandKey,
-        },
-    };
-    let scale = Scale { nodes: 2, ranks: 8 };
-    let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
-    let policy = Policy {
-        generation: 3,
-        seed: 42,
-        bands: Bands::default(),
-        arms: ["auto", "tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect(),
-        keys: vec![Entry {
-            collective: key.collective,
-            band: key.band,
-            scale,
-            overlap: None,
-            choice: Choice::Counts(vec![2, 2, 2, 2]),
-        }],
-        ..Policy::default()
-    };
-    let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
-    let mut order = [0; 8];
-    for call in 0..200_u64 {
-        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
-        let arm = usize::from(order[(call % 8) as usize]);
-        let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * collectune::bandit::draws::normal(1, 0, call);
-        text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");
-    }
-    let settings =
-        Settings { schedule: Schedule { policy: Some(policy.text()), ..Schedule::default() }, ..Settings::default() };
-    let of = one(&[("rewards.log", &text)], settings);
-    assert_eq!(of.chosen(), Arm::parse("tree/ll128").unwrap());
-    assert_eq!(of.estimator, Estimator::Rejection, "propensities are counts / n");
-    let late = Settings {
-        schedule: Schedule { policy: Some(Policy { seed: 43, ..policy }.text()), ..Schedule::default() },
+    let (policy, text) = explored();
+    let by = |policy| Settings {
+        schedule: Schedule { policies: vec![policy], ..Schedule::default() },
         ..Settings::default()
     };
-    let of = one(&[("rewards.log", &text)], late);
+    let of = one(&[("rewards.log", &text)], by(policy.clone()));
+    assert_eq!(of.chosen(), Arm::parse("tree/ll128").unwrap());
+    assert_eq!(of.estimator, Estimator::Rejection, "propensities are counts / n");
+    let of = one(&[("rewards.log", &text)], by(collectune::policy::file::Policy { seed: 43, ..policy }));
     assert!(of.flags.contains(&Flag::NoTrace), "{of:?}");
     assert!(of.sentences.iter().any(|sentence| sentence.contains("no trace of the schedule")));
 }
@@ -444,7 +412,7 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     let start = Start { world: Source::Key(0), steps: 300, seeds: 3, strategies: Vec::new() };
     let replayed = replay(&mut study_, start);
     assert!(replayed.strategies.iter().all(|of| of.regret_ms.iter().all(|regret| regret.abs() < 1e-9)));
-    study_.key(0).unwrap();
+    study_.key(0, &Highlight::default()).unwrap();
     for lines in [1, 4] {
         let text = head.to_owned() + &"allreduce,4096,1,8,3,auto\n".repeat(lines);
         let of = one(&[("r.csv", &text)], Settings::default());
@@ -456,18 +424,12 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     assert!(of.sentences[0].contains("Only tree/simple ran"), "{:?}", of.sentences);
 }
 
-fn replay(study: &mut Study, start: Start) -> collectune::policy::request::Replayed {
-    let Answer::Game(prepared) = study.answer(Question::Game(Box::new(start)), &mut Silent).unwrap() else { panic!() };
-    let mut played = Vec::new();
+fn replay(study: &mut Study, start: Start) -> Replayed {
+    let prepared = study.prepare(&start).unwrap();
     // In any order, and a round twice.
-    for round in prepared.rounds.iter().rev().chain(&prepared.rounds[..1]) {
-        let question = Question::Play { game: prepared.game.clone(), jobs: round.clone() };
-        let Answer::Played(bytes) = study.answer(question, &mut Silent).unwrap() else { panic!() };
-        played.push(bytes);
-    }
-    let question = Question::Replayed { game: prepared.game.clone(), played, shown: None };
-    let Answer::Replayed(replayed) = study.answer(question, &mut Silent).unwrap() else { panic!() };
-    *replayed
+    let rounds = prepared.rounds.iter().rev().chain(&prepared.rounds[..1]);
+    let played: Vec<Vec<u8>> = rounds.map(|round| replay::play(&prepared.game, round, &mut Silent).unwrap()).collect();
+    study.bring_together(&prepared.game, &played, &Highlight::default()).unwrap().clone()
 }
 
 #[test]
@@ -555,15 +517,14 @@ fn a_band_with_two_winners_is_split_and_said() {
 fn questions_that_have_no_answer_say_why() {
     let mut study = Study::default();
     assert!(matches!(study.study(Settings::default(), &mut Silent), Err(StudyError::NothingLoaded)));
-    assert!(study.key(0).is_err() && study.export(&Export::Policy(1)).is_err());
+    assert!(study.key(0, &Highlight::default()).is_err() && study.export(&Export::Policy(1)).is_err());
     let times = log("times.txt", "1.0\n2.0\n");
     let mut study = Study::new(vec![NamedLog { name: "times.txt".to_owned(), log: times }]);
     let error = study.study(Settings::default(), &mut Silent).unwrap_err().to_string();
     assert!(error.contains("says nothing of size, nodes and ranks"), "{error}");
     let start = Start { world: Source::Key(0), steps: 1, seeds: 1, strategies: Vec::new() };
-    assert!(study.answer(Question::Game(Box::new(start)), &mut Silent).is_err());
-    let play = Question::Play { game: vec![1, 2, 3], jobs: vec![0] };
-    assert!(study.answer(play, &mut Silent).unwrap_err().to_string().contains("different builds"));
+    assert!(study.prepare(&start).is_err());
+    assert!(replay::play(&[1, 2, 3], &[0], &mut Silent).unwrap_err().to_string().contains("different builds"));
 }
 
 /// As the page does: choices in, a form and a report out, jobs in between.
@@ -608,9 +569,10 @@ fn the_page_asks_and_is_answered() {
     // Another strategy's shares need no further work; another world does.
     let same = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&strategy=6"))));
     assert!(same.jobs.rounds.is_empty() && !same.jobs.is_anew);
-    let other = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=own&means=10,9.5,11&wave=0.3"))));
+    let other =
+        shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=own&means.own=10,9.5,11&wave.own=0.3"))));
     assert!(other.jobs.is_anew && !other.jobs.rounds.is_empty());
-    assert!(other.form.iter().any(|field| field.key == "wave"));
+    assert!(other.form.iter().any(|field| field.key == "wave.own"));
     // What is done for a world that is left says nothing of this one.
     let Answer::Done(late) = ask(Question::Do { basis: other.jobs.basis, jobs: vec![0] }) else { panic!() };
     let now = shown(ask(Question::Choose(Choices::parse("#seeds=20&steps=300&world=drift"))));
@@ -624,9 +586,14 @@ fn the_page_asks_and_is_answered() {
     let page = markdown::markdown(&last.report);
     assert!(page.contains("run tree/ll128") && page.contains("flip"), "{page}");
     // What can't be chosen is said.
-    for wrong in
-        ["#arms=bush", "#bands=8M,1M", "#arm.1=bush", "#world=own&means=10,x", "#size=much", "#world=own&means=10"]
-    {
+    for wrong in [
+        "#arms=bush",
+        "#bands=8M,1M",
+        "#arm.1=bush",
+        "#world=own&means.own=10,x",
+        "#size=much",
+        "#world=own&means.own=10",
+    ] {
         let request = Request::Study {
             workbench: Workbench::Policy,
             question: Box::new(Question::Choose(Choices::parse(wrong))),
@@ -648,6 +615,178 @@ fn without_any_log_strategies_play_in_a_simulation() {
     assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
     assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
     assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
+}
+
+/// A policy that explores, and a log of its calls that names no arm.
+fn explored() -> (collectune::policy::file::Policy, String) {
+    use collectune::{
+        bandit::schedule::deal,
+        policy::{
+            bands::Bands,
+            file::{Choice, Entry, Policy},
+            key::BandKey,
+        },
+    };
+    let scale = Scale { nodes: 2, ranks: 8 };
+    let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
+    let policy = Policy {
+        generation: 3,
+        seed: 42,
+        bands: Bands::default(),
+        arms: ["auto", "tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect(),
+        keys: vec![Entry {
+            collective: key.collective,
+            band: key.band,
+            scale,
+            overlap: None,
+            choice: Choice::Counts(vec![2, 2, 2, 2]),
+        }],
+        ..Policy::default()
+    };
+    let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
+    let mut order = [0; 8];
+    for call in 0..200_u64 {
+        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
+        let arm = usize::from(order[(call % 8) as usize]);
+        let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * collectune::bandit::draws::normal(1, 0, call);
+        text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");
+    }
+    (policy, text)
+}
+
+#[test]
+fn a_policy_that_is_dropped_attributes_and_counts_on() {
+    use collectune::policy::file::sealed;
+    let (policy, rewards) = explored();
+    let record = sealed(format!("collectune-record 1 next\n{}\n", policy.text()));
+    for file in [policy.text(), record] {
+        let (study, studied) = study(&[("rewards.log", &rewards), ("epoch-000003", &file)], Settings::default());
+        assert_eq!(studied.results[0].chosen(), Arm::parse("tree/ll128").unwrap());
+        assert!(studied.logs[0].attribution.contains("schedule of the policy file"), "{:?}", studied.logs);
+        assert_eq!((study.next_generation(), studied.tables.len()), (4, 1));
+        let row: Vec<&str> = studied.tables[0].listing.rows[0].iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(row[..3], ["all_reduce", "32 MiB to 128 MiB", "2 nodes, 8 ranks"]);
+        assert_eq!(row[4], "auto 2, tree/simple 2, tree/ll128 2, ring/simple 2");
+    }
+    let refused = |text: &str| opened("collectune.policy.json", text.as_bytes()).unwrap_err();
+    let text = policy.text();
+    assert!(refused(&text[..text.len() - 9]).contains("is torn"), "{}", refused(&text[..text.len() - 9]));
+    assert!(refused(&text.replace("\"generation\":3", "\"generation\":4")).contains("was changed or torn"));
+    let kept = sealed("collectune-record 1 keep\n\n".to_owned());
+    assert!(refused(&kept).contains("carries no policy"), "{}", refused(&kept));
+}
+
+#[test]
+fn means_in_tables_are_shown_and_episodes_are_observations() {
+    let table = "# mean iteration time, ms\nmode,compute,size,auto,tree_simple,ring_ll128\n\
+                 sequential,default,32KB,8.451,8.668,8.328\noverlap,default,64KB,8.4,x,9\nsequential,default,1MB,,,\n";
+    let (log, problems, notes) = opened("overlap.csv", table.as_bytes()).unwrap();
+    let rows = log.table.unwrap().rows;
+    let text: Vec<Vec<&str>> = rows.iter().map(|row| row.iter().map(|entry| entry.text.as_str()).collect()).collect();
+    assert_eq!(text[0], ["sequential", "default", "32KB", "ring_ll128", "8.451", "8.668", "8.328"]);
+    assert_eq!((text.len(), text[1][3], problems.count), (2, "auto", 1));
+    assert!(notes[0].contains("no spread"));
+    let episodes = "log,size,episode,arm,mean_ms\nucb1,256KB,0,auto,9.7\nucb1,256KB,1,tree_simple,9.8\n\
+                    ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\n";
+    let (log, problems, _) = opened("episodes.csv", episodes.as_bytes()).unwrap();
+    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 3, 2, 2));
+    let given = LogSettings { scale: Some(Scale { nodes: 1, ranks: 8 }), ..LogSettings::default() };
+    let logs = vec![NamedLog { name: "episodes.csv".to_owned(), log }];
+    let studied = Study::new(logs).study(Settings { logs: vec![given], ..Settings::default() }, &mut Silent).unwrap();
+    assert_eq!(studied.results.len(), 2);
+    assert!(studied.results.iter().all(|of| of.decision == Decision::None && of.flags.contains(&Flag::Adaptive)));
+    assert!(opened("none.csv", b"size,auto,tree_simple\n").is_err());
+}
+
+#[test]
+fn real_tables_of_means_are_read() {
+    for (name, rows, keys) in [
+        ("overlap_1x8_a100.csv", true, 0),
+        ("profile_v3_a100.csv", true, 0),
+        ("same_cluster_2x4_a100.csv", true, 0),
+        ("ucb1_episodes.csv", false, 3),
+    ] {
+        let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
+        let (log, problems, _) = opened(name, text.as_bytes()).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('#')).count() - 1;
+        let read = if rows { log.table.unwrap().rows.len() } else { log.rows.len() };
+        assert_eq!((read, log.keys.len(), problems.count), (lines, keys, 0), "{name}");
+    }
+}
+
+/// What is chosen in a chart is shown in all that have it.
+#[test]
+fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
+    use collectune::{
+        form::Choices,
+        plot::{Chart, Colour},
+        report::Contents,
+        workbench::{Material, Policy, Study as _},
+    };
+    let text = simulate::log(&simulate::worlds()[0].1, &simulate::ARMS, 64 << 20, 50, 1);
+    let mut policy = Policy::new(vec![NamedLog { name: "rewards.log".to_owned(), log: log("rewards.log", &text) }]);
+    let mut charts = |choices: &str| -> Vec<Chart> {
+        policy.choose(Choices::parse(choices), &mut Silent).unwrap();
+        while let Some((jobs, basis)) = policy.jobs().ok().and_then(|of| Some((of.rounds.first()?.clone(), of.basis))) {
+            let jobs: Vec<u32> = jobs.iter().map(|(job, _)| *job).collect();
+            let done = collectune::workbench::work(collectune::report::Workbench::Policy, &basis, &jobs, &mut Silent);
+            policy.take(&done.unwrap(), &mut Silent).unwrap();
+        }
+        let report = policy.report(Material::default(), &Contents::whole()).unwrap();
+        report.sections.into_iter().flat_map(|section| section.charts).collect()
+    };
+    let coloured = |chart: &Chart| -> Vec<String> {
+        let shown = chart.series.iter().filter(|series| series.colour != Colour::Muted);
+        shown.map(|series| series.name.clone()).collect()
+    };
+    let all = charts("#seeds=5&steps=200");
+    assert_eq!(all.len(), 4, "latencies, posteriors, regret, shares");
+    assert!(all.iter().all(|chart| coloured(chart).len() == chart.series.len()));
+    let of_arm = charts("#seeds=5&steps=200&arm=ring/simple");
+    for chart in [&of_arm[0], &of_arm[1], &of_arm[3]] {
+        assert_eq!(coloured(chart), ["ring/simple"], "{}", chart.title);
+        assert_eq!(chart.series.last().unwrap().name, "ring/simple", "it lies on top");
+    }
+    let of_strategy = charts("#seeds=5&steps=200&strategy=6");
+    assert_eq!(
+        (coloured(&of_strategy[2]), of_strategy[3].title.as_str()),
+        (vec!["ucb1".to_owned()], "Shares of arms: ucb1")
+    );
+    let form = policy.form().unwrap();
+    let picked: Vec<&str> = form.iter().filter(|field| field.picked).map(|field| field.key.as_str()).collect();
+    assert_eq!(picked, ["arm", "strategy"]);
+}
+
+#[test]
+fn files_are_made_with_what_the_form_says() {
+    use collectune::{
+        form::Choices,
+        policy::file::Policy as File,
+        workbench::{Policy, Study as _},
+    };
+    let (policy, rewards) = explored();
+    let named = |name: &str, text: &str| NamedLog { name: name.to_owned(), log: log(name, text) };
+    let mut study = Policy::new(vec![named("rewards.log", &rewards), named("next.policy", &policy.text())]);
+    let mut saved = |choices: &str, key: &str| {
+        study.choose(Choices::parse(choices), &mut Silent).unwrap();
+        study.file(key, &mut Silent).unwrap().text
+    };
+    let generation = |text: String| File::read(text.as_bytes()).unwrap().policy.generation;
+    assert_eq!(generation(saved("", "policy")), 4, "one above the file that was dropped");
+    assert_eq!(generation(saved("#generation=17", "policy")), 17);
+    assert!(saved("#command=srun%20python%20train.py", "script").contains("command=(srun python train.py)"));
+    let conf = saved("", "collectune");
+    assert!(conf.contains("allreduce,33554432,134217727,tree,ll128,"), "{conf}");
+}
+
+#[test]
+fn where_the_library_keeps_the_choice_its_own_reader_is_told_so() {
+    let text = simulate::log(&simulate::worlds()[3].1, &simulate::ARMS, 1 << 20, 60, 2);
+    let (study, _) = study(&[("r.log", &text)], Settings::default());
+    let files = study.export(&Export::Conf(collectune::conf::Reader::Collectune)).unwrap();
+    let rules = collectune::conf::read(files[0].text.as_bytes(), collectune::conf::Reader::Collectune);
+    assert_eq!(rules.len(), 1, "{}", files[0].text);
+    assert!(files[0].text.contains("allreduce,1048576,4194303,auto,auto,"), "{}", files[0].text);
 }
 
 proptest::proptest! {

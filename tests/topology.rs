@@ -10,6 +10,7 @@ use collectune::{
         bound::bounds,
         demand::Demand,
         exact,
+        film::{Film, LONGEST, STEPS},
         flood::{Manner, Pick, flood},
         plan::Transfer,
         problem::{Phase, Problem, Task},
@@ -17,7 +18,7 @@ use collectune::{
         verify::Fault,
     },
     topology::{
-        conditions::{Wanted, WantedError, read_custom},
+        conditions::{Custom, Wanted, WantedError, read_custom},
         dump::{self, Dump, Rates},
         export::{Form, Material, topology_csv},
         generate::{Kind, Recipe},
@@ -325,6 +326,137 @@ fn every_schedule_is_right_and_above_the_bound() {
     }
 }
 
+/// Nodes that can be reached from any of some, by hand.
+fn reached(topology: &Topology, from: &[u32]) -> Vec<bool> {
+    let mut is_reached = vec![false; topology.nodes as usize];
+    from.iter().for_each(|node| is_reached[*node as usize] = true);
+    for _ in 0..topology.nodes {
+        for link in &topology.links {
+            is_reached[link.to as usize] |= is_reached[link.from as usize];
+        }
+    }
+    is_reached
+}
+
+#[test]
+fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
+    // Graphs that may fall apart; chunks that some have and others want, or one of the collectives.
+    let (mut met, mut refused) = (0, 0);
+    for seed in 0..3000_u64 {
+        let mut stream = Stream::new(3_000_000 + seed);
+        let mut topology = random(4_000_000 + seed, 10);
+        let share = [0.0, 0.1, 0.5][seed as usize % 3];
+        topology.links.retain(|_| stream.unit() >= share);
+        if topology.links.is_empty() {
+            continue;
+        }
+        let nodes = topology.nodes as usize;
+        let some = |stream: &mut Stream, least: usize| -> Vec<u32> {
+            let mut some: Vec<u32> = (0..topology.nodes).collect();
+            stream.shuffle(&mut some);
+            some.truncate(least + stream.below(nodes));
+            some
+        };
+        let chunks: Vec<(Vec<u32>, Vec<u32>)> =
+            (0..1 + stream.below(8)).map(|_| (some(&mut stream, 1), some(&mut stream, 0))).collect();
+        let is_own = seed % 4 != 0;
+        let is_possible = |(has, wants): &(Vec<u32>, Vec<u32>)| {
+            let reached = reached(&topology, has);
+            wants.iter().all(|node| reached[*node as usize])
+        };
+        let should_be_met = chunks.iter().all(is_possible);
+        let custom = Custom { names: (0..chunks.len()).map(|chunk| chunk.to_string()).collect(), chunks };
+        let wanted = Wanted {
+            collective: (!is_own).then(|| COLLECTIVES[(seed / 4) as usize % COLLECTIVES.len()]),
+            root: stream.below(nodes) as u32,
+            chunks: 1 + stream.below(3) as u32,
+            custom: is_own.then_some(custom),
+            ..Wanted::default()
+        };
+        let problem = wanted.problem(&topology);
+        if is_own {
+            assert_eq!(problem.is_ok(), should_be_met, "seed {seed}: {:?}", problem.err());
+        }
+        let Ok((problem, _)) = problem else {
+            refused += 1;
+            continue;
+        };
+        let methods = [Method::Auto, Method::Earliest, Method::Restarts, Method::Routed, Method::Exact, Method::Tacos];
+        let method = methods[(seed / 3) as usize % methods.len()];
+        let mut search = Search::new(problem, method, seed);
+        // In pieces of any size.
+        for _ in 0..200 {
+            if search.work(1 + stream.below(200) as u64) == State::Finished {
+                break;
+            }
+        }
+        let what = format!("seed {seed}: {} by {method:?}", wanted.words());
+        let (schedule, _) = search.best().unwrap_or_else(|| panic!("{what}: nothing found"));
+        assert_eq!(search.problem.faults(&schedule), [], "{what}");
+        assert!(search.time().unwrap() >= search.proven(), "{what}: below the bound");
+        met += 1;
+    }
+    assert!(met > 1000 && refused > 300, "{met} met, {refused} refused");
+}
+
+#[test]
+fn a_search_in_small_pieces_finds_the_same() {
+    for form in ["mesh:5x5", "dgx1v", "random:12:3:7"] {
+        let of = |piece: u64| {
+            let (problem, _) = Wanted::default().problem(&made(form)).unwrap();
+            let mut search = Search::new(problem, Method::Earliest, 3);
+            let mut last = 0;
+            while search.work(piece) == State::Working {
+                // How far the first schedule is only grows, and nothing is found before it is done.
+                if let Some((done, total)) = search.done() {
+                    assert!(done >= last && done <= total && search.time().is_none());
+                    last = done;
+                }
+            }
+            search.best().unwrap().0.into_owned()
+        };
+        assert_eq!(of(1), of(u64::MAX), "{form}");
+    }
+}
+
+#[test]
+fn what_is_cut_moves_as_the_whole_does() {
+    let (search, clock) = searched(&made("mesh:20x20"), &Wanted::default(), Method::Earliest, 1, u64::MAX);
+    let (schedule, _) = search.best().unwrap();
+    let whole = Film::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
+    assert!(whole.len() > LONGEST);
+    let first = whole.to_travel();
+    let known = first.known().unwrap();
+    assert_eq!((known.transfers, first.transfers()), (whole.len() as u64, whole.len() as u64));
+    assert!(
+        first.len() < LONGEST && (0..whole.links.len() as u32).all(|link| first.carries(link) == whole.carries(link))
+    );
+    assert!(first.covers(0) && !first.covers(whole.end / 2));
+    // Of every second node and every second chunk.
+    let ownership = whole.ownership();
+    assert_eq!((known.every, known.ownership.len()), ((2, 2), 200 * 200));
+    assert!((0..200 * 200).all(|cell| known.ownership[cell] == ownership[(cell / 200 * 400 + cell % 200) * 2]));
+    assert_eq!(known.busy, whole.utilisation(STEPS));
+    let (from, chunk) = (whole.end / 2 + 7, 11);
+    let later = first.continued(whole.cut(from, Some(chunk)));
+    let cut = later.cut.clone().unwrap();
+    assert!(later.covers(from) && cut.to > from && later.len() < LONGEST);
+    for time in [from, (from + cut.to) / 2, cut.to - 1] {
+        for link in 0..whole.links.len() as u32 {
+            let moves = |film: &Film| film.carried(link, time).map(|sent| (sent.chunk, sent.start, sent.end));
+            assert_eq!(moves(&later), moves(&whole), "link {link} at {time}");
+        }
+    }
+    let arrived = |node: usize| {
+        let to = (0..whole.links.len() as u32).filter(|link| whole.links[*link as usize].1 as usize == node);
+        to.flat_map(|link| whole.of_link(link)).filter(|sent| sent.end <= from).count() as u32
+    };
+    assert!((0..400).all(|node| cut.arrived[node] == arrived(node)));
+    let way =
+        |film: &Film| film.tree(chunk).iter().map(|of| (of.sent.link, of.sent.start, of.depth)).collect::<Vec<_>>();
+    assert_eq!(way(&later), way(&whole));
+}
+
 #[test]
 fn no_search_beats_what_is_proven() {
     // What is proven by one seed, no other seed may beat.
@@ -390,7 +522,7 @@ fn brute(problem: &Problem) -> u64 {
 #[test]
 fn the_verifier_sees_what_is_wrong() {
     let (search, _) = searched(&seed_ring(), &Wanted::default(), Method::Auto, 1, 1000);
-    let (good, _) = search.best().unwrap();
+    let good = search.best().unwrap().0.into_owned();
     let problem = &search.problem;
     assert_eq!(problem.faults(&good), []);
     for index in 0..good.transfers.len() {
@@ -411,7 +543,7 @@ fn the_verifier_sees_what_is_wrong() {
     assert_eq!(problem.faults(&odd), [Fault::Unknown(20)]);
 
     let (search, _) = searched(&made("mesh:3x3"), &wanted(Collective::AllReduce), Method::Auto, 1, 1000);
-    let (good, _) = search.best().unwrap();
+    let good = search.best().unwrap().0.into_owned();
     let problem = &search.problem;
     assert_eq!(problem.faults(&good), []);
     for index in 0..good.reducing {
@@ -719,18 +851,6 @@ fn schedules_are_replayed_and_made_again() {
     let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let link = (0..).zip(&topology.links).find(|(_, link)| (link.from, link.to) == (1, 2)).unwrap().0;
-    let damaged = robust::damaged(&search.problem, &schedule, &topology, &clock, &[link]);
-    assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
-    // Chunks 0 and 1 come to 2, 3 and 4 over it.
-    assert_eq!(damaged[0].undelivered, 6);
-    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
-    assert_eq!(varied.nominal_ns, 80_125.0);
-    // Five of 500 draws lie beyond the last.
-    for (ns, about, share) in
-        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
-    {
-        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
-    }
     let asked = Wanted::default();
     let material = Material {
         topology: &topology,
@@ -740,6 +860,24 @@ fn schedules_are_replayed_and_made_again() {
         schedule: &schedule,
         bound_ns: 80_125.0,
     };
+    let damages = [Damage::Link(link), Damage::Node(1)];
+    let damaged = robust::damaged(&material, &damages, 1, 1_000_000);
+    assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
+    // Chunks 0 and 1 come to 2, 3 and 4 over it.
+    assert_eq!(damaged[0].undelivered, 6);
+    assert!(damaged[0].again.as_ref().is_some_and(|again| again.time_ns.is_some()));
+    // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow pair.
+    let node = &damaged[1];
+    assert!(node.half_ns > 80_125.0 && node.tenth_ns > node.half_ns && node.undelivered > 0, "{node:?}");
+    assert_eq!(node.again.as_ref().unwrap().time_ns, Some(2_931_187.5));
+    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
+    assert_eq!(varied.nominal_ns, 80_125.0);
+    // Five of 500 draws lie beyond the last.
+    for (ns, about, share) in
+        [(varied.p50_ns, 95_300.0, 0.01), (varied.p95_ns, 106_400.0, 0.015), (varied.p99_ns, 115_300.0, 0.04)]
+    {
+        assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
+    }
     let again = |damage: Damage| robust::again(&material, &damage, 1, 1_000_000);
     let pair = again(Damage::Pair(2, 3));
     assert_eq!(pair.time_ns, Some(2_951_218.75));
@@ -762,7 +900,16 @@ fn schedules_are_replayed_and_made_again() {
     // An all_reduce loses sums as well.
     let (search, clock) = searched(&topology, &wanted(Collective::AllReduce), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
-    let damaged = robust::damaged(&search.problem, &schedule, &topology, &clock, &[link]);
+    let asked = wanted(Collective::AllReduce);
+    let material = Material {
+        topology: &topology,
+        wanted: &asked,
+        problem: &search.problem,
+        clock: &clock,
+        schedule: &schedule,
+        bound_ns: 0.0,
+    };
+    let damaged = robust::damaged(&material, &[Damage::Link(link)], 1, 0);
     assert!(damaged[0].undelivered > 6 && damaged[0].half_ns > 160_250.0);
 }
 
@@ -797,8 +944,24 @@ fn dumps_become_links() {
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
     let (topology, _) = machine.topology("node", &Rates::default());
-    let ring_ns = patterns[0].ring_all_gather_ns(&topology, 1 << 20).unwrap();
+    let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
+    let Some(rings) = real::text("topology/nccl/mi355x_2x8_graph.xml") else { return };
+    let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
+    let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
+    let rates = Rates { nodes: 2, ..Rates::default() };
+    let (topology, _) = machine.topology("nodes", &rates);
+    patterns.iter_mut().for_each(|pattern| pattern.nodes = 2);
+    assert_eq!((patterns[0].channels.len(), patterns[0].ports[0]), (64, Some((0, 7))));
+    // Sixteen GPUs in each ring, by eight links between the nodes' ports.
+    assert_eq!(patterns[0].edges(Some(0)).len(), 16);
+    let takes = |pattern: &dump::Pattern, of| pattern.takes_ns(of, &topology, Some((&machine, &rates)), 1 << 20);
+    let ring_ns = takes(&patterns[0], Collective::AllGather).unwrap();
+    // 64 channels share 8 ports of 50 GB/s: 15 steps of 131,072 bytes and 3,000 ns.
+    assert!((ring_ns - 15.0 * (3000.0 + 131_072.0 / 50.0)).abs() < 0.1, "{ring_ns}");
+    assert!(
+        takes(&patterns[1], Collective::AllReduce).is_some() && takes(&patterns[1], Collective::AllGather).is_none()
+    );
     for wrong in
         ["<system>", "<system version=\"2\"></system>", "<graphs><graph", "<a/>", "<system><cpu><gpu/></cpu></system>"]
     {
@@ -908,7 +1071,9 @@ fn the_workbench_answers() {
     assert!(standing.is_optimal && standing.sentence.contains("proven optimal"), "{}", standing.sentence);
     let Answer::Compared { listing, kept, .. } = ask(Question::Keep("best".into())).unwrap() else { panic!() };
     assert_eq!((listing.rows.len(), kept.len()), (1, 1));
-    let Answer::Damaged(listing) = ask(Question::Damage(Vec::new())).unwrap() else { panic!() };
+    let Answer::Damaged(listing) = ask(Question::Damage((0..32).map(Damage::Link).collect(), 0)).unwrap() else {
+        panic!()
+    };
     assert_eq!(listing.rows.len(), 32);
     let Answer::Again(listing) = ask(Question::Again(vec![Damage::Link(0), Damage::Slow(1, 0.1)])).unwrap() else {
         panic!()

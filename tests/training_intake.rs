@@ -539,3 +539,88 @@ fn the_example_is_current_and_needs_nothing() {
         health.flags
     );
 }
+
+/// Samples of `count` rows, all different or all the same.
+fn norms(count: u32, is_varied: bool) -> String {
+    let row = |n: u32| format!("{},1024,2048,{}.5,20.5\n", if is_varied { n + 1 } else { 4 }, n + 10);
+    format!("b,l,dim,F_dur(us),B_dur(us)\n{}", (0..count).map(row).collect::<String>())
+}
+
+#[test]
+fn too_few_rows_teach_nothing_and_say_so() {
+    use collectune::training_time::{
+        prediction::{Direction, Mark, Regressors},
+        regressors::{Library, Options},
+        scope::Scope,
+    };
+    let asked = |text: &str, batch: f64| {
+        let bundle = bundle(&[("X_layernorm_fp16.csv", text)]);
+        let flags = health(&bundle.clusters[0], &bundle.catalogue).flags;
+        let flag = flags.into_iter().find(|flag| flag.rule == Rule::TooFew).map(|flag| (flag.what, flag.effect));
+        let (cluster, catalogue) = (bundle.clusters[0].clone(), bundle.catalogue);
+        let library = Library::new(cluster.into(), catalogue.into(), Options::default());
+        let scope = Scope::from([("b", batch), ("l", 1024.0), ("dim", 2048.0)]);
+        let said = library.operator("layernorm", Direction::Forward, &scope);
+        (said.map(|said| (said.time_us, said.mark)).map_err(|error| error.to_string()), flag)
+    };
+    let (said, flag) = asked(&norms(29, true), 4.0);
+    assert_eq!(said, Ok((13.5, Mark::Measured)));
+    let (what, effect) = flag.unwrap();
+    assert!(what.ends_with("too few to train") && effect == "Only its measured rows are used", "{what}: {effect}");
+    let (said, _) = asked(&norms(29, true), 40.0);
+    assert_eq!(
+        said.unwrap_err(),
+        "operator layernorm has 29 rows with 29 distinct features: too few to learn from, and what is asked for is not \
+         among them"
+    );
+    let (said, flag) = asked(&norms(40, false), 8.0);
+    assert_eq!(
+        said.unwrap_err(),
+        "operator layernorm has 40 rows with 1 distinct feature: too few to learn from, and what is asked for is not \
+         among them"
+    );
+    assert!(flag.is_some());
+    assert!(asked(&norms(30, true), 40.0).0.is_ok());
+}
+
+/// Samples of another precision are used, and say so.
+#[test]
+fn another_precision_is_extrapolated() {
+    use collectune::training_time::{
+        prediction::{Direction, Mark, Regressors},
+        regressors::{Library, Options},
+        scope::Scope,
+    };
+    let bundle = bundle(&[("X_layernorm_fp16.csv", &norms(40, true))]);
+    let mark = |precision: &str| {
+        let options = Options { precision: precision.to_owned(), ..Options::default() };
+        let library = Library::new(bundle.clusters[0].clone().into(), bundle.catalogue.clone().into(), options);
+        let scope = Scope::from([("b", 4.0), ("l", 1024.0), ("dim", 2048.0)]);
+        library.operator("layernorm", Direction::Forward, &scope).unwrap().mark
+    };
+    assert_eq!((mark("fp16"), mark("bf16"), mark("")), (Mark::Measured, Mark::Extrapolated, Mark::Measured));
+}
+
+/// Degrees and sizes of 0, from wherever they come, are named with the nearest value that may be.
+#[test]
+fn zero_is_named_with_the_nearest_value() {
+    use collectune::training_time::{regressors::Mode, step::rules};
+    let good = run(SHORT).unwrap();
+    type Change = (&'static str, fn(&mut Run));
+    let change: [Change; 6] = [
+        ("pp", |run| run.layout.pipeline = 0),
+        ("mp", |run| run.layout.tensor = 0),
+        ("dp", |run| run.layout.data = 0),
+        ("b", |run| run.micro_batch = 0),
+        ("steps_per_update", |run| run.micro_batches = 0),
+        ("gpus_per_node", |run| run.layout.gpus_per_node = 0),
+    ];
+    for (name, change) in change {
+        let mut run = good.clone();
+        change(&mut run);
+        for mode in [Mode::Default, Mode::Parity] {
+            let error = rules::check(&run, mode).unwrap_err().to_string();
+            assert_eq!(error, format!("{name} is 0: at least 1 is needed; the nearest is {name} = 1"));
+        }
+    }
+}

@@ -13,6 +13,9 @@ pub trait Order<T> {
         self.order_by(|a, b| key(a).cmp(&key(b)));
     }
 
+    /// Sorts by a number: nearly as fast as the standard library, where there may be millions.
+    fn order_by_number(&mut self, key: impl Fn(&T) -> u64);
+
     /// Sorts ascending.
     fn order(&mut self)
     where
@@ -24,17 +27,35 @@ pub trait Order<T> {
 
 impl<T> Order<T> for [T] {
     fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering) {
-        let mut places = places(self.len(), &|a, b| compare(&self[a], &self[b]));
-        // What belongs to a place may have been moved by an earlier exchange: then follow it.
-        for place in 0..places.len() {
-            let mut from = places[place];
-            while from < place {
-                from = places[from];
-            }
-            places[place] = from;
-            self.swap(place, from);
+        let places = places(self.len(), &|a, b| compare(&self[a], &self[b]));
+        arrange(self, places);
+    }
+
+    fn order_by_number(&mut self, key: impl Fn(&T) -> u64) {
+        if self.len() > 1 {
+            let mut numbered: Vec<(u64, usize)> = self.iter().map(key).zip(0..).collect();
+            ascending(&mut numbered);
+            arrange(self, numbered.into_iter().map(|(_, place)| place).collect());
         }
     }
+}
+
+/// Puts to each place what stands at the place that is named for it.
+fn arrange<T>(all: &mut [T], mut places: Vec<usize>) {
+    // What belongs to a place may have been moved by an earlier exchange: then follow it.
+    for place in 0..places.len() {
+        let mut from = places[place];
+        while from < place {
+            from = places[from];
+        }
+        places[place] = from;
+        all.swap(place, from);
+    }
+}
+
+#[inline(never)]
+fn ascending(numbered: &mut [(u64, usize)]) {
+    numbered.sort_unstable();
 }
 
 /// The places of `count` things in their order.
@@ -73,6 +94,9 @@ mod tests {
             assert_eq!(ours, theirs);
             ours.order_by(|a, b| b.cmp(a));
             theirs.sort_by(|a, b| b.cmp(a));
+            assert_eq!(ours, theirs);
+            ours.order_by_number(|pair| pair.0 as u64);
+            theirs.sort_by_key(|pair| pair.0);
             assert_eq!(ours, theirs);
             ours.order();
             theirs.sort();

@@ -148,10 +148,11 @@ impl Client {
         if self.at_work() && self.0.ready.get() {
             return silent >= Self::SILENT_BEATS;
         }
-        let nothing_asked = self.0.jobs.borrow().is_empty();
-        if self.0.link.borrow().is_none() && nothing_asked {
+        // Without a link either nobody is there, or the code is on its way, which may take long on a slow line.
+        if self.0.link.borrow().is_none() {
             return false;
         }
+        let nothing_asked = self.0.jobs.borrow().is_empty();
         if silent >= Self::LOST_BEATS {
             self.end(&Failure::Silent);
         } else if silent >= Self::IDLE_BEATS && nothing_asked {
@@ -177,15 +178,23 @@ impl Client {
         let generation = self.0.generation.get() + 1;
         self.0.generation.set(generation);
         self.0.silent_beats.set(0);
+        if !parts::are_here() {
+            let doing = "loading the code for it";
+            let step = || Step { doing: doing.to_owned(), ..Step::default() };
+            self.0.jobs.borrow().values().for_each(|job| (job.progress)(step()));
+        }
         let client = self.clone();
         wasm_bindgen_futures::spawn_local(async move {
             let parts = parts::load().await;
             if client.0.generation.get() != generation {
                 return;
             }
-            match parts.and_then(|parts| parts.start_worker()) {
+            client.0.silent_beats.set(0);
+            let parts = parts.map_err(|error| Failure::NotLoaded(parts::describe(&error)));
+            let not_started = |error| Failure::NotStarted(parts::describe(&error));
+            match parts.and_then(|parts| parts.start_worker().map_err(not_started)) {
                 Ok(worker) => client.listen_to(worker),
-                Err(error) => client.end(&Failure::NotStarted(parts::describe(&error))),
+                Err(failure) => client.end(&failure),
             }
         });
     }

@@ -45,9 +45,9 @@ fn open(id: &str) {
 
 /// Shows the commands that the page has a control for just now and that have the filter's words in their name.
 fn list() {
-    let words = filter().map(|field| field.value().to_lowercase()).unwrap_or_default();
+    let words = filter().map(|field| field.value().to_ascii_lowercase()).unwrap_or_default();
     for command in commands() {
-        let name = command.text_content().unwrap_or_default().to_lowercase();
+        let name = command.text_content().unwrap_or_default().to_ascii_lowercase();
         let is_listed = control(&command).is_some() && words.split_whitespace().all(|word| name.contains(word));
         if let Some(item) = command.parent_element() {
             let _ = item.toggle_attribute_with_force("hidden", !is_listed);
@@ -83,7 +83,7 @@ fn on_key(event: &KeyboardEvent) {
     if !is_chord && (event.alt_key() && !event.ctrl_key() || fields::is_typing(event) || is_off()) {
         return;
     }
-    let name = if is_chord { format!("Ctrl+{}", key.to_uppercase()) } else { key };
+    let name = if is_chord { format!("Ctrl+{}", key.to_ascii_uppercase()) } else { key };
     let named =
         |command: &Element| command.get_attribute("data-key").is_some_and(|keys| keys.split(' ').any(|k| k == name));
     if let Some(command) = commands().into_iter().find(named)

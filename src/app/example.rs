@@ -7,7 +7,11 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{File, Response};
 
-use super::{offline, parts, tuning::Bench};
+use super::{
+    failure::Failure,
+    offline, parts,
+    tuning::{Bench, Remedy},
+};
 use crate::report::Workbench;
 
 const EXAMPLES: [(Workbench, &str); 4] = [
@@ -34,8 +38,8 @@ impl Example {
             let fetch = async |(workbench, name): (Workbench, &'static str)| Some((workbench, fetched(name).await?));
             let files = join_all(EXAMPLES.into_iter().map(fetch)).await;
             example.files.set(files.into_iter().flatten().collect());
-            // Where the parts are missing, `boot.js` has said so.
-            if parts::load().await.is_err() {
+            if let Err(error) = parts::load().await {
+                bench.notify_failure(&Failure::NotLoaded(parts::describe(&error)), Remedy::Reload);
                 example.stuck.set(true);
                 return;
             }

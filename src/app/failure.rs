@@ -40,6 +40,9 @@ pub enum Failure {
     /// It says what nobody understands.
     #[error("The worker's answer could not be read. Reload the page; your files have to be opened again.")]
     Garbled,
+    /// Its code did not come.
+    #[error("The workers' code could not be loaded: {0}. Check the connection, then try again.")]
+    NotLoaded(String),
     /// It never came to life.
     #[error("The worker could not be started: {0}. Reload the page; check that the browser allows workers.")]
     NotStarted(String),

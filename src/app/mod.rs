@@ -50,7 +50,6 @@ use crate::{
     report::{Workbench, link},
     tuning::address::{Address, Panel},
     units::grouped,
-    workbench::needs_files,
 };
 use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
@@ -62,12 +61,6 @@ use status::{Notices, Status};
 use theme::{ActiveTheme, ThemeChoice};
 use tuning::{Bench, MappingDialog, Tuning};
 use workbench::{Welcome, Words, WorkbenchPage, words};
-
-/// Whether this is the page. A worker has no window.
-#[must_use]
-pub fn has_a_window() -> bool {
-    js_sys::global().is_instance_of::<web_sys::Window>()
-}
 
 /// Opens the page.
 pub fn run() {
@@ -124,7 +117,7 @@ fn App() -> impl IntoView {
             </a>
         }
     };
-    let has_files = move || bench.has_files() || !needs_files(bench.workbench.get());
+    let has_files = move || bench.has_files() || !bench.needs_files(bench.workbench.get());
     let is_reading = move || reader.is_open();
     view! {
         <header class="masthead">

@@ -1,10 +1,9 @@
-//! What a worker is made of: the code that `boot.js` has fetched with the page, so that starting one needs no
-//! request.
+//! What a worker is made of: the code that `boot.js` fetches right behind the page's, once for all workers.
 
 use std::cell::RefCell;
 
 use gloo_file::{Blob, ObjectUrl};
-use js_sys::{Object, Promise, Reflect};
+use js_sys::{Array, Object, Promise, Reflect};
 use wasm_bindgen::{JsCast, prelude::*};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::Worker;
@@ -31,12 +30,25 @@ thread_local! {
     static PARTS: RefCell<Option<Parts>> = const { RefCell::new(None) };
 }
 
+#[wasm_bindgen]
+extern "C" {
+    /// The compiled module and its script; where they did not arrive, asks for them again.
+    #[wasm_bindgen(js_namespace = collectune, js_name = parts)]
+    fn fetched() -> Promise;
+}
+
+/// Whether the parts have arrived.
+pub fn are_here() -> bool {
+    PARTS.with_borrow(Option::is_some)
+}
+
 /// The parts, once they have arrived.
 pub async fn load() -> Result<Parts, JsValue> {
     if let Some(parts) = PARTS.with_borrow(Clone::clone) {
         return Ok(parts);
     }
-    let (module, glue) = (promised("module").await?, promised("glue").await?);
+    let both: Array = JsFuture::from(fetched()).await?.dyn_into()?;
+    let (module, glue) = (both.get(0), both.get(1));
     let script = glue.as_string().ok_or("the worker's code is no text")? + BOOTSTRAP;
     let script = Blob::new_with_options(script.as_str(), Some("text/javascript")).into();
     let parts = Parts { module, script };
@@ -44,7 +56,7 @@ pub async fn load() -> Result<Parts, JsValue> {
     Ok(parts)
 }
 
-/// What `boot.js` and `register.js` promise under that name, once it is there.
+/// What `register.js` promises under that name, once it is there.
 pub async fn promised(name: &str) -> Result<JsValue, JsValue> {
     let boot = Reflect::get(&js_sys::global(), &"collectune".into())?;
     JsFuture::from(Reflect::get(&boot, &name.into())?.dyn_into::<Promise>()?).await

@@ -1,5 +1,7 @@
 //! `collectune layouts`: the best layout on so many GPUs.
 
+use std::ops::ControlFlow;
+
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -86,7 +88,9 @@ impl Layouts {
         settings.search = Some(question);
         steps::learn(&mut study, settings)?;
         let calibration = study.calibration().map_err(steps::told)?;
-        let searched = study.searched(calibration.as_ref(), &mut Silent, &mut |_| {}).map_err(steps::told)?;
+        let searched = study
+            .searched(calibration.as_ref(), &mut Silent, &mut |_| ControlFlow::Continue(()))
+            .map_err(steps::told)?;
         let found = searched.map(|searched| searched.found).unwrap_or_default();
         if self.bundle.json {
             return terminal::write(&json(&found));

@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    time::Instant,
 };
 
 use clap::Args;
@@ -12,13 +13,15 @@ use super::{
     arguments::{Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    overlap, policy, terminal,
+    overlap, policy, synthesize, terminal,
 };
 use crate::{
+    form::Choices,
     overlap::{features::Settings, study::weigh_features},
     policy::request::{Source, Start},
     progress::Silent,
     report::{self, Contents, Form, Workbench, Written, link},
+    workbench::{Study, WorkbenchError},
     worker::executor::{Executor, Opened},
 };
 
@@ -31,9 +34,12 @@ use crate::{
   collectune report merged_metrics.csv -o report.html --open
   collectune report all_reduce_*.csv > report.md
   collectune report sweep.csv --link --site https://tuning.example.org/collectune/
-  collectune report report.html -o report.md")]
+  collectune report report.html -o report.md
+  collectune report ring.csv --choices 'collective=all_reduce&chunk=4MiB' -o ring.html
+  collectune report mesh:8x8 > mesh.md")]
 pub(super) struct Report {
-    /// Sweeps, logs and saved models; or tables of kernels beside collectives; or one report; - is the standard input
+    /// Sweeps, logs and saved models; or tables of kernels beside collectives; or link graphs, dumps of machines and
+    /// schedules; or a form such as mesh:8x8; or one report; - is the standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -52,6 +58,10 @@ pub(super) struct Report {
     /// Where Collectune is hosted
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
     site: Option<String>,
+
+    /// What is chosen of links and schedules, as the page's address says it: collective=all_reduce&chunk=4MiB&cut=0-1
+    #[arg(long, value_name = "CHOICES", default_value = "", hide_default_value = true)]
+    choices: String,
 
     #[command(flatten)]
     parts: Parts,
@@ -131,12 +141,29 @@ impl Report {
 
     /// One of the files, if it is a report; else what is found in them.
     fn report(&self) -> Result<report::Report, CliError> {
+        if let [form] = &self.files[..]
+            && synthesize::is_form(form)
+        {
+            let name = form.display().to_string();
+            let (kind, size) = name.split_once(':').unwrap_or((&name, ""));
+            let mut choices = Choices::parse(&self.choices);
+            choices.set("graph", &kind.to_ascii_lowercase());
+            if !size.is_empty() {
+                choices.set(&kind.to_ascii_lowercase(), size);
+            }
+            return self.of_links(Executor::default(), choices);
+        }
         let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
         if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);
         }
         if opened.rows.is_empty() && !opened.parts.rewards.is_empty() {
             return self.of_rewards(opened);
+        }
+        if opened.rows.is_empty() && !opened.parts.topologies.is_empty() {
+            let mut executor = Executor::default();
+            executor.take_in(opened, self.learning.target, &mut Silent)?;
+            return self.of_links(executor, Choices::parse(&self.choices));
         }
         if opened.rows.is_empty() {
             let mut reports = opened.documents.reports.into_iter();
@@ -177,6 +204,28 @@ impl Report {
             policy::play(study, Start { world: Source::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() })?;
         }
         Ok(executor.report(&Contents { workbench: Workbench::Policy, ..self.contents() })?)
+    }
+
+    /// The best schedule for links, and schedules that others made, as the page shows them.
+    fn of_links(&self, mut executor: Executor, mut choices: Choices) -> Result<report::Report, CliError> {
+        if let Some(seed) = self.learning.seed {
+            choices.set("seed", &seed.to_string());
+        }
+        let mut bar = terminal::Bar::new();
+        let study = &mut executor.studies().topology;
+        let told = |error: WorkbenchError| CliError::Told(error.to_string());
+        study.choose(choices, &mut bar).map_err(told)?;
+        let mut last_ms = 0;
+        while study.jobs().map_err(told)?.goes_on {
+            let began = Instant::now();
+            study.go_on(last_ms, &mut bar).map_err(told)?;
+            last_ms = (began.elapsed().as_millis() as u32).max(1);
+        }
+        drop(bar);
+        if let Some(why) = study.why() {
+            return Err(CliError::Told(why.to_owned()));
+        }
+        Ok(executor.report(&Contents { workbench: Workbench::Topology, ..self.contents() })?)
     }
 
     fn contents(&self) -> Contents {

@@ -125,6 +125,9 @@ impl Bundle {
 /// Learns what the settings need, on all processors.
 pub(super) fn learn(study: &mut Study, settings: Settings) -> Result<(), CliError> {
     study.choose(settings).map_err(told)?;
+    for (of, why) in study.library().map_err(told)?.unusable() {
+        terminal::say("note", &format!("the saved regressor of {of} is not used: {why}"));
+    }
     let jobs: Vec<u32> = study.rounds().map_err(told)?.concat().into_iter().map(|(job, _)| job).collect();
     let next = AtomicUsize::new(0);
     let mut bar = terminal::Bar::new();

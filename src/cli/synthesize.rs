@@ -105,6 +105,67 @@ pub(super) struct WantedArguments {
     /// Links between the same two nodes become one with the bandwidth of all
     #[arg(long)]
     merge: bool,
+
+    #[command(flatten)]
+    links: LinkArguments,
+}
+
+/// Rates of links that no file says: of forms, and of dumps of machines.
+#[derive(Args)]
+#[command(next_help_heading = "Links of forms and dumps")]
+struct LinkArguments {
+    /// Latency of each link in ns
+    #[arg(long, value_name = "NS", value_parser = positive)]
+    latency: Option<f64>,
+
+    /// Bandwidth of each link of a form
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    bandwidth: Option<f64>,
+
+    /// Latency between groups, along all dimensions of a grid but the last, of some links of a random graph, or of the network
+    #[arg(long, value_name = "NS", value_parser = positive)]
+    slow_latency: Option<f64>,
+
+    /// Bandwidth of the same links of a form
+    #[arg(long, value_name = "GB/S", value_parser = positive)]
+    slow_bandwidth: Option<f64>,
+
+    /// Bandwidth of one link of a generation of GPUs in a dump, in one direction: gfx950=76.8
+    #[arg(long = "rate", value_name = "GENERATION=GB/S", value_parser = rate)]
+    rates: Vec<(String, f64)>,
+}
+
+impl LinkArguments {
+    fn recipe(&self, mut recipe: Recipe) -> Recipe {
+        recipe.latency_ns = self.latency.unwrap_or(recipe.latency_ns);
+        recipe.bandwidth = self.bandwidth.unwrap_or(recipe.bandwidth);
+        recipe.slow_latency_ns = self.slow_latency.or(recipe.slow_latency_ns);
+        recipe.slow_bandwidth = self.slow_bandwidth.or(recipe.slow_bandwidth);
+        recipe
+    }
+
+    fn rates(&self, nodes: u32) -> Rates {
+        let mut rates = Rates { nodes, ..Rates::default() };
+        for (generation, gbps) in &self.rates {
+            match rates.links.iter_mut().find(|(known, _)| known == generation) {
+                Some((_, usual)) => *usual = *gbps,
+                None => rates.links.push((generation.clone(), *gbps)),
+            }
+        }
+        rates.latency_ns = self.latency.unwrap_or(rates.latency_ns);
+        rates.net_latency_ns = self.slow_latency.unwrap_or(rates.net_latency_ns);
+        rates
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "is not a number that is not negative".to_owned())
+}
+
+fn rate(text: &str) -> Result<(String, f64), String> {
+    let (generation, gbps) = text.split_once('=').ok_or_else(|| "is no rate; write gfx950=76.8".to_owned())?;
+    Ok((generation.trim().to_owned(), positive(gbps.trim())?))
 }
 
 fn collective(text: &str) -> Result<Collective, String> {
@@ -152,6 +213,12 @@ pub(super) fn text(path: &Path) -> Result<String, CliError> {
     String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(path.display().to_string()).into())
 }
 
+/// Whether a path is none, but a form: `mesh:4x4`.
+pub(super) fn is_form(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v"))
+}
+
 /// A topology from a file, or of a form.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology, CliError> {
     joined(path, wanted, 1)
@@ -161,9 +228,10 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
 fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = path.display().to_string();
-    if !path.exists() && (name.contains(':') || name.eq_ignore_ascii_case("dgx1v")) {
+    if is_form(path) {
         let recipe = Recipe { unit, ..Recipe::new(Kind::parse(&name).map_err(TopologyCliError::from)?) };
-        return Ok(recipe.make().map_err(TopologyCliError::from)?);
+        terminal::say_notes(&recipe.kind.contention().into_iter().collect::<Vec<_>>());
+        return Ok(wanted.links.recipe(recipe).make().map_err(TopologyCliError::from)?);
     }
     let text = text(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -174,7 +242,7 @@ fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology,
                 .to_owned();
             return Err(TopologyCliError::Dump(name, why).into());
         };
-        let (topology, notes) = machine.topology(&stem, &Rates { nodes, ..Rates::default() });
+        let (topology, notes) = machine.topology(&stem, &wanted.links.rates(nodes));
         terminal::say_notes(&notes);
         terminal::say_notes(&topology.notes());
         return Ok(topology);
@@ -279,7 +347,18 @@ fn robustness(study: &mut Study) -> Result<String, CliError> {
     {
         text += &format!("{sentence}\n\n");
     }
-    Ok(text + &table::of_listing(&study.damaged(&[]).map_err(told)?))
+    let topology = study.topology().map_err(told)?;
+    let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+    let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
+    let nodes = (0..topology.nodes).map(robust::Damage::Node);
+    let mut table = |damages: Vec<robust::Damage>| -> Result<(), CliError> {
+        text += &table::of_listing(&study.damaged(&damages, effort).map_err(told)?);
+        text.push('\n');
+        Ok(())
+    };
+    table(links.collect())?;
+    table(nodes.collect())?;
+    Ok(text)
 }
 
 /// What programs are told.

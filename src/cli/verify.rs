@@ -81,12 +81,8 @@ impl Verify {
 
 fn algorithm(text: &str) -> Checked {
     let read = msccl::Algo::read(text).map_err(|error| error.to_string());
-    let ran = read.and_then(|algo| msccl::run(&algo).map(|()| algo).map_err(|error| error.to_string()));
-    let (sentence, faults) = match ran {
-        Ok(algo) => (
-            format!("It computes its {} on {} ranks and never stands still.", algo.collective, algo.gpus.len()),
-            Vec::new(),
-        ),
+    let (sentence, faults) = match read.and_then(|algo| msccl::verdict(&algo)) {
+        Ok(sentence) => (sentence, Vec::new()),
         Err(why) => ("It can't be run.".to_owned(), vec![why]),
     };
     let dialect = "algorithm of MSCCL".to_owned();

@@ -207,6 +207,12 @@ pub(super) fn read_inflated(
     if topologies::is_topology(head.head()) {
         return topologies::open(Decoder::new(source), file.name).map(Into::into);
     }
+    if policy::read::is_record(head.head()) {
+        let mut text = String::new();
+        let read = Decoder::new(source).take(policy::file::LONGEST as u64 + 1).read_to_string(&mut text);
+        read.map_err(|error| format!("can't be read: {error}"))?;
+        return rewards::policy(&text).map(Into::into);
+    }
     let dialect = Dialect::sniff(head.head());
     let recognised = recognise::text(head.head(), dialect)?;
     if let Recognised::Conf = recognised {
@@ -225,6 +231,7 @@ pub(super) fn read_inflated(
         Recognised::Rewards { is_own } => {
             return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
         }
+        Recognised::Means => return rewards::means(&mut Records::new(text, dialect), file.name).map(Into::into),
         Recognised::Times => return rewards::times(&mut Lines::new(text), file.name).map(Into::into),
         Recognised::Reported => return logs::csv(&mut Records::new(text, dialect), file),
         Recognised::Training(family) => return training::table(&mut Records::new(text, dialect), family, file),
@@ -329,6 +336,9 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
             notes: Vec::new(),
         };
         return Ok((outcome, Content::Model(json)).into());
+    }
+    if policy::read::is_policy(&json) {
+        return rewards::policy(&json).map(Into::into);
     }
     if let Some(opened) = training::configuration(&json, file) {
         return Ok(opened);

@@ -49,6 +49,8 @@ pub(super) enum Recognised {
     NearTraining(String),
     /// Perhaps a configuration in YAML; otherwise this is why it was refused.
     Configuration(String),
+    /// Means of episodes or of arms.
+    Means,
     /// A log of rewards.
     Rewards {
         /// It begins as this program writes it.
@@ -218,6 +220,9 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if rewards::is_header(headers) || rewards::is_plain(headers) {
         let is_own = head.trim_ascii_start().starts_with(rewards::MARK.as_bytes());
         return Ok(Some(Recognised::Rewards { is_own }));
+    }
+    if rewards::is_means(headers) {
+        return Ok(Some(Recognised::Means));
     }
     let text = String::from_utf8_lossy(head);
     if headers.len() == 1 && rewards::is_times(&text) {

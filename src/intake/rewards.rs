@@ -22,6 +22,18 @@ pub(super) fn table<R: Read>(records: &mut Records<R>, name: &str, is_own: bool)
     Ok(opened(log?, broken))
 }
 
+/// Reads a table of means.
+pub(super) fn means<R: Read>(records: &mut Records<R>, name: &str) -> Result<(Outcome, Content)> {
+    let log = read::means(records, name)?;
+    match records.error().and_then(fatal) {
+        Some(why) => Err(why),
+        None if log.rows.is_empty() && log.table.as_ref().is_none_or(|table| table.rows.is_empty()) => {
+            Err("is a table of means without a row that can be read".to_owned())
+        }
+        None => Ok(opened(log, None)),
+    }
+}
+
 /// Reads a list of times.
 pub(super) fn times(lines: &mut Lines<impl Read>, name: &str) -> Result<(Outcome, Content)> {
     let log = read::times(lines, name);
@@ -41,9 +53,15 @@ pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>>
     read::json(&value, name).map(|log| Ok(opened(log, None)))
 }
 
+/// Reads a policy file or the record of an epoch.
+pub(super) fn policy(text: &str) -> Result<(Outcome, Content)> {
+    read::policy(text).map(|log| opened(log, None)).map_err(|error| error.to_string())
+}
+
 fn opened(mut log: Log, broken: Option<String>) -> (Outcome, Content) {
     let rows = log.rows.len() as u64;
     let holds = match (log.form, &log.table) {
+        (Form::Policy, Some(table)) => count(table.rows.len() as u64, "key"),
         (Form::ArmTable, Some(table)) => count(table.rows.len() as u64, "cell"),
         (Form::Episodes, _) => count(rows, "episode"),
         _ if log.keys.len() > 1 => format!("{} lines of {} keys", grouped(rows), log.keys.len()),

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     text::Problems,
-    topology::{conditions, dump, read, result, study::Part},
+    topology::{conditions, dump, msccl, read, result, study::Part},
     units::{Size, count},
 };
 
@@ -18,7 +18,7 @@ const LONGEST: u64 = 512 << 20;
 /// Whether a text begins as one of them.
 pub(super) fn is_topology(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
-    dump::is_dump(&head) || result::is_result(&head) || read::is_topology(&head)
+    dump::is_dump(&head) || msccl::is_algorithm(&head) || result::is_result(&head) || read::is_topology(&head)
 }
 
 /// Reads one.
@@ -33,6 +33,13 @@ pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> 
     let stem = stem.split('.').next().unwrap_or(stem);
     let links =
         |links: usize, nodes: u32| format!("{}, {}", count(u64::from(nodes), "node"), count(links as u64, "link"));
+    if msccl::is_algorithm(&text) {
+        let algo = msccl::Algo::read(&text).map_err(|error| format!("can't be used: {error}"))?;
+        let blocks: usize = algo.gpus.iter().map(|gpu| gpu.blocks.len()).sum();
+        let (ranks, blocks) = (count(algo.gpus.len() as u64, "rank"), count(blocks as u64, "thread block"));
+        let holds = format!("{}, {ranks}, {blocks}", algo.collective);
+        return Ok(known("algorithm of MSCCL", holds, Vec::new(), Part::Algorithm(msccl::verdict(&algo))));
+    }
     if dump::is_dump(&text) {
         return Ok(match dump::read(&text).map_err(|why| format!("can't be used: {why}"))? {
             dump::Dump::Machine(machine) => {

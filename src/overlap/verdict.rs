@@ -91,5 +91,5 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
 
 fn lowercase_first(title: &str) -> String {
     let mut letters = title.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| first.to_ascii_lowercase().to_string() + letters.as_str())
 }

@@ -22,6 +22,18 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// How high a chart of rows should be, in CSS pixels; `None` where the height is free.
+    #[must_use]
+    pub fn height(&self) -> Option<f64> {
+        /// One row, and what stands below and above them all.
+        const ROW: f64 = 32.0;
+        const AROUND: f64 = 84.0;
+        match &self.y.quantity {
+            Quantity::Names(names) => Some((names.len() as f64 * ROW + AROUND).min(640.0)),
+            _ => None,
+        }
+    }
+
     /// The point of this chart that stands for a point of an earlier one: in the series of the same name, at the same
     /// x, nearest in y.
     #[must_use]

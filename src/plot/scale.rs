@@ -44,6 +44,12 @@ pub(super) fn round_up(value: f64) -> f64 {
     [1.0, 2.0, 5.0].iter().map(|step| step * decade).find(|step| *step >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
 }
 
+/// Whether times or bare numbers lie so close together that an axis from zero would show one flat line. Bandwidths and
+/// shares are compared by their height and always start at zero.
+fn is_narrow(quantity: &Quantity, least: f64, most: f64) -> bool {
+    matches!(quantity, Quantity::TimeUs | Quantity::Number) && least > 0.0 && most > least && least > 0.75 * most
+}
+
 impl Scale {
     /// The scale that shows all values of an axis that can be shown, with a little air; `None` if there are none.
     /// `from` and `to` are the places of its ends in CSS pixels.
@@ -70,6 +76,10 @@ impl Scale {
         let (low, high) = match axis.spacing {
             Spacing::Linear if positions => {
                 let air = if most > least { (most - least) * 0.03 } else { (most.abs() * 0.5).max(1.0) };
+                (least - air, most + air)
+            }
+            Spacing::Linear if is_narrow(&axis.quantity, least, most) => {
+                let air = (most - least) * 0.08;
                 (least - air, most + air)
             }
             Spacing::Linear => {
@@ -192,6 +202,18 @@ mod tests {
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[0.0]), Some((0.0, 1.0)));
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Linear, &[f64::NAN, f64::INFINITY]), None);
         assert_eq!(scale(Quantity::BusbwGbps, Spacing::Logarithmic, &[0.0, -3.0]), None);
+    }
+
+    #[test]
+    fn times_that_hardly_differ_are_seen_to_differ() {
+        let ends = |quantity, values: [f64; 2]| {
+            Scale::new(&axis(quantity, Spacing::Linear), values.into_iter(), 0.0, 100.0).map(|scale| scale.ends())
+        };
+        let (low, high) = ends(Quantity::Number, [27.0, 27.5]).expect("a scale");
+        assert!(low > 26.9 && high < 27.6, "{low} {high}");
+        assert_eq!(ends(Quantity::Number, [20.0, 27.5]).map(|ends| ends.0), Some(0.0));
+        assert_eq!(ends(Quantity::BusbwGbps, [27.0, 27.5]).map(|ends| ends.0), Some(0.0));
+        assert_eq!(ends(Quantity::TimeUs, [5.0, 5.0]).map(|ends| ends.0), Some(0.0));
     }
 
     #[test]

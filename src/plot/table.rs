@@ -26,7 +26,7 @@ impl Reading {
     pub fn sentence(&self) -> String {
         let mut text = format!("{}: {} {}, {} {}", self.series, self.x.0, self.x.1, self.y.0, self.y.1);
         if let Some((label, value)) = &self.value {
-            text.push_str(&format!(", {} {value}", label.to_lowercase()));
+            text.push_str(&format!(", {} {value}", label.to_ascii_lowercase()));
         }
         for (before, part) in [(", between ", &self.interval), ("; ", &self.note)] {
             if !part.is_empty() {

@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     collective::{Algorithm, Protocol},
     conf::words::{ALGORITHMS, PROTOCOLS, word},
 };
 
 /// The library's own choice, or a forced one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arm {
     /// Whatever the library chooses; what that is can change with the library.
     #[default]

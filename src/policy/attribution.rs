@@ -1,10 +1,7 @@
 //! Which arm ran, for each line of a log: the first way that applies, always named.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     arm::Arm,
-    bands::Bands,
     file::{Choice, Policy},
     key::Key,
     read::{Form, Log, PartialKey},
@@ -19,7 +16,7 @@ use crate::{
 };
 
 /// What its owner says of a log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogSettings {
     /// Every line is of this arm.
     pub arm: Option<Arm>,
@@ -36,7 +33,7 @@ pub struct LogSettings {
 }
 
 /// What its owner says of how arms were chosen in all logs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// The arms by their numbers: of a column of numbers, or of a round robin.
     pub arms: Vec<Arm>,
@@ -44,12 +41,12 @@ pub struct Schedule {
     pub warm_up: Option<u32>,
     /// Only so many calls took turns, counted from the very first, warm-up included; what came after is not attributed.
     pub turns: Option<u32>,
-    /// The text of the policy file by whose schedule arms ran.
-    pub policy: Option<String>,
+    /// The policies by whose schedules arms ran, of different generations.
+    pub policies: Vec<Policy>,
 }
 
 /// How lines got their arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Attribution {
     /// The log says it of each line.
     Columns,
@@ -114,20 +111,16 @@ pub struct Attributed {
 /// Gives each line of a log its key and its arm. `elsewhere` is what other logs are about.
 ///
 /// # Errors
-/// A key lacks something that nobody says, or the policy file can't be read; a sentence without its subject.
+/// A key lacks something that nobody says; a sentence without its subject.
 pub fn attribute(
     log: &Log,
     settings: &LogSettings,
     schedule: &Schedule,
-    bands: &Bands,
     elsewhere: &[PartialKey],
 ) -> Result<Attributed, String> {
     let mut notes = Vec::new();
     let keys = keys(log, settings, elsewhere, &mut notes)?;
-    let policy = match &schedule.policy {
-        Some(text) => Some(Policy::read(text.as_bytes()).map_err(|error| format!("the policy file {error}"))?.policy),
-        None => None,
-    };
+    let policies = &schedule.policies;
     let arms = &schedule.arms;
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
     let has_calls = log.rows.iter().any(|row| row.call.is_some());
@@ -138,7 +131,7 @@ pub fn attribute(
         Attribution::None
     } else if has_arms {
         Attribution::Columns
-    } else if has_calls && policy.is_some() {
+    } else if has_calls && !policies.is_empty() {
         Attribution::Schedule
     } else if has_calls && arms.len() > 1 {
         Attribution::CallTurns
@@ -178,8 +171,12 @@ pub fn attribute(
                 .and_then(|call| arms.get((call % arms.len() as u64) as usize).copied()),
             Attribution::LineTurns => takes_turns(by_line).then(|| arms[(by_line % arms.len() as u64) as usize]),
             Attribution::Schedule => {
-                let of_policy = policy.as_ref().filter(|of| row.generation.is_none_or(|own| own == of.generation));
-                let ran = of_policy.zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, bands, call));
+                // A log that tells no generations ran by one policy.
+                let of_row = match row.generation {
+                    Some(own) => policies.iter().find(|policy| policy.generation == own),
+                    None => policies.first().filter(|_| policies.len() == 1),
+                };
+                let ran = of_row.zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, call));
                 propensity = propensity.or(ran.map(|(_, propensity)| propensity));
                 ran.map(|(arm, _)| arm)
             }
@@ -222,12 +219,12 @@ fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
 /// The last block that was dealt.
 #[derive(Default)]
 struct Dealt {
-    of: Option<(u64, u64)>,
+    of: Option<(u64, u64, u64)>,
     order: Vec<u8>,
 }
 
 impl Dealt {
-    fn arm(&mut self, policy: &Policy, key: &Key, _bands: &Bands, call: u64) -> Option<(Arm, f64)> {
+    fn arm(&mut self, policy: &Policy, key: &Key, call: u64) -> Option<(Arm, f64)> {
         let band_key = key.in_band(&policy.bands);
         let Some(entry) = policy.entry(&band_key) else { return Some((Arm::Auto, 1.0)) };
         match &entry.choice {
@@ -236,10 +233,11 @@ impl Dealt {
                 let length = block_length(counts) as u64;
                 let (block, place) = (call / length, call % length);
                 let hash = band_key.hash();
-                if self.of != Some((hash, block)) {
+                let of = Some((policy.generation, hash, block));
+                if self.of != of {
                     self.order.resize(length as usize, 0);
                     deal(counts, policy.seed, hash, block, &mut self.order);
-                    self.of = Some((hash, block));
+                    self.of = of;
                 }
                 let arm = usize::from(*self.order.get(place as usize)?);
                 Some((*policy.arms.get(arm)?, f64::from(counts[arm]) / length as f64))

@@ -1,7 +1,5 @@
 //! Sizes brought together, for the plugin's table alone: what is measured is analysed at its exact size.
 
-use serde::{Deserialize, Serialize};
-
 /// The most bounds.
 pub const MOST_BOUNDS: usize = 31;
 
@@ -14,7 +12,7 @@ pub const MOST_BOUNDS: usize = 31;
 /// assert_eq!(bands.range(5), (33_554_432, Some(134_217_728)));
 /// assert_eq!((bands.of(1023), bands.of(1024)), (0, 1));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bands(Vec<u64>);
 
 /// Why bounds are no bounds.

@@ -1,6 +1,6 @@
 //! Charts of logs and replays.
 
-use super::{pool::Pool, replay::StrategyResult, result::KeyResult};
+use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
 use crate::{
     bandit::strategies::Kind,
     math::{exp, ln},
@@ -27,9 +27,16 @@ fn colour(place: usize) -> Colour {
     if place == 0 { Colour::Default } else { Colour::Palette((place - 1) as u8) }
 }
 
+/// Shows one series out: it lies on top, the others in the background. A chart without it stays as it is.
+fn show_out(series: &mut [Series], name: Option<&str>) {
+    let Some(place) = name.and_then(|name| series.iter().position(|series| series.name == name)) else { return };
+    series.iter_mut().enumerate().filter(|(other, _)| *other != place).for_each(|(_, one)| one.colour = Colour::Muted);
+    series[place..].rotate_left(1);
+}
+
 /// Each line in the order of time, coloured by arm.
 #[must_use]
-pub fn latencies(pool: &Pool, of: &KeyResult) -> Chart {
+pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     let total = pool.lines.len() + pool.unattributed.len();
     let each = total.div_ceil(MOST_DOTS).max(1);
     let mut series: Vec<Series> = of
@@ -53,6 +60,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult) -> Chart {
         .collect();
     series.push(Series { name: "no arm known".to_owned(), colour: Colour::Muted, mark: Mark::Dots, points });
     series.retain(|series| !series.points.is_empty());
+    show_out(&mut series, highlight.arm.as_deref());
     let thinned = if each > 1 { format!(" Every {each}th line is drawn.") } else { String::new() };
     Chart {
         id: "policy-latencies".to_owned(),
@@ -66,10 +74,10 @@ pub fn latencies(pool: &Pool, of: &KeyResult) -> Chart {
 
 /// The densities of the arms' means.
 #[must_use]
-pub fn posteriors(of: &KeyResult) -> Option<Chart> {
+pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     let ran: Vec<(usize, &super::result::ArmResult)> =
         of.arms.iter().enumerate().filter(|(_, arm)| arm.n > 0 && arm.credible_ms.1 > arm.credible_ms.0).collect();
-    let series: Vec<Series> = ran
+    let mut series: Vec<Series> = ran
         .iter()
         .map(|(place, arm)| {
             let freedom = (2.0 + arm.n_eff).max(2.0);
@@ -87,6 +95,7 @@ pub fn posteriors(of: &KeyResult) -> Option<Chart> {
             Series { name: arm.arm.to_string(), colour: colour(*place), mark: Mark::Line, points }
         })
         .collect();
+    show_out(&mut series, highlight.arm.as_deref());
     let best = ran.iter().min_by(|a, b| a.1.mean_ms.total_cmp(&b.1.mean_ms))?;
     Some(Chart {
         id: "policy-posteriors".to_owned(),
@@ -109,9 +118,9 @@ fn ln_gamma_ratio(freedom: f64) -> f64 {
     crate::bandit::student::ln_gamma((freedom + 1.0) / 2.0) - crate::bandit::student::ln_gamma(freedom / 2.0)
 }
 
-/// Cumulative regret over steps.
+/// Cumulative regret over steps, where one strategy may be shown out by its title.
 #[must_use]
-pub fn regret(strategies: &[StrategyResult], words: &str) -> Chart {
+pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str>) -> Chart {
     let series = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key()).enumerate().map(|(place, of)| {
         let point = |index: usize| Point {
             x: f64::from(of.steps[index]),
@@ -128,6 +137,8 @@ pub fn regret(strategies: &[StrategyResult], words: &str) -> Chart {
             points: (0..of.steps.len()).map(point).collect(),
         }
     });
+    let mut series: Vec<Series> = series.collect();
+    show_out(&mut series, shown_out);
     let least = strategies.iter().filter(|of| of.strategy != Kind::Oracle.key() && !of.is_raw);
     let least = least.min_by(|a, b| a.regret_ms.last().unwrap_or(&0.0).total_cmp(b.regret_ms.last().unwrap_or(&0.0)));
     Chart {
@@ -138,32 +149,37 @@ pub fn regret(strategies: &[StrategyResult], words: &str) -> Chart {
             format!("{words}. Least at the end: {}, {} ms.", of.title, significant(regret))
         }),
         x: axis("Step", Quantity::Number, Spacing::Logarithmic),
-        y: axis("Regret, ms", Quantity::Number, Spacing::Linear),
-        series: series.collect(),
+        y: axis("Regret, ms", Quantity::Number, Spacing::SymmetricLogarithmic),
+        series,
     }
 }
 
 /// Shares of arms over steps of one strategy.
 #[must_use]
-pub fn shares(of: &StrategyResult, arms: &[String], steps: u32) -> Chart {
+pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &Highlight) -> Chart {
     let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;
-    let series = arms.iter().enumerate().map(|(place, arm)| Series {
-        name: arm.clone(),
-        colour: if arm == "auto" { Colour::Default } else { Colour::Palette(place as u8) },
-        mark: Mark::Line,
-        points: (0..)
-            .zip(&of.arm_shares)
-            .map(|(index, shares)| {
-                let share = shares.get(place).copied().unwrap_or(0.0) * 100.0;
-                Point {
-                    x: (f64::from(index) + 0.5) * stretch,
-                    y: share,
-                    note: format!("{arm}: {}", percent(share).trim_start_matches('+')),
-                    ..Point::default()
-                }
-            })
-            .collect(),
-    });
+    let mut series: Vec<Series> = arms
+        .iter()
+        .enumerate()
+        .map(|(place, arm)| Series {
+            name: arm.clone(),
+            colour: if arm == "auto" { Colour::Default } else { Colour::Palette(place as u8) },
+            mark: Mark::Line,
+            points: (0..)
+                .zip(&of.arm_shares)
+                .map(|(index, shares)| {
+                    let share = shares.get(place).copied().unwrap_or(0.0) * 100.0;
+                    Point {
+                        x: (f64::from(index) + 0.5) * stretch,
+                        y: share,
+                        note: format!("{arm}: {}", percent(share).trim_start_matches('+')),
+                        ..Point::default()
+                    }
+                })
+                .collect(),
+        })
+        .collect();
+    show_out(&mut series, highlight.arm.as_deref());
     let last = of.arm_shares.last().and_then(|shares| {
         let most = shares.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
         Some(format!("At the end {} has {:.0} %.", arms.get(most.0)?, most.1 * 100.0))
@@ -174,6 +190,6 @@ pub fn shares(of: &StrategyResult, arms: &[String], steps: u32) -> Chart {
         summary: last.unwrap_or_default(),
         x: axis("Step", Quantity::Number, Spacing::Linear),
         y: axis("Calls", Quantity::Percent, Spacing::Linear),
-        series: series.collect(),
+        series,
     }
 }

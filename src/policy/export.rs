@@ -141,7 +141,12 @@ fn rules(
                 (Some((algorithm, protocol)), channels.unwrap_or(channels_of_library(reader)))
             }
         };
-        if let Some(rule) = line(collective, (span.from, span.to), pair, channels, scale) {
+        let rule = line(collective, (span.from, span.to), pair, channels, scale).map(|rule| match pair {
+            // Our own plugin knows the word for what others write as -1.
+            None => rule.replacen(",-1,-1,", ",auto,auto,", 1),
+            Some(_) => rule,
+        });
+        if let Some(rule) = rule {
             text += &(rule + "\n");
         }
     }

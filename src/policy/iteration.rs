@@ -1,7 +1,5 @@
 //! The objective is iteration time: with and without overlap, two policies; and how a collective that is faster alone can lose.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     judge::{Judged, SURE},
     key::Key,
@@ -121,7 +119,7 @@ pub fn listing(pairs: &[Pair]) -> Listing {
 
 /// A job's iteration: some computation, and one collective after it or beside it. While a collective runs it takes as many
 /// multiprocessors as it has channels.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
     /// Computation alone, in milliseconds.
     pub compute_ms: f64,

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::bands::Bands;
 use crate::{
     bandit::schedule::Fnv,
@@ -13,7 +11,7 @@ use crate::{
 };
 
 /// What is analysed by itself: calls of one exact size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The collective.
     pub collective: Collective,
@@ -56,7 +54,7 @@ impl fmt::Display for Key {
 }
 
 /// What a communicator asks a policy: a collective, a band of sizes, a scale, and whether the job overlaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BandKey {
     /// One of the five that a tuner is asked about.
     pub collective: Collective,

@@ -1,6 +1,7 @@
 //! Tables for people.
 
 use super::{
+    file::{self, Choice, Policy},
     replay::StrategyResult,
     result::{ArmResult, Decision, KeyResult},
 };
@@ -192,4 +193,48 @@ pub fn strategies(results: &[StrategyResult]) -> Listing {
         ]
     };
     Listing { columns, rows: results.iter().map(row).collect() }
+}
+
+/// What a policy runs: a row for each key.
+#[must_use]
+pub fn policy(of: &Policy) -> Listing {
+    let columns = vec![
+        Column::words("Collective", "the collective"),
+        Column::words("Sizes", "of the band, from and up to below"),
+        Column::words("Scale", "nodes and ranks"),
+        Column::words("Overlap", "whether the job computes meanwhile"),
+        Column::words("Runs", "an arm, or several, each so often in a block of calls"),
+        Column::numbers("P(better)", "of that arm's mean being below auto's, as the policy says"),
+        Column::numbers("Gain", "over auto's mean, in per cent of it, as the policy says"),
+    ];
+    let name = |arm: usize| of.arms.get(arm).map(ToString::to_string).unwrap_or_default();
+    let row = |(place, entry): (u32, &file::Entry)| {
+        let evidence = of.evidence.iter().find(|of| of.key == place);
+        let (from, end) = of.bands.range(entry.band);
+        let sizes = match end {
+            Some(end) => format!("{} to {}", Size(from), Size(end)),
+            None => format!("from {}", Size(from)),
+        };
+        let runs = match &entry.choice {
+            Choice::Fixed(arm) => name(*arm as usize),
+            Choice::Counts(counts) => {
+                let often = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                often.map(|(arm, count)| format!("{} {count}", name(arm))).collect::<Vec<_>>().join(", ")
+            }
+        };
+        vec![
+            Entry::text(entry.collective.name()),
+            Entry::text(sizes),
+            Entry::text(entry.scale.to_string()),
+            Entry::text(match entry.overlap {
+                None => "",
+                Some(true) => "yes",
+                Some(false) => "no",
+            }),
+            Entry::text(runs),
+            Entry::number(evidence.map(|of| of.p_better), |p| format!("{p:.2}")),
+            Entry::number(evidence.map(|of| of.gain_pct), percent),
+        ]
+    };
+    Listing { columns, rows: (0..).zip(&of.keys).map(row).collect() }
 }

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    arm::Arm,
     pool::Pool,
-    request::{Prepared, Replayed, Source, Start},
+    request::{Highlight, Prepared, Replayed, Source, Start},
     result::{Decision, Estimator, KeyResult},
     study::StudyError,
 };
@@ -102,7 +101,7 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
             if !(2..=16).contains(&arms) || names.len() != arms || *auto as usize >= arms {
                 return Err(StudyError::Arms(arms));
             }
-            (World::Simulated(simulation.clone()), names.clone(), *auto, "a simulation".to_owned())
+            (World::Simulated(simulation.clone()), names.clone(), *auto, "A simulation".to_owned())
         }
     };
     let steps = start.steps.clamp(1, MOST_STEPS);
@@ -171,7 +170,7 @@ impl Progress for Within<'_> {
 ///
 /// # Errors
 /// They come from another build.
-pub fn replayed(game: &[u8], played: &[Vec<u8>], shown: Option<u32>) -> Result<Replayed, StudyError> {
+pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
     let Package { game, arms, words, .. } = postcard::from_bytes(game)?;
     let mut jobs: Vec<(u32, Vec<Tally>)> = Vec::new();
     for bytes in played {
@@ -193,8 +192,9 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], shown: Option<u32>) -> Result<R
     let can_run = |place: usize| !game.strategies[place].is_raw() && !matches!(game.strategies[place], Kind::Oracle);
     let last = |place: usize| strategies[place].regret_ms.last().copied().unwrap_or(f64::INFINITY);
     let best = (0..strategies.len()).filter(|place| can_run(*place)).min_by(|a, b| last(*a).total_cmp(&last(*b)));
-    let shown =
-        shown.filter(|place| (*place as usize) < strategies.len()).or(best.map(|place| place as u32)).unwrap_or(0);
+    let chosen = highlight.strategy.filter(|place| (*place as usize) < strategies.len());
+    let shown = chosen.or(best.map(|place| place as u32)).unwrap_or(0);
+    let shown_out = chosen.map(|place| strategies[place as usize].title.as_str());
     let seeds = tallies.first().map_or(0, Tally::seeds) as u32;
     let mut sentences = vec![format!("{words}.")];
     sentences.extend(told(&strategies, best));
@@ -202,11 +202,11 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], shown: Option<u32>) -> Result<R
         seeds,
         listing: super::listing::strategies(&strategies),
         shown,
-        regret: (seeds > 0).then(|| super::charts::regret(&strategies, &words)),
+        regret: (seeds > 0).then(|| super::charts::regret(&strategies, &words, shown_out)),
         shares: strategies
             .get(shown as usize)
             .filter(|_| seeds > 0)
-            .map(|of| super::charts::shares(of, &arms, game.steps)),
+            .map(|of| super::charts::shares(of, &arms, game.steps, highlight)),
         sentences,
         strategies,
     })
@@ -228,7 +228,10 @@ fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
         crate::units::significant(*of_auto)
     )];
     if let Some(calls) = best.paid_back_after {
-        told.push(format!("Its exploration is paid back after {calls} calls (median)."));
+        told.push(match calls {
+            0 => "Its exploration costs no more than auto from the first call on (median).".to_owned(),
+            calls => format!("Its exploration is paid back after {calls} calls (median)."),
+        });
     }
     told
 }
@@ -277,10 +280,4 @@ fn result(kind: Kind, tally: &Tally, marks: &[u32; MARKS], steps: u32, arms: usi
         }
     }
     of
-}
-
-/// The names of arms as the page offers them for a simulation.
-#[must_use]
-pub fn arm_names(arms: &[Arm]) -> Vec<String> {
-    arms.iter().map(ToString::to_string).collect()
 }

@@ -1,6 +1,4 @@
-//! What can be asked of a study, and what it answers.
-
-use serde::{Deserialize, Serialize};
+//! What a study is asked, and what it answers.
 
 use super::{
     attribution::{LogSettings, Schedule},
@@ -16,7 +14,7 @@ use crate::{
 };
 
 /// How logs are studied.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// What its owner says of each log, in the order of [`Studied::logs`].
     pub logs: Vec<LogSettings>,
@@ -30,37 +28,8 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// What is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Question {
-    /// Attributes and judges. Answers [`Answer::Studied`].
-    Study(Box<Settings>),
-    /// The charts of a key, by place. Answers [`Answer::Charts`].
-    Key(u32),
-    /// Prepares a replay. Answers [`Answer::Game`].
-    Game(Box<Start>),
-    /// Plays seeds, on any worker. Answers [`Answer::Played`].
-    Play {
-        /// From [`Prepared::game`].
-        game: Vec<u8>,
-        /// Which of [`Prepared::jobs`], by index.
-        jobs: Vec<u32>,
-    },
-    /// Brings together what was played so far, in any order. Answers [`Answer::Replayed`].
-    Replayed {
-        /// From [`Prepared::game`].
-        game: Vec<u8>,
-        /// What [`Answer::Played`] carried, one per call.
-        played: Vec<Vec<u8>>,
-        /// Of which strategy shares of arms are shown, by place; `None`: the one of the lowest regret that can be run.
-        shown: Option<u32>,
-    },
-    /// Files to deploy. Answers [`Answer::Files`].
-    Export(Export),
-}
-
 /// What to replay in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Start {
     /// Where latencies come from.
     pub world: Source,
@@ -72,8 +41,18 @@ pub struct Start {
     pub strategies: Vec<Kind>,
 }
 
+/// What charts show out: everything else lies in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Highlight {
+    /// An arm by name, in every chart that has it.
+    pub arm: Option<String>,
+    /// A strategy by its place among [`Start::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
+    /// lowest regret that can be run.
+    pub strategy: Option<u32>,
+}
+
 /// Where latencies come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// A key of the logs, by place.
     Key(u32),
@@ -82,7 +61,7 @@ pub enum Source {
 }
 
 /// What to write.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Export {
     /// A tuner file.
     Conf(Reader),
@@ -92,25 +71,8 @@ pub enum Export {
     Script(String),
 }
 
-/// What is answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
-    /// Of [`Question::Study`].
-    Studied(Box<Studied>),
-    /// Of [`Question::Key`].
-    Charts(Box<KeyCharts>),
-    /// Of [`Question::Game`].
-    Game(Box<Prepared>),
-    /// Of [`Question::Play`]: opaque, for [`Question::Replayed`].
-    Played(Vec<u8>),
-    /// Of [`Question::Replayed`].
-    Replayed(Box<Replayed>),
-    /// Of [`Question::Export`].
-    Files(Vec<File>),
-}
-
 /// A text to be saved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// A name for it.
     pub name: String,
@@ -121,7 +83,7 @@ pub struct File {
 }
 
 /// A log among others.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogFile {
     /// Its name.
     pub name: String,
@@ -131,8 +93,19 @@ pub struct LogFile {
     pub is_refused: bool,
 }
 
+/// A table that is only shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Its file's name.
+    pub name: String,
+    /// It says what a policy runs; else it holds means.
+    pub is_policy: bool,
+    /// The table.
+    pub listing: Listing,
+}
+
 /// What logs say.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Studied {
     /// The logs.
     pub logs: Vec<LogFile>,
@@ -148,22 +121,20 @@ pub struct Studied {
     pub listing: Listing,
     /// A row for each key that was measured with and without overlap; empty where none was.
     pub overlap: Listing,
-    /// Tables that are only shown, with their names.
-    pub tables: Vec<(String, Listing)>,
+    /// Tables that are only shown.
+    pub tables: Vec<Table>,
     /// What must be known of all logs.
     pub notes: Vec<String>,
     /// A key can be replayed, in the order of their places.
     pub can_replay: Vec<bool>,
     /// All that is known of each key.
-    #[serde(skip)]
     pub results: Vec<KeyResult>,
     /// The same key in both modes.
-    #[serde(skip)]
     pub pairs: Vec<Pair>,
 }
 
 /// What is seen of a key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct KeyCharts {
     /// A row for each arm.
     pub arms: Listing,
@@ -176,9 +147,9 @@ pub struct KeyCharts {
 }
 
 /// A replay that can be begun.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Prepared {
-    /// The game, for [`Question::Play`].
+    /// The game, for [`super::replay::play`].
     pub game: Vec<u8>,
     /// How long each job is expected to take, relative to the others; its index names the job.
     pub jobs: Vec<f64>,
@@ -189,7 +160,7 @@ pub struct Prepared {
 }
 
 /// What became of strategies so far.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
     /// Seeds so far.
     pub seeds: u32,
@@ -204,6 +175,5 @@ pub struct Replayed {
     /// What it comes to.
     pub sentences: Vec<String>,
     /// All numbers.
-    #[serde(skip)]
     pub strategies: Vec<super::replay::StrategyResult>,
 }

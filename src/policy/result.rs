@@ -1,7 +1,5 @@
 //! What comes out.
 
-use serde::{Deserialize, Serialize};
-
 use super::{arm::Arm, attribution::Attribution, key::Key, read::Objective};
 use crate::bandit::{
     compare::Comparison,
@@ -9,8 +7,7 @@ use crate::bandit::{
 };
 
 /// By what a log is judged; the log decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Estimator {
     /// Each arm's own values are drawn again, in blocks.
     Resampling,
@@ -35,20 +32,24 @@ impl Estimator {
         }
     }
 
-    /// For people.
+    /// For people, in a sentence.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Resampling => "resampling: each arm's own values are drawn again in blocks",
-            Self::Rejection => "rejection: arms were chosen uniformly at random",
-            Self::Weighting => "weighting: by the probabilities with which arms were chosen",
-            Self::None => "none",
+            Self::Resampling => "Judged by resampling: each arm's own values are drawn again in blocks.",
+            Self::Rejection => {
+                "Judged by rejection: arms were chosen uniformly at random, and a line counts where a strategy agrees with it."
+            }
+            Self::Weighting => {
+                "Judged by weighting: lines count by the probabilities with which their arms were chosen."
+            }
+            Self::None => "Not judged: no estimator can be trusted on this log.",
         }
     }
 }
 
 /// What to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decision {
     /// Run this one of the key's arms.
     Deploy(u32),
@@ -60,8 +61,7 @@ pub enum Decision {
 }
 
 /// What makes a result less than it seems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
     /// Two modes: mean and median tell different stories.
     Bimodal,

@@ -1,14 +1,14 @@
 //! Holds the logs that were dropped and what they say, and answers questions about them.
 
 use super::{
-    attribution::{self, Attributed, Attribution, LogSettings},
+    attribution::{self, Attributed, Attribution, LogSettings, Schedule},
     charts, export, iteration,
     judge::{self, Judged},
     listing,
     pool::{self, Pool},
     read::{Form, Log, PartialKey},
     replay,
-    request::{Answer, Export, File, KeyCharts, LogFile, Prepared, Question, Replayed, Settings, Start, Studied},
+    request::{Export, File, Highlight, KeyCharts, LogFile, Prepared, Replayed, Settings, Start, Studied, Table},
     result::KeyResult,
 };
 use crate::progress::Progress;
@@ -91,23 +91,6 @@ impl Study {
         self.replayed.as_ref()
     }
 
-    /// Answers a question.
-    ///
-    /// # Errors
-    /// What stands in the way, in words for people.
-    pub fn answer(&mut self, question: Question, progress: &mut dyn Progress) -> Result<Answer, StudyError> {
-        Ok(match question {
-            Question::Study(settings) => Answer::Studied(Box::new(self.study(*settings, progress)?)),
-            Question::Key(place) => Answer::Charts(Box::new(self.key(place)?)),
-            Question::Game(start) => Answer::Game(Box::new(self.prepare(&start)?)),
-            Question::Play { game, jobs } => Answer::Played(replay::play(&game, &jobs, progress)?),
-            Question::Replayed { game, played, shown } => {
-                Answer::Replayed(Box::new(self.bring_together(&game, &played, shown)?.clone()))
-            }
-            Question::Export(export) => Answer::Files(self.export(&export)?),
-        })
-    }
-
     /// Prepares a replay, and forgets the last one.
     ///
     /// # Errors
@@ -125,9 +108,16 @@ impl Study {
         &mut self,
         game: &[u8],
         played: &[Vec<u8>],
-        shown: Option<u32>,
+        highlight: &Highlight,
     ) -> Result<&Replayed, StudyError> {
-        Ok(self.replayed.insert(replay::replayed(game, played, shown)?))
+        Ok(self.replayed.insert(replay::replayed(game, played, highlight)?))
+    }
+
+    /// The generation of the next policy: one above all that were dropped.
+    #[must_use]
+    pub fn next_generation(&self) -> u64 {
+        let dropped = self.logs.iter().filter_map(|named| Some(named.log.policy.as_ref()?.generation));
+        dropped.max().map_or(1, |last| last.saturating_add(1))
     }
 
     /// The logs, with the names of their files.
@@ -146,7 +136,12 @@ impl Study {
         }
         settings.logs.resize_with(self.logs.len(), LogSettings::default);
         (self.notes, self.files, self.replayed) = (Vec::new(), Vec::new(), None);
-        let attributed = self.attribute(&settings);
+        let mut schedule = settings.schedule.clone();
+        schedule.policies.extend(self.logs.iter().filter_map(|named| named.log.policy.clone()));
+        // The same policy, dropped and given, is one.
+        let mut known = crate::sorted::SortedSet::new();
+        schedule.policies.retain(|policy| known.insert(policy.generation));
+        let attributed = self.attribute(&settings, &schedule);
         let sources: Vec<pool::Source<'_>> = attributed
             .iter()
             .zip(&self.logs)
@@ -186,7 +181,10 @@ impl Study {
     pub fn studied(&self) -> Studied {
         let results = self.results();
         let pairs = iteration::pairs(&self.judged);
-        let tables = self.logs.iter().filter_map(|named| Some((named.name.clone(), named.log.table.clone()?)));
+        let table = |named: &NamedLog| {
+            let is_policy = named.log.form == Form::Policy;
+            Some(Table { name: named.name.clone(), is_policy, listing: named.log.table.clone()? })
+        };
         Studied {
             logs: self.files.clone(),
             settings: self.settings.clone(),
@@ -195,7 +193,7 @@ impl Study {
             sentences: results.iter().map(|of| of.sentences.clone()).collect(),
             listing: listing::keys(&results),
             overlap: if pairs.is_empty() { Default::default() } else { iteration::listing(&pairs) },
-            tables: tables.collect(),
+            tables: self.logs.iter().filter_map(table).collect(),
             notes: self.notes.clone(),
             can_replay: results.iter().map(replay::can_replay).collect(),
             results,
@@ -203,7 +201,7 @@ impl Study {
         }
     }
 
-    fn attribute(&mut self, settings: &Settings) -> Vec<Option<Attributed>> {
+    fn attribute(&mut self, settings: &Settings, schedule: &Schedule) -> Vec<Option<Attributed>> {
         let mut all = Vec::new();
         for (index, named) in self.logs.iter().enumerate() {
             let others = self.logs.iter().enumerate().filter(|(other, _)| *other != index);
@@ -212,14 +210,16 @@ impl Study {
             if log.table.is_some() {
                 self.files.push(LogFile {
                     name: name.clone(),
-                    attribution: "a table of means, which is shown".to_owned(),
+                    attribution: match log.form {
+                        Form::Policy => "by its schedule arms ran, where a log tells calls and no arms".to_owned(),
+                        _ => "a table of means, which is shown".to_owned(),
+                    },
                     is_refused: false,
                 });
                 all.push(None);
                 continue;
             }
-            let one =
-                attribution::attribute(log, &settings.logs[index], &settings.schedule, &settings.bands, &elsewhere);
+            let one = attribution::attribute(log, &settings.logs[index], schedule, &elsewhere);
             let (words, is_refused) = match &one {
                 Ok(attributed) => (attributed.how.words().to_owned(), false),
                 Err(why) => (why.clone(), true),
@@ -245,14 +245,14 @@ impl Study {
     ///
     /// # Errors
     /// There is no such key.
-    pub fn key(&self, place: u32) -> Result<KeyCharts, StudyError> {
+    pub fn key(&self, place: u32, highlight: &Highlight) -> Result<KeyCharts, StudyError> {
         let (pool, judged) =
             self.pools.get(place as usize).zip(self.judged.get(place as usize)).ok_or(StudyError::NoKey(place))?;
         let of = &judged.result;
         Ok(KeyCharts {
             arms: listing::arms(of),
-            latencies: charts::latencies(pool, of),
-            posteriors: charts::posteriors(of),
+            latencies: charts::latencies(pool, of, highlight),
+            posteriors: charts::posteriors(of, highlight),
             estimates: listing::estimates(of),
         })
     }

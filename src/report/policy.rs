@@ -6,7 +6,7 @@ use crate::{
     conf::Reader,
     form::RowChoice,
     policy::{
-        request::{Export, File},
+        request::{Export, File, Highlight},
         result::{Decision, Flag},
         study::{Study, StudyError},
     },
@@ -20,6 +20,8 @@ pub struct Material<'a> {
     pub study: &'a Study,
     /// The key that is shown in detail, by place.
     pub key: u32,
+    /// What its charts show out.
+    pub highlight: &'a Highlight,
     /// What was loaded, and what was left out.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -36,7 +38,7 @@ pub const STRATEGIES: &str = "Strategies";
 /// # Errors
 /// There is no such key.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, key, mut files, problems } = material;
+    let Material { study, key, highlight, mut files, problems } = material;
     let studied = study.studied();
     let privacy = Names::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
@@ -46,7 +48,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         keys.choose = Some(RowChoice { key: "key".into(), values });
         let text = studied.logs.iter().map(|log| format!("{}: {}.", log.name, log.attribution)).collect();
         sections.push(Section { title: "Decision".into(), text, tables: vec![keys], ..Section::default() });
-        sections.push(of_key(study, key, contents)?);
+        sections.push(of_key(study, key, highlight, contents)?);
     }
     if !studied.overlap.rows.is_empty() {
         sections.push(Section {
@@ -69,11 +71,16 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
             ..Section::default()
         });
     }
-    for (place, (name, listing)) in studied.tables.iter().enumerate() {
+    for (place, of) in studied.tables.iter().enumerate() {
+        let (title, heading, text) = if of.is_policy {
+            ("Policy", "What it runs", "what its plugin runs; a key that is not listed runs auto.")
+        } else {
+            ("Tables of means", "Means", "a table of means has no spread in it, and nothing is concluded from it.")
+        };
         sections.push(Section {
-            title: "Tables of means".into(),
-            text: vec![format!("{name}: a table of means has no spread in it, and nothing is concluded from it.")],
-            tables: vec![Exhibit::new(format!("policy-means-{}", place + 1), "Means", listing.clone())],
+            title: title.into(),
+            text: vec![format!("{}: {text}", of.name)],
+            tables: vec![Exhibit::new(format!("policy-means-{}", place + 1), heading, of.listing.clone())],
             ..Section::default()
         });
     }
@@ -136,14 +143,17 @@ fn summary(study: &Study) -> Vec<String> {
     told
 }
 
-fn of_key(study: &Study, place: u32, contents: &Contents) -> Result<Section, StudyError> {
+fn of_key(study: &Study, place: u32, highlight: &Highlight, contents: &Contents) -> Result<Section, StudyError> {
     let results = study.results();
     let of = results.get(place as usize).ok_or(StudyError::NoKey(place))?;
-    let shown = study.key(place)?;
+    let shown = study.key(place, highlight)?;
     let mut text: Vec<String> = of.key.iter().map(|key| format!("{key}: {}.", of.verdict)).collect();
-    text.push(format!("Judged by {}.", of.estimator.words()));
+    text.push(of.estimator.words().to_owned());
     text.extend(of.sentences.iter().cloned());
-    let mut tables = vec![Exhibit::new("policy-arms", "Arms", shown.arms.told())];
+    let mut arms = Exhibit::new("policy-arms", "Arms", shown.arms.told());
+    let values = of.arms.iter().map(|arm| arm.arm.to_string()).collect();
+    arms.choose = Some(RowChoice { key: "arm".into(), values });
+    let mut tables = vec![arms];
     if !shown.estimates.rows.is_empty() {
         tables.push(Exhibit::new("policy-estimates", "On the very lines of the log", shown.estimates.told()));
     }
@@ -153,7 +163,7 @@ fn of_key(study: &Study, place: u32, contents: &Contents) -> Result<Section, Stu
 }
 
 fn deployables(study: &Study) -> Vec<TextFile> {
-    let policy = study.export(&Export::Policy(1));
+    let policy = study.export(&Export::Policy(study.next_generation()));
     let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
     let named = |(reader, files): (Reader, Vec<File>)| {
         files.into_iter().map(move |file| File { name: format!("{}_{}", reader.key(), file.name), ..file })

@@ -161,7 +161,7 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
                 "It does not fit: stage {stage} needs {:.1} GiB of {:.1}; the first that is too much: {}.",
                 memory.total() / GIB,
                 capacity / GIB,
-                what.to_lowercase()
+                what.to_ascii_lowercase()
             ),
             None => format!("It fits: stage {stage} needs {:.1} GiB of {:.1}.", memory.total() / GIB, capacity / GIB),
         }));
@@ -252,7 +252,8 @@ fn best(searched: &Searched) -> Vec<String> {
         2 => "; another one can't be told from it".to_owned(),
         _ => format!("; {} others can't be told from it", ties - 1),
     };
-    let mut sentences = vec![format!("The best layout is {}: {}{tied}.", views::words(first), time(first.total_us))];
+    let best = if found.is_partial { "The best layout so far is" } else { "The best layout is" };
+    let mut sentences = vec![format!("{best} {}: {}{tied}.", views::words(first), time(first.total_us))];
     match &found.covered {
         Some(row) if row != first => sentences.push(format!(
             "The best that needs no extrapolation is {}: {}.",
@@ -278,8 +279,11 @@ fn search_section(searched: &Searched) -> Section {
     Section {
         title: "Layouts".into(),
         text: vec![format!(
-            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; no other can be among those listed.",
-            found.layouts, found.candidates, found.looked_at
+            "{} layouts, {} candidates with a micro-batch fit, {} were looked at; {}.",
+            found.layouts,
+            found.candidates,
+            found.looked_at,
+            if found.is_partial { "these are the first" } else { "no other can be among those listed" }
         )],
         charts: vec![views::time_over_memory(found), views::heat_chart(found)],
         tables: vec![

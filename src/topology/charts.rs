@@ -1,6 +1,6 @@
 //! Charts of schedules.
 
-use super::film::Film;
+use super::{film::Film, listing, robust::Varied};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 
 fn axis(label: &str, quantity: Quantity) -> Axis {
@@ -54,10 +54,8 @@ pub fn progress(films: &[(&str, &Film)]) -> Chart {
             points: kept.map(point).collect(),
         }
     };
-    let ends: Vec<String> = films
-        .iter()
-        .map(|(name, film)| format!("{name} ends after {}", super::listing::time(film.ns(film.end))))
-        .collect();
+    let ends: Vec<String> =
+        films.iter().map(|(name, film)| format!("{name} ends after {}", listing::time(film.ns(film.end)))).collect();
     Chart {
         id: "topology-progress".to_owned(),
         title: "What has arrived over time".to_owned(),
@@ -65,5 +63,107 @@ pub fn progress(films: &[(&str, &Film)]) -> Chart {
         x: axis("Time", Quantity::TimeUs),
         y: axis("Arrived", Quantity::Percent),
         series: films.iter().enumerate().map(series).collect(),
+    }
+}
+
+/// When runs end under bandwidths that vary, with the times by which half, 95 and 99 of 100 do.
+#[must_use]
+pub fn varied(varied: &Varied, sigma: f64) -> Chart {
+    const MOST: usize = 200;
+    let longer = |ns: f64| (ns / varied.nominal_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+    let runs = varied.ends_ns.len();
+    let thin = runs.div_ceil(MOST).max(1);
+    let kept = (0..runs).filter(|at| at % thin == 0 || at + 1 == runs);
+    let ended = kept.map(|at| Point {
+        x: longer(varied.ends_ns[at]),
+        y: (at + 1) as f64 / runs as f64 * 100.0,
+        note: listing::time(varied.ends_ns[at]),
+        ..Point::default()
+    });
+    let mark = |ns: f64, share: f64| Point { x: longer(ns), y: share, note: listing::time(ns), ..Point::default() };
+    let planned = [0.0, 100.0].map(|share| mark(varied.nominal_ns, share));
+    let shares = [("p50", varied.p50_ns, 50.0), ("p95", varied.p95_ns, 95.0), ("p99", varied.p99_ns, 99.0)];
+    let shares = (1..).zip(shares).map(|(colour, (name, ns, share))| Series {
+        name: name.to_owned(),
+        colour: Colour::Palette(colour),
+        mark: Mark::Dots,
+        points: vec![mark(ns, share)],
+    });
+    let lines = [
+        Series { name: "Runs".to_owned(), colour: Colour::Answer, mark: Mark::Line, points: ended.collect() },
+        Series { name: "Planned".to_owned(), colour: Colour::Muted, mark: Mark::Dashed, points: planned.into() },
+    ];
+    Chart {
+        id: "topology-varied".to_owned(),
+        title: "When runs end under varying bandwidths".to_owned(),
+        summary: format!(
+            "Spread σ {sigma}: half of the runs end by {}, 95 of 100 by {}, 99 of 100 by {}; {} were planned.",
+            listing::time(varied.p50_ns),
+            listing::time(varied.p95_ns),
+            listing::time(varied.p99_ns),
+            listing::time(varied.nominal_ns)
+        ),
+        x: axis("Longer than planned", Quantity::Percent),
+        y: axis("Runs that have ended", Quantity::Percent),
+        series: lines.into_iter().chain(shares).collect(),
+    }
+}
+
+/// How often which time is found over seeds, as by how much it is longer than the bound: a step for each of equal ranges.
+#[must_use]
+pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
+    const BINS: usize = 24;
+    let longer = |ns: f64| (ns / bound_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+    let times = || all.iter().flat_map(|(_, times)| times).map(|ns| longer(*ns));
+    let most = times().fold(longer(best_ns), f64::max);
+    let least = times().fold(longer(best_ns), f64::min);
+    // The best and the worst are not at the rim; where all are alike, there is a width all the same.
+    let width = ((most - least) / (BINS - 2) as f64).max(0.1);
+    let from = least - width * 0.5;
+    let series = |(index, (name, times)): (usize, &(&str, Vec<f64>))| {
+        let mut bins = [0_u32; BINS];
+        for time in times {
+            bins[(((longer(*time) - from) / width) as usize).min(BINS - 1)] += 1;
+        }
+        let edge = |bin: usize, count: u32| Point {
+            x: from + width * bin as f64,
+            y: f64::from(count) / times.len().max(1) as f64 * 100.0,
+            note: format!("{count} of {} seeds", times.len()),
+            ..Point::default()
+        };
+        let steps = bins.iter().enumerate().flat_map(|(bin, count)| [edge(bin, *count), edge(bin + 1, *count)]);
+        Series {
+            name: (*name).to_owned(),
+            colour: Colour::Palette(index as u8),
+            mark: Mark::Line,
+            points: std::iter::once(edge(0, 0)).chain(steps).chain([edge(BINS, 0)]).collect(),
+        }
+    };
+    let best = [0.0, 100.0].map(|share| Point {
+        x: longer(best_ns),
+        y: share,
+        note: listing::time(best_ns),
+        ..Point::default()
+    });
+    let mut lines: Vec<Series> = all.iter().enumerate().map(series).collect();
+    let name = "Best so far".to_owned();
+    lines.push(Series { name, colour: Colour::Answer, mark: Mark::Dashed, points: best.into() });
+    let words = |(name, times): &(&str, Vec<f64>)| {
+        let reach = times.iter().filter(|time| **time <= best_ns).count();
+        let (least, most) = times.iter().fold((f64::MAX, 0.0_f64), |(a, b), time| (a.min(*time), b.max(*time)));
+        let range = if least < most {
+            format!("{} to {}", listing::time(least), listing::time(most))
+        } else {
+            format!("always {}", listing::time(least))
+        };
+        format!("{name}: {range}; {reach} of {} seeds are as good as the best schedule", times.len())
+    };
+    Chart {
+        id: "topology-seeds".to_owned(),
+        title: "Times over seeds".to_owned(),
+        summary: format!("{}.", all.iter().map(words).collect::<Vec<_>>().join(". ")),
+        x: axis("Longer than the bound", Quantity::Percent),
+        y: axis("Seeds", Quantity::Percent),
+        series: lines,
     }
 }

@@ -82,6 +82,12 @@ pub enum WantedError {
     /// Conditions that name a node that is not there.
     #[error("chunk {0} is about node {1}, and there is no such node")]
     NoNode(String, u32),
+    /// Whoever has a chunk is dead.
+    #[error("only node {1} has chunk {0}, and it is dead")]
+    Lost(String, u32),
+    /// The root is dead.
+    #[error("node {0} is the root, and it is dead: choose another root")]
+    DeadRoot(u32),
     /// No conditions.
     #[error("conditions of one's own are asked for, and none are given")]
     NoConditions,
@@ -159,6 +165,41 @@ impl Wanted {
             }
         }
         Ok(Demand::of(nodes, custom.chunks.iter().cloned()))
+    }
+
+    /// The same among the nodes that are left when some are dead; nodes are numbered without them.
+    ///
+    /// # Errors
+    /// It can't be done without one of them.
+    pub fn without(&self, dead: &[u32]) -> Result<Self, WantedError> {
+        let mut wanted = self.clone();
+        let place = |node: u32| node - dead.iter().filter(|gone| **gone < node).count() as u32;
+        if let Some(custom) = &mut wanted.custom {
+            for (index, (has, wants)) in custom.chunks.iter_mut().enumerate() {
+                let lost = has.iter().copied().find(|node| dead.contains(node));
+                for list in [&mut *has, wants] {
+                    list.retain(|node| !dead.contains(node));
+                    list.iter_mut().for_each(|node| *node = place(*node));
+                }
+                if let (true, Some(node)) = (has.is_empty(), lost) {
+                    let name = custom.names.get(index).cloned().unwrap_or_else(|| index.to_string());
+                    return Err(WantedError::Lost(name, node));
+                }
+            }
+            return Ok(wanted);
+        }
+        if dead.contains(&self.root) && self.has_root() {
+            return Err(WantedError::DeadRoot(self.root));
+        }
+        wanted.root = if self.has_root() { place(self.root) } else { 0 };
+        Ok(wanted)
+    }
+
+    /// One node has, or gets, everything.
+    #[must_use]
+    pub fn has_root(&self) -> bool {
+        use Collective::{Broadcast, Gather, Reduce, Scatter};
+        matches!(self.collective, Some(Broadcast | Reduce | Scatter | Gather))
     }
 
     /// What it is, in words: `all_gather of 1 chunk of 1 MiB per node`.

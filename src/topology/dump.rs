@@ -1,13 +1,17 @@
 //! What NCCL and RCCL dump of a machine: `NCCL_TOPO_DUMP_FILE` becomes links, `NCCL_GRAPH_DUMP_FILE` the rings and trees over
 //! them.
 
+mod pattern;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
     model::{Link, Topology, Unit},
     msccl::{Element, parse},
 };
+use crate::order::Order;
 use crate::text::{Column, Entry, Listing, number};
+pub use pattern::Pattern;
 
 /// A GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,19 +52,6 @@ pub struct Machine {
     pub gpus: Vec<Gpu>,
     /// Its network ports, by number.
     pub nics: Vec<Nic>,
-}
-
-/// Rings or trees of a graph dump: each channel as GPUs in their order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pattern {
-    /// NCCL's number of the graph.
-    pub id: u32,
-    /// What it is, in words.
-    pub kind: String,
-    /// The speed that NCCL expects of each channel within the node, in GB/s.
-    pub speed_gbps: f64,
-    /// GPUs of each channel.
-    pub channels: Vec<Vec<u32>>,
 }
 
 /// Rates of links: what the dump does not say. All can be changed.
@@ -113,13 +104,25 @@ impl Rates {
     /// The table, to be looked at.
     #[must_use]
     pub fn listing(&self) -> Listing {
-        const COLUMNS: [Column; 2] = [
+        const COLUMNS: [Column; 3] = [
             Column::words("Generation", "of the GPU, as the dump names it; the last row is for all others"),
             Column::numbers("GB/s", "of one XGMI or NVLink in one direction"),
+            Column::words("From", "where the usual rate comes from"),
         ];
+        let usual = Self::default();
+        let from = |name: &str, gbps: f64| match name {
+            name if usual.link_gbps(name) != gbps => "chosen here",
+            "" => "a guess",
+            name if name.starts_with("gfx") => "AMD's data sheets, half of both directions",
+            _ => "NCCL, src/graph/topo.h",
+        };
         let name = |name: &str| if name.is_empty() { "others".to_owned() } else { name.to_owned() };
         let row = |(of, gbps): &(String, f64)| {
-            vec![Entry::text(name(of)), Entry::number(Some(*gbps), |gbps| gbps.to_string())]
+            vec![
+                Entry::text(name(of)),
+                Entry::number(Some(*gbps), |gbps| gbps.to_string()),
+                Entry::text(from(of, *gbps)),
+            ]
         };
         Listing { columns: COLUMNS.to_vec(), rows: self.links.iter().map(row).collect() }
     }
@@ -155,15 +158,15 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
                 walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
             }
-            machine.gpus.sort_by_key(|gpu| gpu.dev);
-            machine.nics.sort_by_key(|nic| nic.dev);
+            machine.gpus.order_by_key(|gpu| gpu.dev);
+            machine.nics.order_by_key(|nic| nic.dev);
             machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());
             }
             Ok(Dump::Machine(machine))
         }
-        "graphs" => Ok(Dump::Patterns(root.named("graph").map(pattern).collect::<Result<_, _>>()?)),
+        "graphs" => Ok(Dump::Patterns(root.named("graph").map(pattern::read).collect::<Result<_, _>>()?)),
         other => Err(format!("<{other}> is neither a topology (<system>) nor graphs (<graphs>)")),
     }
 }
@@ -233,32 +236,6 @@ fn integer(text: &str) -> Option<u32> {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
         None => text.trim().parse().ok(),
     }
-}
-
-fn pattern(graph: &Element) -> Result<Pattern, String> {
-    let whole = |name: &str| graph.get(name).and_then(integer).unwrap_or(0);
-    // NCCL's src/include/graph.h.
-    let kind = match whole("pattern") {
-        1 => "balanced trees",
-        2 => "split trees",
-        3 => "trees",
-        4 => "rings",
-        5 => "NVLink SHARP",
-        6 => "CollNet",
-        _ => "of an unknown kind",
-    };
-    let channel = |channel: &Element| {
-        let dev = |gpu: &Element| {
-            gpu.get("dev").and_then(integer).ok_or_else(|| format!("line {}: a GPU without dev", gpu.line))
-        };
-        channel.named("gpu").map(dev).collect::<Result<Vec<u32>, _>>()
-    };
-    Ok(Pattern {
-        id: whole("id"),
-        kind: kind.to_owned(),
-        speed_gbps: graph.get("speedintra").and_then(number).unwrap_or(0.0),
-        channels: graph.named("channel").map(channel).collect::<Result<_, _>>()?,
-    })
 }
 
 impl Machine {
@@ -359,43 +336,5 @@ impl Machine {
             ]
         };
         Listing { columns: COLUMNS.to_vec(), rows: self.gpus.iter().map(row).collect() }
-    }
-}
-
-impl Pattern {
-    /// Pairs of GPUs that follow each other in a channel, with the number of channels in which they do; within one node. A ring
-    /// within one node closes.
-    #[must_use]
-    pub fn edges(&self, is_closed: bool) -> Vec<((u32, u32), u32)> {
-        let mut edges: Vec<((u32, u32), u32)> = Vec::new();
-        for channel in &self.channels {
-            let back = channel.last().copied().zip(channel.first().copied()).filter(|(a, b)| is_closed && a != b);
-            for edge in channel.windows(2).map(|pair| (pair[0], pair[1])).chain(back) {
-                match edges.iter_mut().find(|(known, _)| *known == edge) {
-                    Some((_, count)) => *count += 1,
-                    None => edges.push((edge, 1)),
-                }
-            }
-        }
-        edges
-    }
-
-    /// How long an all_gather of `chunk_bytes` of each node takes over the rings, in ns, in the cost model of the links: each ring
-    /// carries its share of each chunk, one step after the other, and rings over one link share it. `None` where it is no ring,
-    /// or a link is not there.
-    #[must_use]
-    pub fn ring_all_gather_ns(&self, topology: &Topology, chunk_bytes: u64) -> Option<f64> {
-        if self.kind != "rings" || self.channels.is_empty() {
-            return None;
-        }
-        let share = chunk_bytes as f64 / self.channels.len() as f64;
-        let step = |((from, to), count): ((u32, u32), u32)| {
-            let link = topology.links.iter().find(|link| link.from == from && link.to == to)?;
-            let bytes = share * f64::from(count);
-            Some(link.latency_ns + bytes * 1e9 / (link.bandwidth * topology.unit.bytes_per_second() as f64))
-        };
-        let slowest =
-            self.edges(true).into_iter().map(step).try_fold(0.0, |slowest, step| Some(f64::max(slowest, step?)))?;
-        Some(slowest * f64::from(topology.nodes - 1))
     }
 }

@@ -35,12 +35,15 @@ pub enum Kind {
     Dgx1v,
     /// Nodes below one switch, unrolled: every node reaches every other, and shares its port among them.
     Switch(u32),
-    /// A fat tree without contention above, unrolled: groups below a leaf switch each; between groups, a share of the port.
+    /// A fat tree of two levels, unrolled: groups below a leaf switch each; between groups, a share of the port, or of what
+    /// the leaf has upwards where that is less.
     FatTree {
         /// Leaf switches.
         leaves: u32,
         /// Nodes below each.
         nodes: u32,
+        /// How many times the bandwidth upwards of a leaf is in that of its ports: 1 without contention.
+        over: u32,
     },
     /// Two full groups, and some links between them.
     TwoGroups {
@@ -83,7 +86,7 @@ pub enum RecipeError {
     /// The text names no form.
     #[error(
         "\"{0}\" is no topology: write ring:5, ring:5:one-way, line:5, mesh:4x4, torus:8x8, hypercube:4, full:8, dgx1v, \
-         switch:8, fattree:4x8, twogroups:4x2, or random:16:3:seed"
+         switch:8, fattree:4x8 or fattree:4x8:2, twogroups:4x2, or random:16:3:seed"
     )]
     Unknown(String),
     /// Too few or too many nodes.
@@ -121,7 +124,14 @@ impl Kind {
             ("full" | "fc" | "fullyconnected", [nodes], []) => Self::Full(*nodes),
             ("dgx1v" | "dgx1", [], []) => Self::Dgx1v,
             ("switch", [nodes], []) => Self::Switch(*nodes),
-            ("fattree", [leaves, nodes], []) => Self::FatTree { leaves: *leaves, nodes: *nodes },
+            ("fattree", [leaves, nodes], more) => {
+                let over = match more {
+                    [] => 1,
+                    [over] => over.parse().ok().filter(|over| (1..=1000).contains(over)).ok_or_else(unknown)?,
+                    _ => return Err(unknown()),
+                };
+                Self::FatTree { leaves: *leaves, nodes: *nodes, over }
+            }
             ("twogroups" | "twogroup", [nodes, between], []) => Self::TwoGroups { nodes: *nodes, between: *between },
             ("random", [nodes], [degree, seed]) => Self::Random {
                 nodes: *nodes,
@@ -145,7 +155,7 @@ impl Kind {
             Self::Mesh(sizes) | Self::Torus(sizes) => product(sizes),
             Self::Hypercube(dimensions) => 1_u64 << (*dimensions).min(63),
             Self::Dgx1v => 8,
-            Self::FatTree { leaves, nodes } => product(&[*leaves, *nodes]),
+            Self::FatTree { leaves, nodes, .. } => product(&[*leaves, *nodes]),
             Self::TwoGroups { nodes, between } => {
                 if *between == 0 || between > nodes {
                     return Err(RecipeError::Between(*between, *nodes));
@@ -171,9 +181,43 @@ impl Kind {
             Self::Full(nodes) => format!("full:{nodes}"),
             Self::Dgx1v => "dgx1v".to_owned(),
             Self::Switch(nodes) => format!("switch:{nodes}"),
-            Self::FatTree { leaves, nodes } => format!("fattree:{leaves}x{nodes}"),
+            Self::FatTree { leaves, nodes, over: 1 } => format!("fattree:{leaves}x{nodes}"),
+            Self::FatTree { leaves, nodes, over } => format!("fattree:{leaves}x{nodes}:{over}"),
             Self::TwoGroups { nodes, between } => format!("twogroups:{nodes}x{between}"),
             Self::Random { nodes, degree, seed } => format!("random:{nodes}:{degree}:{seed}"),
+        }
+    }
+}
+
+impl Kind {
+    /// What must be known of a form whose switches were unrolled into links: who shares what.
+    #[must_use]
+    pub fn contention(&self) -> Option<String> {
+        match self {
+            Self::Switch(nodes) => Some(format!(
+                "The switch is unrolled: each of the {} links out of a node has an equal share of its port's bandwidth, so no \
+                 port carries more than it can; what sends to few nodes at once could be faster through the switch",
+                nodes - 1
+            )),
+            Self::FatTree { leaves, nodes, over } => {
+                let all = leaves * nodes;
+                let above = if *over > 1 && over * (all - nodes) > all - 1 {
+                    format!(
+                        "between leaves each pair of nodes has 1/{} of a port, as a leaf has {over} times less bandwidth upwards \
+                         than to its nodes, and all {} nodes of other leaves share it",
+                        over * (all - nodes),
+                        all - nodes
+                    )
+                } else {
+                    "leaves have as much bandwidth upwards as to their nodes, so that nothing contends above".to_owned()
+                };
+                Some(format!(
+                    "The switches are unrolled: each of the {} links out of a node has an equal share of its port's bandwidth; \
+                     {above}; what sends to few nodes at once could be faster through the switches",
+                    all - 1
+                ))
+            }
+            _ => None,
         }
     }
 }
@@ -236,12 +280,15 @@ impl Recipe {
                 maker.dgx1v();
                 None
             }
-            Kind::FatTree { leaves, nodes: below } => {
+            Kind::FatTree { leaves, nodes: below, over } => {
                 let groups: Vec<Vec<u32>> =
                     (0..*leaves).map(|leaf| (leaf * below..(leaf + 1) * below).collect()).collect();
                 for from in 0..nodes {
                     for to in (0..nodes).filter(|to| *to != from) {
-                        maker.shared(from, to, nodes - 1, from / below != to / below);
+                        let is_above = from / below != to / below;
+                        // Upwards, a leaf's nodes share what it has among all nodes of the other leaves.
+                        let share = if is_above { (over * (nodes - below)).max(nodes - 1) } else { nodes - 1 };
+                        maker.shared(from, to, share, is_above);
                     }
                 }
                 Some(Shape::Groups(groups))

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::model::Topology;
-use crate::math;
+use crate::{math, order::Order};
 
 /// A form that decides where nodes stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,11 +36,16 @@ pub struct Place {
     pub y: f32,
 }
 
+/// The form that a topology was made in, or that its links show.
+#[must_use]
+pub fn shape(topology: &Topology) -> Option<Shape> {
+    topology.shape.clone().or_else(|| recognise(topology))
+}
+
 /// Places of all nodes.
 #[must_use]
 pub fn places(topology: &Topology) -> Vec<Place> {
-    let shape = topology.shape.clone().or_else(|| recognise(topology));
-    let mut places = match shape {
+    let mut places = match shape(topology) {
         Some(shape) => of_shape(&shape, topology.nodes),
         None => circle(&(0..topology.nodes).collect::<Vec<_>>(), topology.nodes),
     };
@@ -163,7 +168,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         }
     }
     neighbours.iter_mut().for_each(|near| {
-        near.sort_unstable();
+        near.order();
         near.dedup();
     });
     if let Some(shape) = chain(&neighbours) {
@@ -174,7 +179,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         let dimensions = nodes.trailing_zeros();
         let near = |node: u32| {
             let mut near: Vec<u32> = (0..dimensions).map(|bit| node ^ (1 << bit)).collect();
-            near.sort_unstable();
+            near.order();
             near
         };
         if dimensions > 2 && is_same(&near) {
@@ -227,7 +232,7 @@ fn factors(nodes: u32) -> Vec<Vec<u32>> {
             }
         }
     }
-    all.sort_by_key(Vec::len);
+    all.order_by_key(Vec::len);
     all
 }
 
@@ -249,7 +254,7 @@ pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec
         }
         step *= size;
     }
-    near.sort_unstable();
+    near.order();
     near.dedup();
     near
 }

@@ -2,9 +2,10 @@
 
 use super::{
     conditions::Wanted,
+    dump::Pattern,
     film::{Film, Idle},
     model::Topology,
-    robust::{Again, Damaged, Varied},
+    robust::{Again, Damage, Damaged, Varied},
     time::Clock,
 };
 use crate::{
@@ -33,7 +34,13 @@ pub fn time(ns: f64) -> String {
 }
 
 fn ns_cell(ns: f64) -> Entry {
-    Entry::number(Some(ns).filter(|ns| ns.is_finite()), |ns| ns.to_string())
+    Entry::number(Some(ns).filter(|ns| ns.is_finite()), ns_text)
+}
+
+/// A time in ns as a table has it: exact for all but odd fractions.
+fn ns_text(ns: f64) -> String {
+    let text = format!("{ns:.5}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A few nodes by name.
@@ -128,7 +135,7 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
             ns_cell(film.ns(film.durations[index as usize])),
             Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
             Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
-            Entry::number(slack, |slack| slack.to_string()),
+            Entry::number(slack, ns_text),
             ns_cell(sum(Idle::Waiting)),
             ns_cell(sum(Idle::Held)),
         ]
@@ -191,28 +198,66 @@ pub fn tree(topology: &Topology, film: &Film, chunk: u32) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: film.tree(chunk).into_iter().map(row).collect() }
 }
 
-/// Each link damaged.
+/// Each link, or each node, damaged; with new schedules where they were looked for.
 #[must_use]
 pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing {
-    const COLUMNS: [Column; 5] = [
+    const LINK: [Column; 5] = [
         Column::words("Link", "from where to where"),
         Column::numbers("At a half ns", "the same schedule with the link at half of its bandwidth"),
         Column::numbers("Longer by %", "the same, against what was planned"),
         Column::numbers("At a tenth ns", "the same schedule with the link at a tenth of its bandwidth"),
         Column::numbers("Undelivered", "pairs of a chunk and a node that it never comes to, with the link dead"),
     ];
+    const NODE: [Column; 5] = [
+        Column::words("Node", "which node"),
+        Column::numbers("At a half ns", "the same schedule with all links of the node at half of their bandwidth"),
+        Column::numbers("Longer by %", "the same, against what was planned"),
+        Column::numbers("At a tenth ns", "the same schedule with all links of the node at a tenth of their bandwidth"),
+        Column::numbers(
+            "Undelivered",
+            "pairs of a chunk and another node that it never comes to, with the node dead; without the chunks that it alone had",
+        ),
+    ];
+    const AGAIN: [Column; 2] = [
+        Column::numbers("New ns", "a schedule that was found without it; where there is none, why"),
+        Column::numbers("New bound ns", "what no schedule can beat without it"),
+    ];
+    let is_of_nodes = all.iter().any(|of| matches!(of.damage, Damage::Node(_)));
+    let is_again = all.iter().any(|of| of.again.is_some());
+    let name = |damage: &Damage| match *damage {
+        Damage::Node(node) => topology.label(node),
+        Damage::Pair(a, b) => format!("{} and {}", topology.label(a), topology.label(b)),
+        Damage::Link(link) | Damage::Slow(link, _) => {
+            let link = topology.links.get(link as usize);
+            link.map(|link| format!("{} to {}", topology.label(link.from), topology.label(link.to))).unwrap_or_default()
+        }
+    };
     let row = |of: &Damaged| {
-        let link = topology.links.get(of.link as usize);
-        let name = link.map(|link| format!("{} to {}", topology.label(link.from), topology.label(link.to)));
-        vec![
-            Entry::text(name.unwrap_or_default()),
+        let mut row = vec![
+            Entry::text(name(&of.damage)),
             ns_cell(of.half_ns),
             Entry::number(Some((of.half_ns / nominal_ns - 1.0) * 100.0), |more| format!("{more:.1}")),
             ns_cell(of.tenth_ns),
             Entry::number(Some(of.undelivered as f64), |pairs| format!("{pairs}")),
-        ]
+        ];
+        if is_again {
+            let (new, bound) = of.again.as_ref().map(new_cells).unwrap_or_default();
+            row.extend([new, bound]);
+        }
+        row
     };
-    Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+    let mut columns = if is_of_nodes { NODE } else { LINK }.to_vec();
+    columns.extend(AGAIN.into_iter().filter(|_| is_again));
+    Listing { columns, rows: all.iter().map(row).collect() }
+}
+
+/// A new schedule's time and its bound.
+fn new_cells(of: &Again) -> (Entry, Entry) {
+    let new = match (&of.time_ns, &of.why) {
+        (Some(ns), _) => ns_cell(*ns),
+        (None, why) => Entry::text(why.clone().unwrap_or_default()),
+    };
+    (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
 /// New schedules beside the old one.
@@ -226,19 +271,45 @@ pub fn again(all: &[Again]) -> Listing {
         Column::numbers("Bound ns", "what no schedule for them can beat"),
     ];
     let row = |of: &Again| {
-        let new = match (&of.time_ns, &of.why) {
-            (Some(ns), _) => ns_cell(*ns),
-            (None, why) => Entry::text(why.clone().unwrap_or_default()),
-        };
+        let (new, bound) = new_cells(of);
         vec![
             Entry::text(of.what.clone()),
             ns_cell(of.stale.0),
             Entry::number(Some(of.stale.1 as f64), |pairs| format!("{pairs}")),
             new,
-            Entry::number(of.time_ns.map(|_| of.bound_ns), |ns| ns.to_string()),
+            bound,
         ]
     };
     Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
+}
+
+/// Dumped rings and trees with the times they take, beside the best schedule.
+#[must_use]
+pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
+    const COLUMNS: [Column; 6] = [
+        Column::words("Channels", "what was dumped, or found here"),
+        Column::numbers("How many", "channels of it"),
+        Column::numbers("GB/s of each", "the speed that NCCL expects of a channel within the node"),
+        Column::numbers("Links used", "pairs of GPUs that follow each other in a channel"),
+        Column::numbers("ns", "how long the collective takes over all channels; empty where it is not run over them"),
+        Column::numbers("Over the best", "the same over the best schedule that was found here"),
+    ];
+    let row = |(pattern, ns): &(&Pattern, Option<f64>)| {
+        vec![
+            Entry::text(pattern.kind.clone()),
+            Entry::number(Some(pattern.channels.len() as f64), |channels| format!("{channels}")),
+            Entry::number(Some(pattern.speed_gbps), |gbps| gbps.to_string()),
+            Entry::number(Some(pattern.edges(None).len() as f64), |links| format!("{links}")),
+            Entry::number(*ns, |ns| format!("{ns:.2}")),
+            Entry::number(ns.zip(found_ns).map(|(ns, found)| ns / found), |ratio| format!("{ratio:.3}")),
+        ]
+    };
+    let mut rows: Vec<Vec<Entry>> = all.iter().map(row).collect();
+    let mut best = vec![Entry::default(); COLUMNS.len()];
+    best[0] = Entry::text("the best schedule here");
+    best[4] = Entry::number(found_ns, |ns| format!("{ns:.2}"));
+    rows.extend(found_ns.map(|_| best));
+    Listing { columns: COLUMNS.to_vec(), rows }
 }
 
 /// Under bandwidths that vary, in a sentence.
@@ -268,7 +339,9 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
     let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
         let links = film.links.len() as u32;
         let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
-        let depth = (0..film.chunks.min(512))
+        // Each looks at all transfers.
+        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..film.chunks.min(looked_at))
             .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![

@@ -133,6 +133,34 @@ impl Topology {
         Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
     }
 
+    /// Latency in ns and bandwidth of most links: what a further link is likely to have.
+    #[must_use]
+    pub fn usual_rates(&self) -> (f64, f64) {
+        let mut known: Vec<((f64, f64), u32)> = Vec::new();
+        for link in &self.links {
+            let of = (link.latency_ns, link.bandwidth);
+            match known.iter_mut().find(|(rates, _)| *rates == of) {
+                Some((_, count)) => *count += 1,
+                None => known.push((of, 1)),
+            }
+        }
+        let most = known.iter().map(|(_, count)| *count).max();
+        known.iter().find(|(_, count)| Some(*count) == most).map_or((500.0, 50.0), |(rates, _)| *rates)
+    }
+
+    /// Which link leads from one node to another, if one does.
+    #[must_use]
+    pub fn link(&self, from: u32, to: u32) -> Option<u32> {
+        self.links.iter().position(|link| (link.from, link.to) == (from, to)).map(|place| place as u32)
+    }
+
+    /// The node of a name, or of a number.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<u32> {
+        let place = self.labels.iter().position(|label| !label.is_empty() && label == name).map(|place| place as u32);
+        place.or_else(|| name.parse().ok().filter(|node| *node < self.nodes))
+    }
+
     /// What a node is called.
     #[must_use]
     pub fn label(&self, node: u32) -> String {

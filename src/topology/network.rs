@@ -13,13 +13,16 @@ pub struct Network {
     pub places: Vec<Place>,
     /// Damaged links, ascending, with the share of their bandwidth that is left: 0 of one that is cut.
     pub damaged: Vec<(u32, f64)>,
+    /// Dead nodes, ascending: all their links are cut, and films count the others only.
+    pub dead: Vec<u32>,
     /// Nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
     /// Rings and trees that were dumped.
     pub patterns: Vec<Pattern>,
     /// What no schedule can beat, in ns.
     pub bound_ns: f64,
-    /// Schedules by their names, the best first; their links are numbered without those that are cut ([`Network::whole`]).
+    /// Schedules by their names, the best first; their links are numbered without those that are cut ([`Network::whole`]),
+    /// their nodes without those that are dead ([`Network::alive`]).
     pub films: Vec<(String, Film)>,
 }
 
@@ -37,19 +40,42 @@ impl Network {
     }
 }
 
-/// A topology with damaged links: shares of bandwidth, 0 of what is cut.
+impl Network {
+    /// The nodes that are not dead, by their numbers in the topology: at each place, which node films call by it.
+    #[must_use]
+    pub fn alive(&self) -> Vec<u32> {
+        (0..self.topology.nodes).filter(|node| self.dead.binary_search(node).is_err()).collect()
+    }
+
+    /// The topology as it is with its damage; films count its links and nodes.
+    #[must_use]
+    pub fn left_over(&self) -> Topology {
+        damaged(&self.topology, &self.damaged, &self.dead)
+    }
+}
+
+/// A topology with damaged links (shares of bandwidth, 0 of what is cut) and without dead nodes, which take their links with
+/// them. The other nodes keep their names.
 #[must_use]
-pub fn damaged(topology: &Topology, damage: &[(u32, f64)]) -> Topology {
+pub fn damaged(topology: &Topology, damage: &[(u32, f64)], dead: &[u32]) -> Topology {
     let left = |index: u32| damage.iter().find(|(of, _)| *of == index).map_or(1.0, |(_, left)| *left);
+    let is_dead = |node: u32| dead.contains(&node);
+    let place = |node: u32| node - dead.iter().filter(|gone| **gone < node).count() as u32;
     let mut links = Vec::with_capacity(topology.links.len());
     for (index, link) in (0..).zip(&topology.links) {
-        if left(index) > 0.0 {
+        if left(index) > 0.0 && !is_dead(link.from) && !is_dead(link.to) {
             let mut link = *link;
             link.bandwidth *= left(index);
+            (link.from, link.to) = (place(link.from), place(link.to));
             links.push(link);
         }
     }
-    Topology { links, ..topology.clone() }
+    if dead.is_empty() {
+        return Topology { links, ..topology.clone() };
+    }
+    let alive: Vec<u32> = (0..topology.nodes).filter(|node| !is_dead(*node)).collect();
+    let labels = alive.iter().map(|node| topology.label(*node)).collect();
+    Topology { links, labels, nodes: alive.len() as u32, shape: None, ..topology.clone() }
 }
 
 #[cfg(test)]
@@ -61,10 +87,20 @@ mod tests {
     fn films_count_the_links_that_are_left() {
         let topology = Recipe::new(Kind::Line(3)).make().unwrap();
         let damage = vec![(1, 0.0), (2, 0.5)];
-        let left = damaged(&topology, &damage);
+        let left = damaged(&topology, &damage, &[]);
         assert_eq!(left.links.len(), 3);
         assert_eq!((left.links[1].from, left.links[1].bandwidth), (topology.links[2].from, 25.0));
         let network = Network { topology, damaged: damage, ..Network::default() };
         assert_eq!(network.whole(), [0, 2, 3]);
+    }
+
+    #[test]
+    fn nodes_keep_their_names_when_others_are_gone() {
+        let topology = Recipe::new(Kind::Ring { nodes: 5, one_way: true }).make().unwrap();
+        let network = Network { topology, dead: vec![1, 3], ..Network::default() };
+        let left = network.left_over();
+        assert_eq!((left.nodes, left.links.len(), left.label(1)), (3, 1, "2".to_owned()));
+        assert_eq!((left.links[0].from, left.links[0].to), (2, 0));
+        assert_eq!(network.alive(), [0, 2, 4]);
     }
 }

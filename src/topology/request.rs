@@ -75,8 +75,9 @@ pub enum Question {
     Verify(u32),
     /// The best so far under bandwidths that vary. Answers [`Answer::Varied`].
     Vary(robust::Question),
-    /// The best so far with each of these links damaged, all where none is named. Answers [`Answer::Damaged`].
-    Damage(Vec<u32>),
+    /// The best so far with each of these links or nodes slow or dead, and about how many decisions to make for a new schedule
+    /// of each, 0 for none. Answers [`Answer::Damaged`].
+    Damage(Vec<Damage>, u64),
     /// New schedules for damaged links. Answers [`Answer::Again`].
     Again(Vec<Damage>),
     /// The best so far as a file. Answers [`Answer::File`].

@@ -16,6 +16,7 @@ use super::{
     time::Clock,
 };
 use crate::{
+    order::Order,
     schedule::{
         graph::Graph,
         plan::{Schedule, Transfer},
@@ -277,7 +278,7 @@ impl ResultFile {
 /// Undoes the rounding of a file to ps: a start that is nearly the end of a transfer that it follows becomes just that.
 fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
     let near = clock.ticks(ROUNDING_NS).max(1) * 4;
-    transfers.sort_by_key(|transfer| transfer.start);
+    transfers.order_by_number(|transfer| transfer.start);
     let mut ends: Vec<u64> = vec![0];
     for transfer in transfers {
         let at = ends.partition_point(|end| *end < transfer.start);
@@ -313,7 +314,7 @@ pub fn write(
     );
     text += "SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)\n";
     for (link, transfers) in topology.links.iter().zip(&mut by_link) {
-        transfers.sort_by_key(|transfer| transfer.start);
+        transfers.order_by_number(|transfer| transfer.start);
         text += &format!("{},{},{},{}", link.from, link.to, link.latency_ns, link.bandwidth);
         for transfer in transfers.iter() {
             text += &format!(",{}:{}:{}", transfer.chunk, clock.ns(transfer.start), clock.ns(transfer.end(graph)));

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{export::Material, model::Topology, time::Clock};
+use super::{export::Material, model::Topology, network, time::Clock};
 use crate::{
     math::{self, Stream, quantile},
     schedule::{
         demand::Demand,
         plan::Schedule,
         problem::Problem,
-        replay::Replay,
+        replay::{Replay, Run},
         synthesize::{Method, Search, State},
     },
 };
@@ -35,7 +35,7 @@ impl Default for Question {
 const MOST_DRAWN: usize = 100_000_000;
 
 /// Under bandwidths that vary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Varied {
     /// As planned, in ns.
     pub nominal_ns: f64,
@@ -45,19 +45,23 @@ pub struct Varied {
     pub p95_ns: f64,
     /// 99 of 100 do.
     pub p99_ns: f64,
+    /// When each run ends, in ns, ascending.
+    pub ends_ns: Vec<f64>,
 }
 
-/// One link that is slow or dead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A link or a node that is slow or dead.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Damaged {
-    /// The link, by index.
-    pub link: u32,
-    /// The same schedule with the link at half of its bandwidth, in ns.
+    /// Which is dead: a link, or a node.
+    pub damage: Damage,
+    /// The same schedule with the link, or all links of the node, at half of their bandwidth, in ns.
     pub half_ns: f64,
     /// At a tenth.
     pub tenth_ns: f64,
-    /// Pairs of a chunk and a node that it never comes to, with the link dead.
+    /// Pairs of a chunk and a node that it never comes to when it is dead; of a dead node, of the others and what they had.
     pub undelivered: u64,
+    /// A new schedule without it, where one was looked for.
+    pub again: Option<Again>,
 }
 
 /// What a new schedule for the damaged links is like.
@@ -119,7 +123,8 @@ pub fn varied(
         .collect();
     math::ascending(&mut ends);
     let at = |share: f64| quantile(&ends, share).unwrap_or(0.0);
-    Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns: at(0.5), p95_ns: at(0.95), p99_ns: at(0.99) }
+    let (p50_ns, p95_ns, p99_ns) = (at(0.5), at(0.95), at(0.99));
+    Varied { nominal_ns: clock.ns(schedule.end(&problem.graph)), p50_ns, p95_ns, p99_ns, ends_ns: ends }
 }
 
 /// How long a link takes with a share of its bandwidth, in ticks: its latency stays.
@@ -131,60 +136,64 @@ fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
     clock.duration(&topology.links[link as usize]) + clock.ticks(after - before)
 }
 
-/// The same schedule with each of some links damaged.
+/// Decisions that are made for a new schedule of each of some damages: none where all of them would take long.
 #[must_use]
-pub fn damaged(
-    problem: &Problem,
-    schedule: &Schedule,
-    topology: &Topology,
-    clock: &Clock,
-    links: &[u32],
-) -> Vec<Damaged> {
+pub const fn effort(transfers: usize, damages: usize) -> u64 {
+    const EACH: u64 = 200_000;
+    // A search costs as much as some twenty replays.
+    if transfers.saturating_mul(damages).saturating_mul(20) <= 6_000_000 { EACH } else { 0 }
+}
+
+/// Whether a damage concerns a link.
+fn hits(damage: &Damage, topology: &Topology, index: u32) -> bool {
+    let link = topology.links[index as usize];
+    match *damage {
+        Damage::Link(of) | Damage::Slow(of, _) => index == of,
+        Damage::Pair(a, b) => [(a, b), (b, a)].contains(&(link.from, link.to)),
+        Damage::Node(node) => link.from == node || link.to == node,
+    }
+}
+
+/// What is lost when something is dead, after a run without it.
+fn lost(replay: &Replay<'_>, run: &Run, damage: &Damage) -> u64 {
+    if let Damage::Node(node) = damage { replay.undelivered_beside(&[*node]) } else { run.undelivered }
+}
+
+/// The same schedule with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
+/// decisions are made, where that is above zero.
+#[must_use]
+pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u64) -> Vec<Damaged> {
+    let Material { topology, problem, clock, schedule, .. } = *material;
     let mut replay = replay(problem, schedule);
-    let mut with = |link: u32, share: f64| {
-        let slow = slowed(topology, clock, link, share);
-        clock.ns(replay.run(&mut |of, usual| Some(if of == link { slow } else { usual })).end)
+    let mut of = |damage: &Damage| {
+        let mut with = |share: f64| {
+            let slow: Vec<u64> = (0..topology.links.len() as u32)
+                .map(|link| if hits(damage, topology, link) { slowed(topology, clock, link, share) } else { 0 })
+                .collect();
+            clock.ns(replay.run(&mut |link, usual| Some(slow[link as usize].max(usual))).end)
+        };
+        let (half_ns, tenth_ns) = (with(0.5), with(0.1));
+        let run = replay.run(&mut |link, usual| (!hits(damage, topology, link)).then_some(usual));
+        let undelivered = lost(&replay, &run, damage);
+        let again = (effort > 0).then(|| again(material, damage, seed, effort));
+        Damaged { damage: damage.clone(), half_ns, tenth_ns, undelivered, again }
     };
-    let times: Vec<(f64, f64)> = links.iter().map(|link| (with(*link, 0.5), with(*link, 0.1))).collect();
-    let mut dead = |link: u32| replay.run(&mut |of, usual| (of != link).then_some(usual)).undelivered;
-    links
-        .iter()
-        .zip(times)
-        .map(|(&link, (half_ns, tenth_ns))| Damaged { link, half_ns, tenth_ns, undelivered: dead(link) })
-        .collect()
+    damages.iter().map(&mut of).collect()
 }
 
 /// The topology with a damage.
 #[must_use]
 pub fn with_damage(topology: &Topology, damage: &Damage) -> Topology {
-    let mut topology = topology.clone();
-    match damage {
-        Damage::Slow(link, share) => {
-            if let Some(link) = topology.links.get_mut(*link as usize) {
-                link.bandwidth *= share.clamp(1e-6, 1.0);
-            }
-        }
-        Damage::Link(dead) => {
-            let mut index = 0..;
-            topology.links.retain(|_| index.next() != Some(*dead));
-        }
+    let is_between = |link: &super::model::Link, a: u32, b: u32| [(a, b), (b, a)].contains(&(link.from, link.to));
+    match *damage {
+        Damage::Slow(link, share) => network::damaged(topology, &[(link, share.clamp(1e-6, 1.0))], &[]),
+        Damage::Link(dead) => network::damaged(topology, &[(dead, 0.0)], &[]),
         Damage::Pair(a, b) => {
-            topology.links.retain(|link| (link.from, link.to) != (*a, *b) && (link.from, link.to) != (*b, *a));
+            let links = (0..).zip(&topology.links).filter(|(_, link)| is_between(link, a, b));
+            network::damaged(topology, &links.map(|(index, _)| (index, 0.0)).collect::<Vec<_>>(), &[])
         }
-        Damage::Node(node) => {
-            topology.links.retain(|link| link.from != *node && link.to != *node);
-            for link in &mut topology.links {
-                link.from -= u32::from(link.from > *node);
-                link.to -= u32::from(link.to > *node);
-            }
-            topology.nodes -= 1;
-            if (*node as usize) < topology.labels.len() {
-                topology.labels.remove(*node as usize);
-            }
-        }
+        Damage::Node(node) => network::damaged(topology, &[], &[node]),
     }
-    topology.shape = None;
-    topology
 }
 
 /// What a damage is, in words.
@@ -207,42 +216,27 @@ pub fn words(topology: &Topology, damage: &Damage) -> String {
 #[must_use]
 pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -> Again {
     let Material { topology, wanted, problem, clock, schedule, .. } = *material;
-    let is_hit = |index: u32| {
-        let link = topology.links[index as usize];
-        match damage {
-            Damage::Link(dead) => index == *dead,
-            Damage::Pair(a, b) => (link.from, link.to) == (*a, *b) || (link.from, link.to) == (*b, *a),
-            Damage::Node(node) => link.from == *node || link.to == *node,
-            Damage::Slow(..) => false,
-        }
-    };
     let slow = match damage {
         Damage::Slow(link, share) if (*link as usize) < topology.links.len() => {
             Some((*link, slowed(topology, clock, *link, *share)))
         }
         _ => None,
     };
-    let stale = replay(problem, schedule).run(&mut |link, usual| match slow {
-        Some((hit, takes)) if hit == link => Some(takes),
-        _ => (!is_hit(link)).then_some(usual),
+    let mut old = replay(problem, schedule);
+    let stale = old.run(&mut |link, usual| match slow {
+        Some((hit, takes)) => Some(if hit == link { takes } else { usual }),
+        None => (!hits(damage, topology, link)).then_some(usual),
     });
     let mut again = Again {
         what: words(topology, damage),
-        stale: (clock.ns(stale.end), stale.undelivered),
+        stale: (clock.ns(stale.end), lost(&old, &stale, damage)),
         time_ns: None,
         bound_ns: 0.0,
         why: None,
     };
     let damaged = with_damage(topology, damage);
-    let mut wanted = wanted.clone();
-    if let Damage::Node(node) = damage {
-        if wanted.collective.is_none() || wanted.root == *node {
-            again.why = Some("the collective needs this node".to_owned());
-            return again;
-        }
-        wanted.root -= u32::from(wanted.root > *node);
-    }
-    match wanted.problem(&damaged) {
+    let dead: &[u32] = if let Damage::Node(node) = damage { &[*node] } else { &[] };
+    match wanted.without(dead).and_then(|wanted| wanted.problem(&damaged)) {
         Err(error) => again.why = Some(error.to_string()),
         Ok((problem, clock)) => {
             let mut search = Search::new(problem, Method::Auto, seed);

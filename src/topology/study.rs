@@ -1,5 +1,7 @@
 //! Holds what was dropped and found, and answers questions about it.
 
+use std::borrow::Cow;
+
 use super::{
     charts,
     conditions::{Custom, Wanted, WantedError},
@@ -11,7 +13,7 @@ use super::{
     model::{Topology, TopologyError},
     request::{Answer, Opened, Question, Shown, Source, Standing, Verified},
     result::ResultFile,
-    robust,
+    robust::{self, Damage},
     time::Clock,
 };
 use crate::{
@@ -72,6 +74,8 @@ pub enum Part {
     Patterns(Vec<Pattern>),
     /// Conditions, and bytes of a chunk where they say so.
     Conditions(Custom, Option<u64>),
+    /// An algorithm of MSCCL, and what came of running it: a sentence, or why it can't be run.
+    Algorithm(Result<String, String>),
 }
 
 /// The workbench's state.
@@ -137,13 +141,11 @@ impl Study {
             }
             Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
             Question::Vary(question) => {
-                let (material, schedule) = self.found()?;
-                let varied =
-                    robust::varied(&material.search.problem, &schedule, self.topology()?, &material.clock, &question);
+                let varied = self.varied(&question)?;
                 let sentence = listing::varied(&varied, question.sigma, question.draws);
                 Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
             }
-            Question::Damage(links) => Answer::Damaged(self.damaged(&links)?),
+            Question::Damage(damages, effort) => Answer::Damaged(self.damaged(&damages, effort)?),
             Question::Again(damages) => {
                 let mut all = Vec::new();
                 let total = damages.len() as u64;
@@ -177,13 +179,17 @@ impl Study {
             Source::Machine(number, rates) => match find(number, |part| matches!(part, Part::Machine(_)))? {
                 (name, Part::Machine(of)) => {
                     machine = Some(of.listing());
-                    let (topology, said) = of.topology(name, &rates);
+                    let stem = name.strip_suffix(".xml").unwrap_or(name);
+                    let (topology, said) = of.topology(stem, &rates);
                     notes = said;
                     topology
                 }
                 _ => return Err(StudyError::NoFile),
             },
-            Source::Made(recipe) => recipe.make()?,
+            Source::Made(recipe) => {
+                notes.extend(recipe.kind.contention());
+                recipe.make()?
+            }
             Source::Edited(topology) => topology,
         };
         // An edited one may hold anything.
@@ -246,11 +252,14 @@ impl Study {
     ///
     /// # Errors
     /// None was begun.
-    pub fn improve(&mut self, effort: u64, _progress: &mut dyn Progress) -> Result<Standing, StudyError> {
+    pub fn improve(&mut self, effort: u64, progress: &mut dyn Progress) -> Result<Standing, StudyError> {
         let at = self.at.as_mut().ok_or(StudyError::NoSearch)?;
         if at.is_working {
             at.is_working = at.search.work(effort.max(1)) == State::Working;
             at.effort = at.effort.saturating_add(effort);
+            if let Some((done, total)) = at.search.done() {
+                progress.report("Making the first schedule", done, total);
+            }
         }
         self.standing()
     }
@@ -292,7 +301,7 @@ impl Study {
         Ok((&at.wanted, &at.clock, &at.search, at.seed))
     }
 
-    fn found(&self) -> Result<(&Current, Schedule), StudyError> {
+    fn found(&self) -> Result<(&Current, Cow<'_, Schedule>), StudyError> {
         let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
         let (schedule, _) = at.search.best().ok_or(StudyError::NothingFound)?;
         Ok((at, schedule))
@@ -304,7 +313,7 @@ impl Study {
     /// Nothing was found.
     pub fn film(&self) -> Result<Film, StudyError> {
         let (at, schedule) = self.found()?;
-        film(at, &schedule).ok_or(StudyError::Export(ExportError::TooLong(schedule.transfers.len())))
+        film(at, &schedule).ok_or(StudyError::NothingFound)
     }
 
     /// The best so far, looked at from all sides.
@@ -377,22 +386,27 @@ impl Study {
         Ok(verify(result, topology, &verify::wanted(result, topology, wanted))?)
     }
 
-    /// The best so far with each of some links damaged.
+    /// The best so far under bandwidths that vary.
     ///
     /// # Errors
     /// Nothing was found.
-    pub fn damaged(&self, links: &[u32]) -> Result<Listing, StudyError> {
+    pub fn varied(&self, question: &robust::Question) -> Result<robust::Varied, StudyError> {
         let (at, schedule) = self.found()?;
-        let topology = self.topology()?;
-        let all: Vec<u32> = match links {
-            [] => (0..topology.links.len() as u32).collect(),
-            some => some.iter().copied().filter(|link| (*link as usize) < topology.links.len()).collect(),
-        };
-        // Three runs for each: as many links as that is quick for.
+        Ok(robust::varied(&at.search.problem, &schedule, self.topology()?, &at.clock, question))
+    }
+
+    /// The best so far with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
+    /// decisions are made, where that is above zero.
+    ///
+    /// # Errors
+    /// Nothing was found.
+    pub fn damaged(&self, damages: &[Damage], effort: u64) -> Result<Listing, StudyError> {
+        let (at, schedule) = self.found()?;
+        // Three runs for each: as many as that is quick for.
         let most = (MOST_REPLAYED / schedule.transfers.len().max(1)).max(1);
-        let all = &all[..all.len().min(most)];
-        let damaged = robust::damaged(&at.search.problem, &schedule, topology, &at.clock, all);
-        Ok(listing::damaged(topology, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
+        let damages = &damages[..damages.len().min(most)];
+        let damaged = robust::damaged(&self.material(at, &schedule)?, damages, at.seed, effort);
+        Ok(listing::damaged(self.topology()?, at.clock.ns(schedule.end(&at.search.problem.graph)), &damaged))
     }
 
     fn material<'a>(&'a self, at: &'a Current, schedule: &'a Schedule) -> Result<Material<'a>, StudyError> {
@@ -412,7 +426,8 @@ impl Study {
     /// Nothing was found, or it can't leave in this form.
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
-        let film = if form == Form::Perfetto { film(at, &schedule) } else { None };
+        let is_short = schedule.transfers.len() <= MOST_TRACED;
+        let film = if form == Form::Perfetto && is_short { film(at, &schedule) } else { None };
         let material = self.material(at, &schedule)?;
         Ok(export::write(&material, film.as_ref(), form)?)
     }
@@ -422,15 +437,17 @@ impl Study {
 const AGAIN: u64 = 2_000_000;
 /// Transfers that are replayed for damages of all links.
 const MOST_REPLAYED: usize = 20_000_000;
-/// The most pairs of a node and a chunk for which slack is looked at.
-const MOST_ANALYSED: usize = 16_000_000;
+/// The most pairs of a node and a chunk, and transfers, for which slack is looked at.
+const MOST_ANALYSED: usize = 20_000_000;
+/// The most transfers of a trace.
+const MOST_TRACED: usize = 2_000_000;
 
 fn film(at: &Current, schedule: &Schedule) -> Option<Film> {
     let problem = &at.search.problem;
     let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
-    let is_small = problem.graph.nodes() * chunks <= MOST_ANALYSED;
+    let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
-    Film::new(problem, schedule, analysis.as_ref(), &at.clock)
+    Film::new(problem, schedule, analysis.as_ref(), at.clock.ticks_per_ns)
 }
 
 fn sentence(standing: &Standing) -> String {
@@ -438,17 +455,19 @@ fn sentence(standing: &Standing) -> String {
         return "No schedule was found yet.".to_owned();
     };
     let (time, bound) = (listing::time(time_ns), listing::time(standing.bound_ns));
+    let ratio = time_ns / standing.bound_ns;
     if standing.is_optimal {
         return if time_ns <= standing.bound_ns {
-            format!("{time}: proven optimal, as no schedule is shorter than the bound.")
+            format!("{time}: proven optimal, as it is 1.000 times the bound, and no schedule is shorter than that.")
         } else {
-            format!("{time}: proven optimal, though the bound is {bound}.")
+            format!("{time}: proven optimal, though it is {ratio:.3} times the bound of {bound}.")
         };
     }
     if standing.is_optimal_in_parts {
-        return format!("{time}: no schedule that adds all up before it copies is shorter.");
+        return format!(
+            "{time}, {ratio:.3} times the bound of {bound}: no schedule that adds all up before it copies is shorter."
+        );
     }
-    let ratio = time_ns / standing.bound_ns;
     let proven = if standing.proven_ns > standing.bound_ns {
         format!("; nothing below {} is possible", listing::time(standing.proven_ns))
     } else {

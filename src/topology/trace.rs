@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::film::Film;
+use crate::order::Order;
 
 /// A schedule as the JSON of the Trace Event Format: times in µs.
 #[must_use]
@@ -32,7 +33,7 @@ pub fn perfetto(film: &Film, label: &dyn Fn(u32) -> String) -> String {
         ));
         all.extend(film.of_link(link));
     }
-    all.sort_by_key(|sent| (sent.start, sent.link));
+    all.order_by_key(|sent| (sent.start, sent.link));
     let mut changes: Vec<(u64, i64)> = Vec::with_capacity(2 * all.len());
     for sent in &all {
         let (from, to) = film.links[sent.link as usize];
@@ -68,7 +69,7 @@ pub fn perfetto(film: &Film, label: &dyn Fn(u32) -> String) -> String {
         changes.push((sent.start, 1));
         changes.push((sent.end, -1));
     }
-    changes.sort_unstable();
+    changes.order();
     let (mut busy, mut arrived) = (0, 0);
     for same in changes.chunk_by(|a, b| a.0 == b.0) {
         busy += same.iter().map(|(_, change)| change).sum::<i64>();

@@ -7,7 +7,8 @@ use super::{
 };
 
 /// Operators that hold the core of attention, which selective recomputation computes again.
-const ATTENTION: [&str; 6] = ["flash_atten", "baddbmm", "fillmask", "softmax", "ScaledUpperTriangMaskedSoftmax", "bmm"];
+const ATTENTION: [&str; 7] =
+    ["flash_atten", "baddbmm", "fillmask", "softmax", "ScaledUpperTriangMaskedSoftmax", "attention_dropout", "bmm"];
 /// Operators that sequence parallelism spreads over the tensor ranks.
 const SPREAD: [&str; 3] = ["layernorm", "RMSlayernorm", "res_add"];
 /// Operators of the MLP, which a mixture has once per expert where its architecture has no operators of experts.

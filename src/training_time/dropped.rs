@@ -53,6 +53,18 @@ impl Dropped {
         self.gather();
     }
 
+    /// What was answered.
+    #[must_use]
+    pub const fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Answers all questions anew, and leaves rows out, instead of what was answered and left out before.
+    pub fn decide(&mut self, answers: Answers, left_out: Vec<LeftOut>) {
+        (self.answers, self.left_out) = (answers, left_out);
+        self.gather();
+    }
+
     /// Leaves rows out, instead of those that were left out before.
     pub fn leave_out(&mut self, rows: Vec<LeftOut>) {
         self.left_out = rows;

@@ -11,8 +11,8 @@ use crate::order::Order;
 /// The cluster that a table's steps ran on: the one whose name its path holds, else that of the samples.
 #[must_use]
 pub fn cluster_entry<'a>(table: &StepTable, samples: &Cluster, catalogue: &'a Catalogue) -> Option<&'a ClusterEntry> {
-    let path = table.name.to_lowercase();
-    let named = catalogue.clusters.iter().find(|entry| path.contains(&entry.name.to_lowercase()));
+    let path = table.name.to_ascii_lowercase();
+    let named = catalogue.clusters.iter().find(|entry| path.contains(&entry.name.to_ascii_lowercase()));
     named.or_else(|| catalogue.cluster(&samples.name))
 }
 
@@ -45,9 +45,9 @@ pub fn on_cluster(samples: &Cluster, entry: &ClusterEntry, reduces: &[ReduceTabl
 
 /// A table whose path names another GPU is of that one.
 fn is_of_gpu(table: &ReduceTable, gpu: &str, catalogue: &Catalogue) -> bool {
-    let path = table.name.to_lowercase();
+    let path = table.name.to_ascii_lowercase();
     let names = |known: &super::catalogue::Gpu| {
-        known.aliases.iter().chain([&known.name]).any(|name| path.contains(&name.to_lowercase()))
+        known.aliases.iter().chain([&known.name]).any(|name| path.contains(&name.to_ascii_lowercase()))
     };
     let named: Vec<&str> =
         catalogue.gpus.iter().filter(|known| names(known)).map(|known| known.name.as_str()).collect();

@@ -140,7 +140,8 @@ impl List<'_> {
         };
         let sentence = match &instead {
             Some(instead) => {
-                format!("There are no samples of operator {name}: {instead} stand in, marked extrapolated")
+                let verb = if matches!(stand_in, Some(StandIn::Gemm)) { "stand" } else { "stands" };
+                format!("There are no samples of operator {name}: {instead} {verb} in, marked extrapolated")
             }
             None => format!("There are no samples of operator {name}"),
         };
@@ -206,12 +207,14 @@ impl List<'_> {
             return;
         }
         let is_between = |shape: &&Communicator| (shape.nodes > 1) == (communicator.nodes > 1);
-        let near = shapes.iter().filter(is_between).min_by_key(|shape| shape.ranks().abs_diff(communicator.ranks()));
-        let near = near.or_else(|| shapes.iter().min_by_key(|shape| shape.ranks().abs_diff(communicator.ranks())));
-        let entry = self.bundle.catalogue.cluster(&self.cluster.name);
+        let away = |shape: &&Communicator| shape.ranks().abs_diff(communicator.ranks());
+        let alike = shapes.iter().filter(is_between).min_by_key(away);
+        // What the catalogue knows of the network says more than curves of another one.
+        let entry = self.bundle.catalogue.cluster_of(self.cluster).filter(|_| alike.is_none());
         let known = entry.filter(|entry| {
             if communicator.nodes > 1 { entry.inter_gbps_per_gpu.is_some() } else { entry.intra_gbps.is_some() }
         });
+        let near = alike.or_else(|| shapes.iter().min_by_key(away).filter(|_| known.is_none()));
         let list = shapes.iter().map(Communicator::to_string).collect::<Vec<_>>().join(", ");
         let (instead, sentence) = match (near, known) {
             (Some(near), _) => (
@@ -224,12 +227,20 @@ impl List<'_> {
             (None, Some(entry)) => (
                 Some(format!("the bandwidth of {} in the catalogue", entry.name)),
                 format!(
-                    "{name} was not sampled at all: latency and bandwidth of {} in the catalogue are used, marked \
-                     extrapolated",
+                    "{name} was not sampled over {communicator}{}: latency and bandwidth of {} in the catalogue are \
+                     used, marked extrapolated",
+                    if list.is_empty() { ", nor over any other GPUs".to_owned() } else { format!(" but over {list}") },
                     entry.name
                 ),
             ),
-            (None, None) => (None, format!("{name} was not sampled over {communicator}, nor over any other GPUs")),
+            (None, None) => (
+                None,
+                format!(
+                    "{name} was not sampled over {communicator}, nor over any other GPUs; a catalogue with the \
+                     bandwidths of cluster {} would stand in",
+                    self.cluster.name
+                ),
+            ),
         };
         self.push(Wanted::Collective(name.to_owned(), communicator), purpose, instead, sentence);
     }

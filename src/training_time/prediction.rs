@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{samples::Communicator, scope::Scope};
+use crate::units;
 
 /// Which time of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,6 +65,20 @@ pub enum Missing {
     /// An operator without samples.
     #[error("there are no samples of operator {0}")]
     Operator(String),
+    /// An operator with samples that teach nothing, asked for something that is not among them.
+    #[error(
+        "operator {operator} has {} with {}: too few to learn from, and what is asked for is not among them",
+        units::count(*rows as u64, "row"),
+        units::count(*distinct as u64, "distinct feature")
+    )]
+    TooFew {
+        /// Which.
+        operator: String,
+        /// Its rows.
+        rows: usize,
+        /// Distinct features among them.
+        distinct: usize,
+    },
     /// A collective without samples over these GPUs, nor over others that could stand in.
     #[error("there are no samples of {collective} over {communicator}")]
     Collective {

@@ -1,6 +1,9 @@
 //! Holds what was dropped and learnt, and says what a step costs.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, OnceLock},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +26,7 @@ use super::{
         what_if::{Change, To, WhatIf},
     },
     run::Run,
-    samples::{Cluster, Place, SettingOf},
+    samples::{Cluster, Place},
     search::{self, Found, Knowledge},
     step::{self, Plan, Step, StepError},
     steps::StepTable,
@@ -47,6 +50,8 @@ pub struct Settings {
     pub measured_on: Option<String>,
     /// What is searched.
     pub search: Option<search::Question>,
+    /// Of which operator or collective parity's settings are searched on the full grid.
+    pub settings_of: Option<String>,
     /// What of a device's memory is kept free, in GiB.
     pub reserve_gib: f64,
     /// Seed of the draws.
@@ -63,6 +68,7 @@ impl Default for Settings {
             calibrate: None,
             measured_on: None,
             search: None,
+            settings_of: None,
             reserve_gib: memory::RESERVE_GIB,
             seed: interval::SEED,
         }
@@ -140,8 +146,12 @@ pub struct Study {
 const OF_STEPS: u32 = 1 << 31;
 
 fn number(job: &Job, of_steps: bool) -> u32 {
-    let task = u32::from(job.task == Task::Validate);
-    job.regressor << 1 | task | if of_steps { OF_STEPS } else { 0 }
+    let task = match job.task {
+        Task::Train => 0,
+        Task::Validate => 1,
+        Task::Search => 2,
+    };
+    job.regressor << 2 | task | if of_steps { OF_STEPS } else { 0 }
 }
 
 /// What a step costs.
@@ -222,7 +232,7 @@ impl Study {
             let samples = bundle.clusters.get(cluster).ok_or(StudyError::NothingLoaded)?.clone();
             let health = health::health(&samples, &bundle.catalogue);
             let saved = bundle.models.iter().filter(|model| model.cluster.is_none_or(|of| of == cluster));
-            let saved = saved.map(saved_regressor).collect();
+            let saved = saved.map(SavedRegressor::from).collect();
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
@@ -335,8 +345,20 @@ impl Study {
             push(bench.library.jobs(&needed, Task::Validate), false, &mut known);
         }
         push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
+        if let Some(function) = &self.settings.settings_of {
+            push(bench.library.jobs(&bench.library.of_function(function), Task::Search), false, &mut known);
+        }
         rounds.retain(|round| !round.is_empty());
         Ok(rounds)
+    }
+
+    /// The settings that were found on the full grid, as files of the reference's form: name and text.
+    ///
+    /// # Errors
+    /// Nothing was dropped.
+    pub fn found_settings(&self) -> Result<Vec<(String, String)>, StudyError> {
+        let library = self.library()?;
+        Ok(library.setting_files(&library.found_settings()))
     }
 
     fn rehearse(&self, bench: &Bench, rehearsal: &dyn Regressors) {
@@ -377,7 +399,7 @@ impl Study {
                 Some((_, library, _)) if number & OF_STEPS != 0 => library,
                 _ => &bench.library,
             };
-            library.accept((number & !OF_STEPS) >> 1, bytes)?;
+            library.accept(job(*number).regressor, bytes)?;
         }
         Ok(())
     }
@@ -487,7 +509,7 @@ impl Study {
         run.execution.memory_gib.or_else(|| bench.catalogue.gpu(&bench.cluster.gpu)?.memory_gib)
     }
 
-    /// The best layouts, once what they need is trained. `first` is told the first rows.
+    /// The best layouts, once what they need is trained. `first` is told the first rows, and may break off there.
     ///
     /// # Errors
     /// Nothing was dropped.
@@ -495,7 +517,7 @@ impl Study {
         &self,
         calibration: Option<&Calibration>,
         progress: &mut dyn Progress,
-        first: &mut dyn FnMut(&[search::Row]),
+        first: &mut dyn FnMut(&[search::Row]) -> ControlFlow<()>,
     ) -> Result<Option<Searched>, StudyError> {
         let bench = self.bench()?;
         let Some(question) = &self.settings.search else { return Ok(None) };
@@ -513,12 +535,12 @@ impl Study {
             seed: self.settings.seed,
         };
         let found = search::search(question, &known, progress, first);
-        let unchanged = if self.settings.changes.is_empty() {
+        let unchanged = if self.settings.changes.is_empty() || found.is_partial {
             None
         } else {
             let known = Knowledge { regressors: &bench.library, least_factor: 1.0, ..known };
             let question = search::Question { best: 1, everything: false, ..question.clone() };
-            search::search(&question, &known, &mut Silent, &mut |_| {}).rows.into_iter().next()
+            search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows.into_iter().next()
         };
         Ok(Some(Searched { found, unchanged }))
     }
@@ -536,17 +558,13 @@ impl Study {
     }
 }
 
-fn saved_regressor(model: &super::bundle::SavedModel) -> SavedRegressor {
-    let of = match model.direction {
-        super::prediction::Direction::Forward => SettingOf::Forward,
-        super::prediction::Direction::Backward => SettingOf::Backward,
-    };
-    SavedRegressor { function: model.operator.clone(), of, boosting: model.model.boosting.clone() }
-}
-
 fn job(number: u32) -> Job {
-    let task = if number & 1 == 0 { Task::Train } else { Task::Validate };
-    Job { regressor: (number & !OF_STEPS) >> 1, task, cost: 0.0 }
+    let task = match number & 3 {
+        0 => Task::Train,
+        1 => Task::Validate,
+        _ => Task::Search,
+    };
+    Job { regressor: (number & !OF_STEPS) >> 2, task, cost: 0.0 }
 }
 
 /// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
@@ -575,7 +593,11 @@ impl Workshop {
             progress.report("Learning from samples", count as u64, jobs.len() as u64);
             let place = if number & OF_STEPS == 0 { self.libraries.first() } else { self.libraries.get(1) };
             if let Some(library) = place {
-                done.push((*number, library.work(job(*number), &mut Silent)));
+                let job = job(*number);
+                // What takes minutes says itself how far it is.
+                let bytes =
+                    if job.task == Task::Search { library.work(job, progress) } else { library.work(job, &mut Silent) };
+                done.push((*number, bytes));
             }
         }
         done

@@ -25,7 +25,7 @@ use crate::{
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
-    topology::{network::Network, study::Part},
+    topology::{film::Film, network::Network, study::Part},
     training_time::{bundle::DroppedFile, dropped::Dropped},
 };
 pub use overlap::Overlap;
@@ -82,6 +82,9 @@ pub enum Question {
     GoOn(u32),
     /// A file. Answers [`Answer::File`].
     Save(String),
+    /// What moves over the network from an instant on, in ns, and the way of a chunk, in films that are cut. Answers
+    /// [`Answer::Cut`].
+    Cut(f64, Option<u32>),
 }
 
 /// What it answers.
@@ -93,6 +96,8 @@ pub enum Answer {
     Done(Vec<u8>),
     /// Of [`Question::Save`].
     File(TextFile),
+    /// Of [`Question::Cut`]: a film for each of [`Network::films`], empty where that is whole.
+    Cut(Vec<Film>),
 }
 
 /// All that is to be seen of a workbench.
@@ -112,10 +117,14 @@ pub struct Shown {
     pub slowdown: Option<f64>,
 }
 
-/// Whether a workbench has something to show before anything is loaded: an example that is made, not read.
+/// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
 #[must_use]
-pub const fn needs_files(workbench: Workbench) -> bool {
-    !matches!(workbench, Workbench::Topology)
+pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
+    match workbench {
+        Workbench::Topology => false,
+        Workbench::Policy => !policy::is_simulated(choices),
+        _ => true,
+    }
 }
 
 /// Work that any worker can do.
@@ -202,6 +211,11 @@ pub trait Study {
     /// How many times longer a kernel takes beside collectives, where that was predicted.
     fn slowdown(&self) -> Option<f64> {
         None
+    }
+
+    /// What moves from an instant on, in ns, in each film that is cut; and the way of a chunk.
+    fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Film> {
+        Vec::new()
     }
 
     /// What was found so far.
@@ -316,6 +330,7 @@ impl Studies {
                 study.conclude(progress)?;
             }
             Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
+            Question::Cut(from_ns, chunk) => return Ok(Answer::Cut(study.cut(from_ns, chunk))),
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
             Question::Do { .. } => {}
         }

@@ -5,16 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::page::Page;
+use crate::{page::Page, sweep::sweep};
 
 /// The folder with the built page.
 pub fn dist() -> PathBuf {
     std::env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set").into()
 }
 
-fn wasm_of(folder: &Path) -> PathBuf {
-    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|kind| kind == "wasm")).unwrap()
+/// The compiled code of the page, or of its workers.
+fn wasm_of(folder: &Path, of: &str) -> PathBuf {
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    folder.join(files.find(|name| name.starts_with(of) && name.ends_with("_bg.wasm")).unwrap())
 }
 
 /// A copy of the built page, its folders left out, that a test may break.
@@ -42,9 +43,9 @@ fn open_broken(folder: &Path) -> Page {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn everything_arrives_with_the_page() {
     let page = Page::open();
-    let parts = page
-        .run("const { glue, module } = collectune; return [typeof await glue, (await module).constructor.name]", &[]);
-    assert_eq!(parts, serde_json::json!(["string", "Module"]));
+    let parts =
+        page.run("const [module, glue] = await collectune.parts(); return [module.constructor.name, typeof glue]", &[]);
+    assert_eq!(parts, serde_json::json!(["Module", "string"]));
     assert!(!page.text().contains("is loading"), "{}", page.text());
     page.assert_clean();
 }
@@ -53,7 +54,7 @@ fn everything_arrives_with_the_page() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn code_that_is_missing_is_said() {
     let folder = copy(|_| None);
-    let wasm = wasm_of(folder.path());
+    let wasm = wasm_of(folder.path(), "page-");
     let code = fs::read(&wasm).unwrap();
     fs::remove_file(&wasm).unwrap();
     let page = open_broken(folder.path());
@@ -62,6 +63,21 @@ fn code_that_is_missing_is_said() {
     fs::write(&wasm, code).unwrap();
     page.click("button", "Try again");
     page.wait_until_idle();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn workers_that_are_missing_are_said_and_asked_for_again() {
+    let folder = copy(|_| None);
+    let wasm = wasm_of(folder.path(), "worker-");
+    let code = fs::read(&wasm).unwrap();
+    fs::remove_file(&wasm).unwrap();
+    let page = open_broken(folder.path());
+    page.wait_for_text("The workers' code could not be loaded");
+    page.wait_for_text("_bg.wasm: 404");
+    fs::write(&wasm, code).unwrap();
+    page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
+    page.wait_for_text("validated on what was held out");
 }
 
 #[test]
@@ -85,7 +101,7 @@ fn a_slow_line_shows_the_page_at_once_and_how_much_has_come() {
     let between = shares.iter().filter(|share| **share > 0.0 && **share < 1.0).count();
     assert!(between >= 3 && shares.is_sorted(), "{shares:?}");
     assert_eq!(shares.last(), Some(&1.0));
-    let total = fs::metadata(wasm_of(&dist())).unwrap().len() as f64 / 1e6;
+    let total = fs::metadata(wasm_of(&dist(), "page-")).unwrap().len() as f64 / 1e6;
     let last = seen.last().unwrap()[0].as_str().unwrap();
     assert_eq!(last, format!("{total:.1} of {total:.1} MB"));
     page.assert_clean();

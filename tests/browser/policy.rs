@@ -1,6 +1,9 @@
 //! Policies from reward logs: a log is dropped, and its verdict and a replay are there without another click.
 
-use crate::{look::assert_fits_a_phone, page::Page};
+use crate::{
+    look::assert_fits_a_phone,
+    page::{Page, key},
+};
 
 fn example() -> Page {
     let page = Page::open_at("#v=1&w=policy");
@@ -30,6 +33,103 @@ fn a_log_that_names_no_arm_is_refused_in_a_sentence() {
     page.drop_files(&[("rewards.log", line.as_bytes())]);
     page.wait_until_idle();
     page.wait_for_text("nothing says which arm ran");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn an_arm_or_a_strategy_that_is_chosen_is_shown_in_all_charts() {
+    let page = example();
+    page.wait_for_text("Cumulative regret");
+    // By keyboard: the first point of the second series is pinned.
+    let stage = page.find("application", "Where each arm's mean lies");
+    page.run("arguments[0].focus()", &[stage.into()]);
+    for key in [key::RIGHT, key::DOWN, key::ENTER] {
+        page.press(key);
+    }
+    page.wait_until(|| page.fragment().contains("&arm="), "what was pinned is chosen");
+    page.wait_until_idle();
+    let chosen = page.text_of("return document.querySelector('.report-section select').value");
+    assert!(page.fragment().ends_with(&format!("&arm={}", chosen.replace('/', "/"))), "{}", page.fragment());
+    page.click("button", "Unpin");
+    page.wait_until(|| !page.fragment().contains("&arm="), "what was let go is not chosen any more");
+    page.wait_until_idle();
+    page.choose("Arm in colour", "tree/ll128/4");
+    page.wait_until_idle();
+    assert!(page.fragment().ends_with("&arm=tree/ll128/4"), "{}", page.fragment());
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn strategies_are_simulated_without_any_file() {
+    let page = Page::open_at("#v=1&w=policy");
+    page.click("button", "Simulate strategies");
+    page.wait_for_text("A simulation: 200 seeds of 2000 steps");
+    page.wait_until_idle();
+    page.wait_for_text("Strategies play in simulated latencies.");
+    assert_eq!(page.rows("Strategies"), 17);
+    page.fill("Seeds", "20");
+    page.wait_until_idle();
+    page.wait_for_text("20 seeds of 2000 steps");
+    page.choose("Latencies", "simulated: own arms");
+    page.wait_until_idle();
+    page.fill("Means, ms", "10, 9");
+    page.wait_for_text("for each of the 3 arms");
+    page.fill("Arms", "auto, mine");
+    page.wait_until_idle();
+    page.wait_for_text("where leaving the choice to the library loses 2000 ms");
+    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.fill("sw-ucb: W, pulls", "50");
+    page.wait_until_idle();
+    page.wait_for_text("sw-ucb W = 50");
+    let address = page.fragment();
+    page.visit("");
+    page.wait_until_idle();
+    page.visit(&address);
+    page.wait_until_idle();
+    page.wait_for_text("sw-ucb W = 50");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn files_are_saved_with_the_generation_and_the_command_of_the_form() {
+    let page = example();
+    let first = String::from_utf8(page.download(|| page.click("button", "Policy file"))).unwrap();
+    assert!(first.contains("\"generation\":1,"), "{first}");
+    page.drop_files(&[("next.policy", first.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("What it runs");
+    let log = std::env::var_os("COLLECTUNE_DIST").map(std::path::PathBuf::from).unwrap();
+    let log = std::fs::read(log.join("examples/simulated_rewards.csv")).unwrap();
+    page.drop_files(&[("rewards.csv", &log)]);
+    page.wait_until_idle();
+    let second = String::from_utf8(page.download(|| page.click("button", "Policy file"))).unwrap();
+    assert!(second.contains("\"generation\":2,"), "one above what was dropped: {second}");
+    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.fill("Command of the script", "srun python train.py");
+    page.wait_until_idle();
+    let script = page.download(|| page.click("button", "Script of runs that would settle it"));
+    assert!(String::from_utf8(script).unwrap().contains("command=(srun python train.py)"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn broken_logs_and_policies_are_met_with_sentences() {
+    let page = Page::open();
+    let lines = "allreduce,4194304,1,8,12.34\n".repeat(9) + "allreduce,4M,1,8,3ms\nallmadeup,4096,1,8,3\n";
+    page.drop_files(&[("rewards_auto.log", lines.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("\"4M\" is not a whole number");
+    page.wait_for_text("\"allmadeup\" is no collective that is known");
+    let torn = "{\"format\":\"collectune-policy\",\"version\":1";
+    let mostly = "allreduce,4096,1,8,3\n".to_owned() + &"allreduce,4096,1,8,-1\n".repeat(9);
+    page.drop_files(&[("next.policy", torn.as_bytes()), ("mostly.log", mostly.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("it is torn, or no policy file");
+    page.wait_for_text("has 10 lines of which 1 can be read");
     page.assert_clean();
 }
 

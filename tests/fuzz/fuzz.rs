@@ -8,6 +8,7 @@ mod mutate;
 mod readers;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod topologies;
 
 use std::{
     env,

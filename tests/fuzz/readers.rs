@@ -35,7 +35,7 @@ use collectune::{
 };
 use flate2::{Compression, write::GzEncoder};
 
-use super::{mutate::mutate, samples};
+use super::{mutate::mutate, samples, topologies};
 
 #[path = "../support/zip.rs"]
 mod zip;
@@ -142,6 +142,11 @@ pub fn not_understood() -> Vec<String> {
             "training",
             "configuration",
             "archive",
+            "topologies",
+            "results",
+            "dumps",
+            "algorithms",
+            "conditions",
             "any",
             "reports",
         ];
@@ -205,6 +210,20 @@ pub const READERS: &[Reader] = &[
     Reader { name: "xgboost", read: kernels, samples: samples!(texts([samples::XGBOOST])) },
     Reader { name: "rewards", read: rewards, samples: samples!(reward_logs()) },
     Reader { name: "policy", read: policies, samples: samples!(policy_files()) },
+    Reader { name: "topologies", read: topologies::topologies, samples: samples!(texts(topologies::topology_files())) },
+    Reader { name: "results", read: topologies::results, samples: samples!(texts(topologies::result_files())) },
+    Reader { name: "dumps", read: topologies::dumps, samples: samples!(texts(topologies::dump_files())) },
+    Reader {
+        name: "algorithms",
+        read: topologies::algorithms,
+        samples: samples!(topologies::algorithm_files().into_iter().map(String::into_bytes).collect()),
+    },
+    Reader {
+        name: "conditions",
+        read: topologies::conditions,
+        samples: samples!(texts(topologies::condition_files())),
+    },
+    Reader { name: "choices", read: topologies::choices, samples: samples!(texts(topologies::fragments())) },
     Reader { name: "files", read: files, samples: samples!([sweeps(), log_texts(), packed()].concat()) },
     Reader { name: "any", read: |bytes| open(bytes, "any", None), samples: samples!([packed(), wide()].concat()) },
     Reader { name: "links", read: links, samples: samples!(golden(&["link"])) },
@@ -354,6 +373,7 @@ fn rewards(bytes: &[u8]) {
     use collectune::policy::{
         arm::Arm,
         attribution::Schedule,
+        file::Policy,
         request, simulate,
         study::{NamedLog, Study},
     };
@@ -364,17 +384,17 @@ fn rewards(bytes: &[u8]) {
     let Content::Rewards(log) = content else { return };
     assert!(log.rows.iter().all(|row| row.latency_ms > 0.0 && row.latency_ms.is_finite()), "a row without a latency");
     let arms = || simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
-    let policy = policy_files().into_iter().next().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let policies = policy_files().iter().filter_map(|bytes| Some(Policy::read(bytes).ok()?.policy)).collect();
     for schedule in [
         Schedule::default(),
-        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), policy: None },
-        Schedule { policy, ..Schedule::default() },
+        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
+        Schedule { policies, ..Schedule::default() },
     ] {
         let settings = request::Settings { schedule, ..Default::default() };
         let mut study = Study::new(vec![NamedLog { name: "a.log".to_owned(), log: (*log).clone() }]);
         if let Ok(studied) = study.study(settings, &mut Silent) {
             for place in 0..studied.keys.len().min(3) {
-                assert!(study.key(place as u32).is_ok(), "a key without charts");
+                assert!(study.key(place as u32, &Default::default()).is_ok(), "a key without charts");
             }
             let _ = study.export(&request::Export::Policy(1));
         }

@@ -53,11 +53,11 @@ pub fn sweep(name: &str) -> Option<Sweep> {
     rows(name).map(|rows| aggregate(&rows, Target::Time).sweep)
 }
 
-/// All files in folders below `training_time/`, by their paths from `training_time/ett/` on.
+/// All files in folders below `training_time/`, by their paths from there or from `training_time/ett/` on.
 pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for folder in folders {
-        let root = path("training_time/ett")?;
+        let roots = [path("training_time/ett")?, path("training_time")?];
         let mut waiting = vec![path(&format!("training_time/{folder}"))?];
         let mut paths = Vec::new();
         while let Some(next) = waiting.pop() {
@@ -69,7 +69,8 @@ pub fn files(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
         }
         paths.sort();
         for path in paths {
-            let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+            let name = roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(&path);
+            let name = name.display().to_string();
             files.push((name, std::fs::read(&path).unwrap()));
         }
     }
@@ -87,7 +88,10 @@ pub fn dropped(folders: &[&str]) -> Option<Vec<DroppedFile>> {
         &mut Silent,
     ) {
         (_, Content::Training(more)) => more,
-        (report, _) => panic!("{report:?}"),
+        _ => {
+            println!("{name} is of no use");
+            Vec::new()
+        }
     };
     files(folders).map(|files| files.into_iter().flat_map(read).collect())
 }

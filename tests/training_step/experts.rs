@@ -1,3 +1,5 @@
+use std::ops::ControlFlow;
+
 use collectune::{
     math::Stream,
     progress::Silent,
@@ -95,7 +97,7 @@ fn the_search_finds_an_expert_degree() {
     let physics = Physics::new();
     let gpu = physics.catalogue.gpu("A100");
     let known = Knowledge::new(&physics, &physics.catalogue, gpu);
-    let found = search::search(&question, &known, &mut Silent, &mut |_| {});
+    let found = search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()));
     assert!(found.rows.iter().any(|row| row.layout.expert > 1));
     assert!(found.rows.iter().all(|row| row.layout.data % row.layout.expert == 0));
     assert!(found.rows.iter().all(|row| 8 % row.layout.expert == 0));

@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::{ops::ControlFlow, time::Instant};
 
 use collectune::{
     math::Stream,
@@ -22,7 +22,7 @@ fn llemma() -> Question {
 fn find(question: &Question, physics: &Physics) -> Found {
     let gpu = physics.catalogue.gpu("A100");
     let known = Knowledge::new(physics, &physics.catalogue, gpu);
-    search::search(question, &known, &mut Silent, &mut |_| {})
+    search::search(question, &known, &mut Silent, &mut |_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -157,7 +157,10 @@ fn how_long_a_search_of_1024_gpus_takes() {
         let question = Question { everything, ..question.clone() };
         let start = Instant::now();
         let mut first = None;
-        let found = search::search(&question, &known, &mut Silent, &mut |_| first = Some(start.elapsed()));
+        let found = search::search(&question, &known, &mut Silent, &mut |_| {
+            first = Some(start.elapsed());
+            ControlFlow::Continue(())
+        });
         println!(
             "1,024 GPUs, {} of {} candidates: {:.0?}, first rows after {:.0?}",
             found.looked_at,

@@ -14,19 +14,23 @@ pub const SERVICE_WORKER: &str = "service-worker.js";
 /// Not files of the page: read by the host, or by the browser to ask for updates.
 const APART: [&str; 2] = ["_headers", SERVICE_WORKER];
 
+/// What the workers' code is made of, by how the names end.
+const WORKER_FILES: [&str; 2] = [".js", "_bg.wasm"];
+
 /// Finishes a folder that trunk has built; one that is finished and was changed gets a new name. Answers the build's
 /// name.
 ///
 /// # Errors
 /// When a file can't be read or written, or lacks a place that is to be filled in.
 pub fn finish(dist: &Path, version: &str) -> Result<String> {
-    let page = read(dist, "index.html")?;
-    let code = files(dist)?.into_iter().find(|name| name.ends_with(".wasm"));
-    let code_bytes = match code {
-        Some(code) => fs::metadata(dist.join(&code)).map_err(|error| format!("{code}: {error}"))?.len(),
-        None => 0,
-    };
-    let page = page.replace("PAGE_VERSION", version).replace("WASM_BYTES", &code_bytes.to_string());
+    let mut page = read(dist, "index.html")?.replace("PAGE_VERSION", version);
+    if let Some(worker) = hash_worker(dist)? {
+        page = page.replace("WORKER_CODE", &worker);
+    }
+    if let Some(code) = files(dist)?.into_iter().find(|name| name.starts_with("page-") && name.ends_with(".wasm")) {
+        let code_bytes = fs::metadata(dist.join(&code)).map_err(|error| format!("{code}: {error}"))?.len();
+        page = page.replace("WASM_BYTES", &code_bytes.to_string());
+    }
 
     // The page says the build's name, so the name is made from the page without it.
     let before = named(dist).unwrap_or_else(|| "PAGE_BUILD".to_owned());
@@ -44,10 +48,7 @@ pub fn finish(dist: &Path, version: &str) -> Result<String> {
             kept.push((name, integrity(&content)));
         }
     }
-    let build: String = all.finalize().iter().take(6).fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
+    let build = hex(&all.finalize()[..6]);
     let page = page.replace(&before, &build);
     write(dist, "index.html", &page)?;
     // The page is asked for by its folder's address: some hosts send who asks for the file there.
@@ -57,6 +58,33 @@ pub fn finish(dist: &Path, version: &str) -> Result<String> {
     let worker = read(&root(), SERVICE_WORKER)?;
     write(dist, SERVICE_WORKER, &service_worker(&worker, &build, &kept)?)?;
     Ok(build)
+}
+
+/// trunk gives the code of workers names without a hash. Answers the name with it, without ending: nothing where a
+/// folder was finished before.
+fn hash_worker(dist: &Path) -> Result<Option<String>> {
+    if !dist.join("worker.js").exists() {
+        return Ok(None);
+    }
+    let mut both = Sha256::new();
+    for ending in WORKER_FILES {
+        let name = format!("worker{ending}");
+        both.update(fs::read(dist.join(&name)).map_err(|error| format!("{name}: {error}"))?);
+    }
+    let hashed = format!("worker-{}", hex(&both.finalize()[..8]));
+    for ending in WORKER_FILES {
+        let name = format!("worker{ending}");
+        let rename = fs::rename(dist.join(&name), dist.join(format!("{hashed}{ending}")));
+        rename.map_err(|error| format!("{name}: {error}"))?;
+    }
+    Ok(Some(hashed))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// The name of the build that a finished folder holds.
@@ -140,14 +168,20 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
 mod tests {
     use super::*;
 
+    // printf 'let wasm_bindgen\0asm of workers' | sha256sum
+    const WORKER: &str = "worker-3b24fb05d3c0b611";
+
     fn dist(name: &str) -> std::path::PathBuf {
         let folder = std::env::temp_dir().join(format!("collectune-site-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("examples")).unwrap();
-        let page = "<html data-version=PAGE_VERSION data-build=PAGE_BUILD><link data-bytes=WASM_BYTES>";
+        let page = "<html data-version=PAGE_VERSION data-build=PAGE_BUILD data-worker=WORKER_CODE>\
+                    <link data-bytes=WASM_BYTES>";
         for (name, content) in [
             ("index.html", page),
             ("page-0123456789abcdef_bg.wasm", "\0asm"),
+            ("worker.js", "let wasm_bindgen"),
+            ("worker_bg.wasm", "\0asm of workers"),
             ("examples/one.csv", "a,b\n"),
             ("_headers", ""),
         ] {
@@ -162,7 +196,7 @@ mod tests {
         let first = finish(&dist, "1.2.3").unwrap();
         assert_eq!(
             read(&dist, "index.html").unwrap(),
-            format!("<html data-version=1.2.3 data-build={first}><link data-bytes=4>")
+            format!("<html data-version=1.2.3 data-build={first} data-worker={WORKER}><link data-bytes=4>")
         );
         assert_eq!(finish(&dist, "1.2.3").unwrap(), first, "the same files have the same name");
         write(&dist, "examples/one.csv", "a,c\n").unwrap();
@@ -185,6 +219,8 @@ mod tests {
         let csv = "sha256-W+CMloSh0l787gkxggSCQniwi7+0rvlz/+/QuddHgxM=";
         assert!(worker.contains(&format!("  \"examples/one.csv\": \"{csv}\",\n")), "{worker}");
         assert!(worker.contains("\"page-0123456789abcdef_bg.wasm\""));
+        assert!(worker.contains(&format!("\"{WORKER}_bg.wasm\"")) && worker.contains(&format!("\"{WORKER}.js\"")));
+        assert!(!worker.contains("\"worker.js\""), "{worker}");
         assert!(!worker.contains("// "), "{worker}");
         assert!(!worker.contains("\"_headers\"") && !worker.contains("\"service-worker.js\""));
     }
@@ -197,7 +233,7 @@ mod tests {
         finish(&dist, "1.2.3").unwrap();
         let headers = read(&dist, "_headers").unwrap();
         let block = "/page-0123456789abcdef_bg.wasm\n  Cache-Control: public, max-age=31536000, immutable\n";
-        assert!(headers.ends_with(block), "{headers}");
+        assert!(headers.contains(block) && headers.contains(&format!("/{WORKER}.js\n")), "{headers}");
         assert!(headers.contains("/service-worker.js\n  Cache-Control: no-cache\n"), "{headers}");
     }
 

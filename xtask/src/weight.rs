@@ -4,12 +4,25 @@ use std::{fs, io, path::Path};
 
 use crate::Result;
 
-/// The page's budget in bytes, for all of its workbenches together.
-pub const BUDGET_BYTES: usize = 600_000;
+/// A moment of the first visit, and what may have come until then.
+struct Moment {
+    /// For people.
+    name: &'static str,
+    /// Whether a file, by its name, comes before it.
+    comes: fn(&str) -> bool,
+    /// What all these files may weigh, in bytes. Code is ordered by names that differ from folder to folder, which moves
+    /// its weight by some kilobytes.
+    ceiling_bytes: usize,
+}
 
-/// What the page may weigh while it is over its budget: it must not get heavier on the way back. Code is ordered by
-/// names that differ from folder to folder, which moves its weight by some kilobytes.
-pub const CEILING_BYTES: usize = 1_225_000;
+const MOMENTS: [Moment; 2] = [
+    Moment {
+        name: "until the page is there, and shows a shared report",
+        comes: |name| !name.starts_with("worker-"),
+        ceiling_bytes: 500_000,
+    },
+    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 1_420_000 },
+];
 
 /// What one file weighs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,10 +59,10 @@ pub fn weigh(dist: &Path) -> io::Result<Vec<FileWeight>> {
     Ok(weights)
 }
 
-/// Prints the weights, how far their sum is over [`BUDGET_BYTES`], and holds it against [`CEILING_BYTES`].
+/// Prints the weights, and holds what comes until each [`Moment`] against its ceiling.
 ///
 /// # Errors
-/// When the page is over its ceiling, or nothing is there to be weighed.
+/// When the page is over a ceiling, or nothing is there to be weighed.
 pub fn check(weights: &[FileWeight]) -> Result<()> {
     if weights.is_empty() {
         return Err("there is no page to weigh; build it first".to_owned());
@@ -58,19 +71,16 @@ pub fn check(weights: &[FileWeight]) -> Result<()> {
     for FileWeight { name, plain_bytes, brotli_bytes } in weights {
         println!("{plain_bytes:>12} {brotli_bytes:>12}  {name}");
     }
-    let (plain, brotli) = weights.iter().fold((0, 0), |(p, b), w| (p + w.plain_bytes, b + w.brotli_bytes));
-    println!("{plain:>12} {brotli:>12}  in all; the budget is {BUDGET_BYTES}");
-    if brotli > BUDGET_BYTES {
-        println!(
-            "The page is {} bytes over its budget; the ceiling meanwhile is {CEILING_BYTES}.",
-            brotli - BUDGET_BYTES
-        );
+    let mut over = Vec::new();
+    for Moment { name, comes, ceiling_bytes } in &MOMENTS {
+        let files = weights.iter().filter(|file| comes(&file.name));
+        let (plain, brotli) = files.fold((0, 0), |(p, b), w| (p + w.plain_bytes, b + w.brotli_bytes));
+        println!("{plain:>12} {brotli:>12}  {name}; the ceiling is {ceiling_bytes}");
+        if brotli > *ceiling_bytes {
+            over.push(format!("{brotli} bytes {name}, {} over the ceiling", brotli - ceiling_bytes));
+        }
     }
-    if brotli <= CEILING_BYTES {
-        Ok(())
-    } else {
-        Err(format!("the page weighs {brotli} bytes, {} over its ceiling", brotli - CEILING_BYTES))
-    }
+    if over.is_empty() { Ok(()) } else { Err(format!("the page weighs {}", over.join("; "))) }
 }
 
 fn brotli_bytes(content: &[u8]) -> io::Result<usize> {
@@ -85,9 +95,14 @@ mod tests {
 
     #[test]
     fn over_the_ceiling_is_an_error() {
-        let file = |brotli_bytes| FileWeight { name: "x.wasm".into(), plain_bytes: 1, brotli_bytes };
-        assert_eq!(check(&[file(CEILING_BYTES - 1), file(1)]), Ok(()));
-        assert!(check(&[file(CEILING_BYTES), file(1)]).unwrap_err().contains("1 over"));
+        let file = |name: &str, brotli_bytes| FileWeight { name: name.into(), plain_bytes: 1, brotli_bytes };
+        let [page, all] = MOMENTS.map(|moment| moment.ceiling_bytes);
+        let (page, worker) = (file("page-1_bg.wasm", page), file("worker-2_bg.wasm", all - page));
+        assert_eq!(check(&[page.clone(), worker.clone()]), Ok(()));
+        let extra = |name| check(&[page.clone(), worker.clone(), file(name, 1)]).unwrap_err();
+        assert!(extra("worker-3.js").contains(" all, 1 over"), "{}", extra("worker-3.js"));
+        let of_both = extra("x.js");
+        assert!(of_both.contains("report, 1 over") && of_both.contains(" all, 1 over"), "{of_both}");
         assert!(check(&[]).is_err());
     }
 

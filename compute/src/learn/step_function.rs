@@ -14,6 +14,8 @@ use crate::math;
 
 /// The most cells with a value each.
 const MOST_CELLS: usize = 1 << 20;
+/// The most cells that all trees of a model together may fill, each tree all of them.
+const MOST_FILLED: usize = 1 << 30;
 
 /// A function of several features that has steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +74,8 @@ impl StepFunction {
             math::ascending(thresholds);
             thresholds.dedup_by(|a, b| a == b);
         }
-        let mut growth = Growth::new(edges, start, precision);
+        let most = MOST_FILLED / trees.len().max(1);
+        let mut growth = Growth::of_cells(edges, start, precision, most.min(MOST_CELLS));
         trees.iter().for_each(|tree| growth.add(tree, scale));
         growth.finish(1.0)
     }
@@ -151,8 +154,12 @@ pub(super) struct Growth {
 impl Growth {
     /// The constant `start`; trees that are added split at `edges` only.
     pub(super) fn new(edges: Vec<Vec<f64>>, start: f64, precision: Precision) -> Self {
+        Self::of_cells(edges, start, precision, MOST_CELLS)
+    }
+
+    fn of_cells(edges: Vec<Vec<f64>>, start: f64, precision: Precision, most: usize) -> Self {
         let cells = edges.iter().try_fold(1_usize, |cells, edges| cells.checked_mul(edges.len() + 1));
-        let sums = cells.filter(|cells| *cells <= MOST_CELLS).map(|cells| vec![start; cells]).unwrap_or_default();
+        let sums = cells.filter(|cells| *cells <= most).map(|cells| vec![start; cells]).unwrap_or_default();
         Self { precision, edges, start, sums, nodes: Vec::new(), roots: Vec::new() }
     }
 

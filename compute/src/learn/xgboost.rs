@@ -1,7 +1,7 @@
 //! Models of XGBoost 2.x and 3.x as the JSON of `save_model`
 //! (<https://xgboost.readthedocs.io/en/stable/tutorials/saving_model.html>): regression by trees, without categories.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     boosting::Boosting,
@@ -29,7 +29,7 @@ pub enum XgboostError {
         expected: &'static str,
     },
     /// A model of something else than a number.
-    #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a slowdown")]
+    #[error("is a model for {objective}; only regression (reg:squarederror, reg:absoluteerror, …) predicts a number")]
     Objective {
         /// As the file names it.
         objective: String,
@@ -58,6 +58,8 @@ const OBJECTIVES: [&str; 5] =
 
 /// The most features: each tree is checked against them.
 const WIDEST: u64 = 100_000;
+/// The most splits one below the other: trees are walked by functions that call themselves.
+const DEEPEST: u32 = 1000;
 
 /// A JSON object that says it is a model of XGBoost.
 #[must_use]
@@ -112,6 +114,8 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
     let optional = |key: &str| tree.value.get(key).map_or(Ok(Vec::new()), |_| tree.key(key)?.numbers());
     let (cover, gain) = (optional("sum_hessian")?, optional("loss_changes")?);
     let categorical = optional("split_type")?;
+    // XGBoost computes with single precision.
+    let single = |of: &[f64], node: usize| of.get(node).map_or(0.0, |number| f64::from(*number as f32));
     let count = low.len();
     if count == 0 || [&high, &feature, &condition].iter().any(|list| list.len() != count) {
         return Err(tree.wrong("a tree with nodes, and as many children, features and conditions"));
@@ -120,8 +124,8 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
     let mut is_child = vec![false; count];
     let mut nodes = Vec::with_capacity(count);
     for node in 0..count {
-        let cover = cover.get(node).copied().unwrap_or(0.0);
-        let value = f64::from(condition[node] as f32);
+        let cover = single(&cover, node);
+        let value = single(&condition, node);
         if !value.is_finite() {
             return Err(fault(node, "has no number as its condition"));
         }
@@ -149,9 +153,18 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
             threshold: value,
             low: low[node] as usize,
             high: high[node] as usize,
-            improvement: gain.get(node).copied().unwrap_or(0.0),
+            improvement: single(&gain, node),
             cover,
         });
+    }
+    let mut waiting = vec![(0_usize, 0_u32)];
+    while let Some((node, depth)) = waiting.pop() {
+        if let Node::Split { low, high, .. } = nodes[node] {
+            if depth == DEEPEST {
+                return Err(fault(node, "lies below a thousand others"));
+            }
+            waiting.extend([(low, depth + 1), (high, depth + 1)]);
+        }
     }
     Ok(RegressionTree { nodes })
 }
@@ -163,40 +176,52 @@ pub fn write(model: &Model, attributes: &[(&str, String)]) -> Value {
     let trees: Vec<Value> =
         boosting.trees.iter().enumerate().map(|(id, tree)| write_tree(tree, id, boosting.features)).collect();
     let count = trees.len();
-    let attributes: Map<String, Value> =
-        attributes.iter().map(|(name, text)| ((*name).to_owned(), text.as_str().into())).collect();
-    json!({
-        "learner": {
-            "attributes": attributes,
-            "feature_names": features,
-            "feature_types": vec!["float"; features.len()],
-            "gradient_booster": {
-                "model": {
-                    "gbtree_model_param": { "num_parallel_tree": "1", "num_trees": count.to_string() },
-                    "iteration_indptr": (0..=count).collect::<Vec<usize>>(),
-                    "tree_info": vec![0; count],
-                    "trees": trees,
-                },
-                "name": "gbtree",
-            },
-            "learner_model_param": {
-                "base_score": format!("{:E}", boosting.start as f32),
-                "boost_from_average": "1",
-                "num_class": "0",
-                "num_feature": boosting.features.to_string(),
-                "num_target": "1",
-            },
-            "objective": { "name": "reg:squarederror", "reg_loss_param": { "scale_pos_weight": "1" } },
-        },
-        "version": [2, 1, 0],
-    })
+    let model = object(vec![
+        (
+            "gbtree_model_param",
+            object(vec![("num_parallel_tree", "1".into()), ("num_trees", count.to_string().into())]),
+        ),
+        ("iteration_indptr", (0..=count).collect()),
+        ("tree_info", vec![0; count].into()),
+        ("trees", trees.into()),
+    ]);
+    let parameters = object(vec![
+        ("base_score", format!("{:E}", boosting.start as f32).into()),
+        ("boost_from_average", "1".into()),
+        ("num_class", "0".into()),
+        ("num_feature", boosting.features.to_string().into()),
+        ("num_target", "1".into()),
+    ]);
+    let objective = object(vec![
+        ("name", "reg:squarederror".into()),
+        ("reg_loss_param", object(vec![("scale_pos_weight", "1".into())])),
+    ]);
+    let learner = object(vec![
+        ("attributes", object(attributes.iter().map(|(name, text)| (*name, text.as_str().into())).collect())),
+        ("feature_names", features.clone().into()),
+        ("feature_types", vec!["float"; features.len()].into()),
+        ("gradient_booster", object(vec![("model", model), ("name", "gbtree".into())])),
+        ("learner_model_param", parameters),
+        ("objective", objective),
+    ]);
+    object(vec![("learner", learner), ("version", vec![2, 1, 0].into())])
+}
+
+/// An object of JSON. `json!` would write the filling of one out, once for each key.
+#[inline(never)]
+fn object(entries: Vec<(&str, Value)>) -> Value {
+    let mut object = Map::new();
+    for (key, value) in entries {
+        object.insert(key.to_owned(), value);
+    }
+    Value::Object(object)
 }
 
 fn write_tree(tree: &RegressionTree, id: usize, features: usize) -> Value {
     const NO_PARENT: u64 = i32::MAX as u64;
     let count = tree.nodes.len();
     let mut parents = vec![NO_PARENT; count];
-    let column = |value: &dyn Fn(&Node) -> Value| -> Vec<Value> { tree.nodes.iter().map(value).collect() };
+    let column = |value: &dyn Fn(&Node) -> Value| -> Value { tree.nodes.iter().map(value).collect() };
     for (parent, node) in tree.nodes.iter().enumerate() {
         if let Node::Split { low, high, .. } = node {
             (parents[*low], parents[*high]) = (parent as u64, parent as u64);
@@ -208,44 +233,60 @@ fn write_tree(tree: &RegressionTree, id: usize, features: usize) -> Value {
             Node::Split { low, high, .. } => pick(*low, *high).into(),
         })
     };
-    let none: [u8; 0] = [];
-    json!({
-        "base_weights": column(&|node| match node {
-            Node::Leaf { value, .. } => (*value).into(),
-            Node::Split { .. } => 0.0.into(),
-        }),
-        "categories": none,
-        "categories_nodes": none,
-        "categories_segments": none,
-        "categories_sizes": none,
-        "default_left": vec![0; count],
-        "id": id,
-        "left_children": child(&|low, _| low),
-        "loss_changes": column(&|node| match node {
-            Node::Leaf { .. } => 0.0.into(),
-            Node::Split { improvement, .. } => (*improvement).into(),
-        }),
-        "parents": parents,
-        "right_children": child(&|_, high| high),
-        "split_conditions": column(&|node| match node {
-            Node::Leaf { value, .. } => (*value).into(),
-            Node::Split { threshold, .. } => (*threshold).into(),
-        }),
-        "split_indices": column(&|node| match node {
-            Node::Leaf { .. } => 0.into(),
-            Node::Split { feature, .. } => (*feature).into(),
-        }),
-        "split_type": vec![0; count],
-        "sum_hessian": column(&|node| match node {
-            Node::Leaf { cover, .. } | Node::Split { cover, .. } => (*cover).into(),
-        }),
-        "tree_param": {
-            "num_deleted": "0",
-            "num_feature": features.to_string(),
-            "num_nodes": count.to_string(),
-            "size_leaf_vector": "1",
-        },
-    })
+    let none = || Value::Array(Vec::new());
+    let size = object(vec![
+        ("num_deleted", "0".into()),
+        ("num_feature", features.to_string().into()),
+        ("num_nodes", count.to_string().into()),
+        ("size_leaf_vector", "1".into()),
+    ]);
+    object(vec![
+        (
+            "base_weights",
+            column(&|node| match node {
+                Node::Leaf { value, .. } => (*value).into(),
+                Node::Split { .. } => 0.0.into(),
+            }),
+        ),
+        ("categories", none()),
+        ("categories_nodes", none()),
+        ("categories_segments", none()),
+        ("categories_sizes", none()),
+        ("default_left", vec![0; count].into()),
+        ("id", id.into()),
+        ("left_children", child(&|low, _| low)),
+        (
+            "loss_changes",
+            column(&|node| match node {
+                Node::Leaf { .. } => 0.0.into(),
+                Node::Split { improvement, .. } => (*improvement).into(),
+            }),
+        ),
+        ("parents", parents.into()),
+        ("right_children", child(&|_, high| high)),
+        (
+            "split_conditions",
+            column(&|node| match node {
+                Node::Leaf { value, .. } => (*value).into(),
+                Node::Split { threshold, .. } => (*threshold).into(),
+            }),
+        ),
+        (
+            "split_indices",
+            column(&|node| match node {
+                Node::Leaf { .. } => 0.into(),
+                Node::Split { feature, .. } => (*feature).into(),
+            }),
+        ),
+        ("split_type", vec![0; count].into()),
+        (
+            "sum_hessian",
+            column(&|node| match node {
+                Node::Leaf { cover, .. } | Node::Split { cover, .. } => (*cover).into(),
+            }),
+        ),
+        ("tree_param", size),
+    ])
 }
 
 /// A value with its place in the file.
@@ -297,6 +338,8 @@ fn cut(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::{
         learn::{
@@ -335,6 +378,39 @@ mod tests {
         let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, model);
         assert_eq!(again.boosting.predict(&table), model.boosting.predict(&table));
+    }
+
+    /// A tree whose splits lie one below the other.
+    fn chain(splits: usize) -> Value {
+        let column = |split: &dyn Fn(usize) -> Value, leaf: Value| -> Vec<Value> {
+            (0..=2 * splits)
+                .map(|node| if node % 2 == 0 && node < 2 * splits { split(node) } else { leaf.clone() })
+                .collect()
+        };
+        json!({
+            "left_children": column(&|node| (node + 1).into(), (-1).into()),
+            "right_children": column(&|node| (node + 2).into(), (-1).into()),
+            "split_indices": column(&|node| (node / 2 % 2).into(), 0.into()),
+            "split_conditions": column(&|node| node.into(), 2.5.into()),
+        })
+    }
+
+    #[test]
+    fn a_tree_without_an_end_is_refused() {
+        let with = |trees: Vec<Value>| {
+            let mut changed = write(&model().0, &[]);
+            *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
+            read(&changed).map(|model| model.boosting)
+        };
+        let said = |boosting: &Boosting| boosting.to_steps().at(&[0.5, 0.5]).map(|said| said - boosting.start);
+        assert_eq!(said(&with(vec![chain(1000)]).unwrap()), Some(2.5));
+        let error = with(vec![chain(1001)]).unwrap_err().to_string();
+        assert!(error.ends_with("tree 0, node 2000 lies below a thousand others"), "{error}");
+        // So many trees are not added to each of 251,001 cells.
+        let one = with(vec![chain(1000)]).unwrap();
+        let many = Boosting::of_trees(0.0, vec![one.trees[0].clone(); 5000], 2);
+        let steps = many.to_steps();
+        assert_eq!((steps.cells(), said(&many)), (None, Some(12_500.0)));
     }
 
     #[test]

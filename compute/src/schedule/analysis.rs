@@ -4,6 +4,7 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
+use crate::order::Order;
 
 /// The transfers that decide when a schedule ends, and the slack of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub struct Analysis {
 pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
     let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
     let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
-    reducing.sort_by_key(|index| schedule.transfers[*index as usize].start);
-    copying.sort_by_key(|index| schedule.transfers[*index as usize].start);
+    reducing.order_by_number(|index| schedule.transfers[*index as usize].start);
+    copying.order_by_number(|index| schedule.transfers[*index as usize].start);
     order
 }
 

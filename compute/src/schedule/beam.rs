@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesize::{Found, Method, State, Synthesizer, keep},
 };
-use crate::math::Stream;
+use crate::{math::Stream, order::Order};
 
 /// Searches with one width after the other.
 pub(super) struct Beam {
@@ -33,7 +33,7 @@ impl Beam {
         let Task { graph, demand } = *task;
         let step = graph.links().iter().map(|link| link.duration).min().unwrap_or(1);
         let picks = [Pick::Rarest, Pick::RarestLive];
-        let mut beam: Vec<Run<'_>> = (0..self.width)
+        let mut beam: Vec<Run> = (0..self.width)
             .map(|index| {
                 let held = if graph.uniform().is_some() { 0.0 } else { [0.0, 1.0, 0.5][index % 3] };
                 let manner = Manner { pick: picks[index % 2], held };
@@ -46,7 +46,7 @@ impl Beam {
             // At least to when something happens somewhere.
             let next = beam.iter().filter_map(Run::next_event).min().unwrap_or(u64::MAX);
             level = level.saturating_add(step).max(next);
-            let mut children: Vec<(u64, u64, Run<'_>)> = Vec::new();
+            let mut children: Vec<(u64, u64, Run)> = Vec::new();
             let mut known = HashSet::new();
             for parent in beam {
                 for _ in 0..CHILDREN {
@@ -57,10 +57,10 @@ impl Beam {
                         && let Some(time) = child.next_event()
                         && time <= level
                     {
-                        child.event(time);
+                        child.event(graph, time);
                     }
                     spent += (child.transfers.len() - before) as u64 + child.transfers.len() as u64 / 16 + 8;
-                    let bound = child.bound(level);
+                    let bound = child.bound(graph, level);
                     if bound <= limit && known.insert(child.key()) {
                         children.push((bound, child.missing() as u64, child));
                     }
@@ -72,7 +72,7 @@ impl Beam {
                 return (Some(Schedule { transfers: best.transfers.clone(), reducing: 0 }), spent);
             }
             children.retain(|(_, _, child)| child.next_event().is_some());
-            children.sort_by_key(|(bound, missing, _)| (*bound, *missing));
+            children.order_by_key(|(bound, missing, _)| (*bound, *missing));
             children.truncate(self.width);
             beam = children.into_iter().map(|(_, _, child)| child).collect();
         }
@@ -84,10 +84,10 @@ impl Synthesizer for Beam {
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
         let mut spent = 0;
         while self.rounds < self.most && spent < effort {
-            let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
-            if best.is_some() && limit < bounds.best() {
+            if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
                 return State::Finished;
             }
+            let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
             let (found, steps) = self.search(task, limit);
             spent += steps;
             self.rounds += 1;

@@ -15,6 +15,7 @@ use super::{
     flow::{self, bottleneck, leaving},
     graph::Graph,
 };
+use crate::order::Order;
 
 /// All cuts are looked at up to so many nodes.
 pub const ENUMERATED: usize = 16;
@@ -182,7 +183,7 @@ fn spheres(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds) {
         let centre = (step * nodes / most) as u32;
         let distance = graph.distances([centre]);
         let mut order: Vec<u32> = (0..nodes as u32).collect();
-        order.sort_by_key(|node| distance[*node as usize]);
+        order.order_by_key(|node| distance[*node as usize]);
         // Into the set from the centre outwards, and out of it again: first what lies around the centre, then the rest.
         for _ in 0..2 {
             for &node in &order {

@@ -43,14 +43,21 @@ pub struct Manner {
 #[must_use]
 pub fn flood(graph: &Graph, demand: &Demand, manner: Manner, stream: &mut Stream, limit: u64) -> Option<Schedule> {
     let mut run = Run::new(graph, demand, manner, stream);
-    while !run.is_done() {
-        let time = run.next_event()?;
-        if time > limit {
-            return None;
-        }
-        run.event(time);
+    match run.go_on(graph, limit, usize::MAX) {
+        Way::Done => Some(run.schedule()),
+        Way::Open | Way::Closed => None,
     }
-    Some(Schedule { transfers: run.transfers, reducing: 0 })
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Everyone has what they want.
+    Done,
+    /// It can go on.
+    Open,
+    /// It would take too long, or a chunk never comes to who wants it.
+    Closed,
 }
 
 /// What has come to a node, for those of its links that take equally long.
@@ -71,8 +78,7 @@ struct Arrivals {
 
 /// A schedule in the making.
 #[derive(Clone)]
-pub(super) struct Run<'a> {
-    graph: &'a Graph,
+pub(super) struct Run {
     chunks: usize,
     pick: Pick,
     pub(super) stream: Stream,
@@ -101,8 +107,8 @@ pub(super) struct Run<'a> {
     sent: Vec<u32>,
 }
 
-impl<'a> Run<'a> {
-    pub(super) fn new(graph: &'a Graph, demand: &Demand, manner: Manner, stream: &mut Stream) -> Self {
+impl Run {
+    pub(super) fn new(graph: &Graph, demand: &Demand, manner: Manner, stream: &mut Stream) -> Self {
         let (nodes, chunks) = (graph.nodes(), demand.chunks());
         let mut outlets: Vec<Outlet> = Vec::new();
         let mut first_outlet = vec![0];
@@ -128,7 +134,6 @@ impl<'a> Run<'a> {
             wanted
         });
         let mut run = Self {
-            graph,
             chunks,
             pick: manner.pick,
             stream: Stream::new(stream.next_u64()),
@@ -167,6 +172,25 @@ impl<'a> Run<'a> {
         run
     }
 
+    /// Goes on for about so many transfers.
+    pub(super) fn go_on(&mut self, graph: &Graph, limit: u64, transfers: usize) -> Way {
+        let last = self.transfers.len().saturating_add(transfers);
+        while !self.is_done() {
+            if self.transfers.len() >= last {
+                return Way::Open;
+            }
+            match self.next_event().filter(|time| *time <= limit) {
+                Some(time) => self.event(graph, time),
+                None => return Way::Closed,
+            }
+        }
+        Way::Done
+    }
+
+    pub(super) fn schedule(self) -> Schedule {
+        Schedule { transfers: self.transfers, reducing: 0 }
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.missing == 0
     }
@@ -196,8 +220,7 @@ impl<'a> Run<'a> {
     }
 
     /// No end is earlier, given what has come by `now`.
-    pub(super) fn bound(&self, now: u64) -> u64 {
-        let graph = self.graph;
+    pub(super) fn bound(&self, graph: &Graph, now: u64) -> u64 {
         let mut bound = self.end();
         for node in 0..graph.nodes() {
             let have = self.have.row(node);
@@ -246,7 +269,7 @@ impl<'a> Run<'a> {
     }
 
     /// Lets the links choose that could finish at `time`, the next event.
-    pub(super) fn event(&mut self, time: u64) {
+    pub(super) fn event(&mut self, graph: &Graph, time: u64) {
         let mut links = std::mem::take(&mut self.spare);
         links.clear();
         if self.soon.0 == time {
@@ -260,14 +283,14 @@ impl<'a> Run<'a> {
             self.look(self.outlet_of[link as usize] as usize, time);
         }
         if self.pick == Pick::Tacos {
-            self.match_pairs(&mut links, time);
+            self.match_pairs(graph, &mut links, time);
             self.spare = links;
             return;
         }
         self.stream.shuffle(&mut links);
         for &link in &links {
-            match self.choose(link as usize) {
-                Some(chunk) => self.send(link as usize, chunk, time),
+            match self.choose(graph, link as usize) {
+                Some(chunk) => self.send(graph, link as usize, chunk, time),
                 None => self.rest(link as usize),
             }
         }
@@ -307,8 +330,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn send(&mut self, link: usize, chunk: usize, time: u64) {
-        let graph = self.graph;
+    fn send(&mut self, graph: &Graph, link: usize, chunk: usize, time: u64) {
         let of = graph.links()[link];
         self.transfers.push(Transfer { link: link as u32, chunk: chunk as u32, start: time - of.duration });
         self.have.insert(of.to as usize, chunk);
@@ -334,8 +356,8 @@ impl<'a> Run<'a> {
     }
 
     /// Gathers what a link could carry; `false` where there is nothing.
-    fn gather(&mut self, link: usize) -> bool {
-        let to = self.graph.links()[link].to as usize;
+    fn gather(&mut self, graph: &Graph, link: usize) -> bool {
+        let to = graph.links()[link].to as usize;
         let seen = self.seen.row(self.outlet_of[link] as usize);
         let have = self.have.row(to);
         self.candidates.clear();
@@ -352,8 +374,8 @@ impl<'a> Run<'a> {
         !self.candidates.is_empty()
     }
 
-    fn choose(&mut self, link: usize) -> Option<usize> {
-        if !self.gather(link) {
+    fn choose(&mut self, graph: &Graph, link: usize) -> Option<usize> {
+        if !self.gather(graph, link) {
             return None;
         }
         if self.pick != Pick::Random {
@@ -371,14 +393,13 @@ impl<'a> Run<'a> {
         None
     }
 
-    fn match_pairs(&mut self, links: &mut [u32], time: u64) {
+    fn match_pairs(&mut self, graph: &Graph, links: &mut [u32], time: u64) {
         let mut pairs: Vec<(u32, u32)> = Vec::new();
-        let graph = self.graph;
         links.sort_unstable_by_key(|link| graph.links()[*link as usize].to);
         for same in links.chunk_by(|a, b| graph.links()[*a as usize].to == graph.links()[*b as usize].to) {
             let mut chunks: Vec<(u32, Block)> = Vec::new();
             for &link in same {
-                self.gather(link as usize);
+                self.gather(graph, link as usize);
                 for (at, block) in self.candidates.drain(..) {
                     match chunks.iter_mut().find(|(known, _)| *known == at) {
                         Some((_, all)) => *all = std::array::from_fn(|lane| all[lane] | block[lane]),
@@ -406,7 +427,7 @@ impl<'a> Run<'a> {
             }
             let link = able[self.stream.below(able.len())];
             is_free[link as usize] = false;
-            self.send(link as usize, chunk as usize, time);
+            self.send(graph, link as usize, chunk as usize, time);
         }
         for &link in links.iter() {
             if is_free[link as usize] {

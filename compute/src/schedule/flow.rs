@@ -1,6 +1,7 @@
 //! Maximum flows over the links' rates.
 
 use super::graph::Graph;
+use crate::order::Order;
 
 /// What is left of each link's rate after a flow, in both directions.
 struct Residual<'a> {
@@ -90,7 +91,7 @@ pub fn max_flow(graph: &Graph, from: u32, to: u32) -> (u64, Vec<u32>) {
     let mut residual = Residual::new(graph, 1);
     let flow = residual.push(from, to, u64::MAX);
     let mut inside = residual.queue;
-    inside.sort_unstable();
+    inside.order();
     (flow, inside)
 }
 

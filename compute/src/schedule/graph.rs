@@ -1,5 +1,6 @@
 //! Link graphs in ticks.
 
+use crate::order::Order;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The most nodes of a graph.
@@ -214,10 +215,10 @@ impl Graph {
                     }
                 }
             }
-            component.sort_unstable();
+            component.order();
             components.push(component);
         }
-        components.sort_by_key(|component| (Reverse(component.len()), component[0]));
+        components.order_by_key(|component| (Reverse(component.len()), component[0]));
         components
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! A [`graph::Graph`] and a [`demand::Demand`] go in; a [`plan::Schedule`] comes out of a [`synthesize::Synthesizer`].
 //! [`bound`] says what no schedule can beat, [`verify`] checks a schedule and shares nothing with who made it, [`replay`]
-//! runs one under other durations. What reduces is a schedule that copies, read backwards in time over the reversed
+//! runs one under other durations, [`film`] is looked at. What reduces is a schedule that copies, read backwards in time over the reversed
 //! links.
 
 pub mod analysis;
@@ -16,6 +16,7 @@ pub mod bound;
 mod cuts;
 pub mod demand;
 pub mod exact;
+pub mod film;
 pub mod flood;
 pub mod flow;
 pub mod graph;

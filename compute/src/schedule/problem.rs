@@ -1,5 +1,7 @@
 //! A collective on a graph, as what has to be copied, forwards or backwards in time.
 
+use std::borrow::Cow;
+
 use super::{
     bound::{Bounds, bounds},
     demand::Demand,
@@ -88,19 +90,21 @@ impl Problem {
 
     /// The whole of the parts, which are in the order of [`Problem::phases`].
     #[must_use]
-    pub fn whole(&self, parts: &[&Schedule]) -> Schedule {
+    pub fn whole<'a>(&self, parts: &[&'a Schedule]) -> Cow<'a, Schedule> {
         match (parts, self.phases().as_slice()) {
-            ([part], [Phase::Reduce]) => (*part).clone().reversed(&self.reversed),
+            ([part], [Phase::Reduce]) => Cow::Owned((*part).clone().reversed(&self.reversed)),
             ([part], [Phase::Copy]) => match &self.opposite {
                 Some(opposite) if self.times() == 2 => {
                     let mut turned = (*part).clone();
                     turned.transfers.iter_mut().for_each(|transfer| transfer.link = opposite[transfer.link as usize]);
-                    turned.reversed(&self.reversed).then(&self.graph, (*part).clone())
+                    Cow::Owned(turned.reversed(&self.reversed).then(&self.graph, (*part).clone()))
                 }
-                _ => (*part).clone(),
+                _ => Cow::Borrowed(*part),
             },
-            ([first, second], _) => (*first).clone().reversed(&self.reversed).then(&self.graph, (*second).clone()),
-            _ => Schedule::default(),
+            ([first, second], _) => {
+                Cow::Owned((*first).clone().reversed(&self.reversed).then(&self.graph, (*second).clone()))
+            }
+            _ => Cow::Owned(Schedule::default()),
         }
     }
 

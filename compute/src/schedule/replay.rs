@@ -92,6 +92,20 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// Pairs of the last run that are undelivered, without those of some nodes and of the chunks that they alone had: what is
+    /// lost to the others when they are dead.
+    #[must_use]
+    pub fn undelivered_beside(&self, dead: &[u32]) -> u64 {
+        let is_lost =
+            |chunk: usize, node: u32| !dead.contains(&node) && self.ready[node as usize * self.chunks + chunk] == NEVER;
+        let others = |chunk: usize| match self.copy {
+            Some(copy) if copy.sources(chunk).iter().all(|source| dead.contains(source)) => 0,
+            Some(copy) => copy.wants(chunk).filter(|node| is_lost(chunk, *node)).count(),
+            None => (0..self.graph.nodes() as u32).filter(|node| is_lost(chunk, *node)).count(),
+        };
+        (0..self.chunks).map(|chunk| others(chunk) as u64).sum()
+    }
+
     fn undelivered(&self) -> u64 {
         let missing = |chunk: usize, node: u32| self.ready[node as usize * self.chunks + chunk] == NEVER;
         match self.copy {

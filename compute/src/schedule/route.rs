@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesize::{Found, Method, State, Synthesizer, keep},
 };
-use crate::math::Stream;
+use crate::{math::Stream, order::Order};
 
 /// A link that a chunk takes.
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ impl Routed {
         // Chunks from the same nodes share a search where there are many.
         let batch = (demand.chunks() * graph.nodes() / 400_000).max(1);
         if batch > 1 {
-            order.sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+            order.order_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
         }
         let mut trees: Vec<(u32, Vec<u32>)> = Vec::with_capacity(demand.chunks());
         let mut ways = Ways::new(graph.nodes());

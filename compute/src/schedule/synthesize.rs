@@ -4,13 +4,14 @@ use super::{
     beam::Beam,
     bound::Bounds,
     exact::{self, Exact},
-    flood::{Manner, Pick, flood},
+    flood::{Manner, Pick, Run, Way},
     plan::Schedule,
     problem::{Phase, Problem, Task},
     route::Routed,
     symmetric::Symmetric,
 };
 use crate::math::Stream;
+use std::borrow::Cow;
 
 /// Who looks for a schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +92,11 @@ pub struct Found {
 pub trait Synthesizer {
     /// Works on, for about `effort` decisions on a transfer; keeps in `best` what is better than what is there.
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State;
+
+    /// How far it is with the schedule that it makes, in pairs of a chunk and a node: done, and in all.
+    fn done(&self, _task: &Task<'_>) -> Option<(u64, u64)> {
+        None
+    }
 }
 
 pub(super) fn keep(best: &mut Option<Found>, schedule: Schedule, task: &Task<'_>, by: Method) {
@@ -108,28 +114,45 @@ struct Greedy {
     runs: u64,
     /// The most runs.
     most: u64,
+    /// The one that is under way.
+    run: Option<Run>,
 }
 
 impl Synthesizer for Greedy {
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
-        let cost = task.demand.pairs().max(1) as u64;
         let mut spent = 0;
-        while self.runs < self.most && spent < effort {
-            let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
-            if best.is_some() && limit < bounds.best() {
+        while spent < effort {
+            if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
                 return State::Finished;
             }
-            let manner = self.manners[(self.runs % self.manners.len() as u64) as usize];
-            self.runs += 1;
-            spent += cost;
-            match flood(task.graph, task.demand, manner, &mut self.stream, limit) {
-                Some(schedule) => keep(best, schedule, task, self.by),
+            let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
+            let mut run = match self.run.take() {
+                Some(run) => run,
+                None if self.runs >= self.most => return State::Finished,
+                None => {
+                    let manner = self.manners[(self.runs % self.manners.len() as u64) as usize];
+                    self.runs += 1;
+                    spent += task.graph.links().len() as u64;
+                    Run::new(task.graph, task.demand, manner, &mut self.stream)
+                }
+            };
+            let missing = run.missing();
+            let way = run.go_on(task.graph, limit, effort.saturating_sub(spent).max(1) as usize);
+            spent += (missing - run.missing()) as u64;
+            match way {
+                Way::Done => keep(best, run.schedule(), task, self.by),
+                Way::Open => self.run = Some(run),
                 // Something has to be relayed, which no seed does.
-                None if limit == u64::MAX => return State::Finished,
-                None => {}
+                Way::Closed if limit == u64::MAX => return State::Finished,
+                Way::Closed => {}
             }
         }
-        if self.runs < self.most { State::Working } else { State::Finished }
+        if self.run.is_some() || self.runs < self.most { State::Working } else { State::Finished }
+    }
+
+    fn done(&self, task: &Task<'_>) -> Option<(u64, u64)> {
+        let total = task.demand.pairs();
+        self.run.as_ref().map(|run| ((total - run.missing()) as u64, total as u64))
     }
 }
 
@@ -154,7 +177,7 @@ fn greedy(by: Method, seed: u64, task: &Task<'_>) -> Greedy {
             (held.map(|(pick, held)| manner(pick, held)).to_vec(), u64::MAX)
         }
     };
-    Greedy { by, manners, stream: Stream::new(seed), runs: 0, most }
+    Greedy { by, manners, stream: Stream::new(seed), runs: 0, most, run: None }
 }
 
 /// Several synthesizers, one after the other.
@@ -175,6 +198,10 @@ impl Synthesizer for Stages {
             }
         }
         State::Finished
+    }
+
+    fn done(&self, task: &Task<'_>) -> Option<(u64, u64)> {
+        self.stages.get(self.at)?.done(task)
     }
 }
 
@@ -286,6 +313,13 @@ impl Search {
         state
     }
 
+    /// How far the first schedule is that is made, in pairs of a chunk and a node: done, and in all.
+    #[must_use]
+    pub fn done(&self) -> Option<(u64, u64)> {
+        let part = self.parts.iter().find(|part| part.best.is_none())?;
+        part.by.done(&self.problem.task(part.phase)?)
+    }
+
     /// When the best so far ends, in ticks.
     #[must_use]
     pub fn time(&self) -> Option<u64> {
@@ -295,7 +329,7 @@ impl Search {
 
     /// The best so far, and who found its parts.
     #[must_use]
-    pub fn best(&self) -> Option<(Schedule, Vec<Method>)> {
+    pub fn best(&self) -> Option<(Cow<'_, Schedule>, Vec<Method>)> {
         let parts: Vec<&Found> = self.parts.iter().map(|part| part.best.as_ref()).collect::<Option<_>>()?;
         let schedules: Vec<&Schedule> = parts.iter().map(|part| &part.schedule).collect();
         Some((self.problem.whole(&schedules), parts.iter().map(|part| part.by).collect()))

@@ -2,9 +2,10 @@
 //! version of the interface.
 //!
 //! [`library`] has the interface, from the headers and not from the plugin's own source, and all that is `unsafe`;
-//! [`table`] is the library's table of costs, with guard words around it.
+//! [`real`] lets a real libnccl load it, [`table`] is the library's table of costs, with guard words around it.
 
 pub mod library;
+pub mod real;
 pub mod table;
 
 pub use library::{Comm, Communicator, Plugin, Said, Version};

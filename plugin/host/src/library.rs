@@ -6,7 +6,7 @@
 
 use std::{
     cell::RefCell,
-    ffi::{CStr, OsStr, c_char, c_double, c_int, c_ulong, c_void},
+    ffi::{CStr, OsStr, OsString, c_char, c_double, c_int, c_ulong, c_void},
     ptr,
 };
 
@@ -179,6 +179,9 @@ const _: () = assert!(size_of::<Constants>() == 1152);
 pub struct Plugin {
     // Unloaded last, if ever: the entries point into it.
     library: Library,
+    path: OsString,
+    /// A tuner around the plugin's.
+    elsewhere: Option<usize>,
 }
 
 impl Plugin {
@@ -189,10 +192,15 @@ impl Plugin {
     pub fn open(path: impl AsRef<OsStr>) -> Result<Self, String> {
         // SAFETY: the plugin runs no code when it is loaded.
         let library = unsafe { Library::open(Some(path.as_ref()), RTLD_NOW | RTLD_LOCAL) };
-        Ok(Self { library: library.map_err(|error| error.to_string())? })
+        let library = library.map_err(|error| error.to_string())?;
+        Ok(Self { library, path: path.as_ref().to_owned(), elsewhere: None })
     }
 
     fn symbol<T>(&self, version: Version) -> &T {
+        if let Some(address) = self.elsewhere {
+            // SAFETY: promised by who said that it lies there.
+            return unsafe { &*(address as *const T) };
+        }
         let name = format!("ncclTunerPlugin_v{}", version.number());
         // SAFETY: the symbol of this version is of this type, and lives as long as the library.
         unsafe {
@@ -206,6 +214,31 @@ impl Plugin {
     pub fn name(&self, version: Version) -> String {
         // SAFETY: every version begins with a string.
         unsafe { CStr::from_ptr(*self.symbol::<*const c_char>(version)) }.to_string_lossy().into_owned()
+    }
+
+    /// What `dlopen` gave for it.
+    pub(crate) fn handle(&self) -> *mut c_void {
+        // SAFETY: opening what is open only counts; it stays open.
+        let again = unsafe { Library::open(Some(&self.path), RTLD_NOW | RTLD_LOCAL) };
+        again.map_or(ptr::null_mut(), Library::into_raw)
+    }
+
+    /// Where the tuner of a version lies.
+    #[must_use]
+    pub fn address(&self, version: Version) -> usize {
+        ptr::from_ref(self.symbol::<*const c_char>(version)) as usize
+    }
+
+    /// The same plugin, asked through a tuner that lies elsewhere.
+    ///
+    /// # Errors
+    /// The plugin can't be loaded.
+    ///
+    /// # Safety
+    /// There lies a tuner of the version that is asked for from now on, which stays.
+    #[must_use]
+    pub unsafe fn through(path: impl AsRef<OsStr>, address: usize) -> Result<Self, String> {
+        Ok(Self { elsewhere: Some(address), ..Self::open(path)? })
     }
 
     fn tuner(&self, version: Version) -> Tuner<'_> {

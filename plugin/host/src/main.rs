@@ -19,6 +19,7 @@ use collectune::{
 use collectune_plugin_host::{
     Comm, Communicator, Plugin, Table, Version,
     library::{said, survives_null_contexts},
+    real::Nccl,
 };
 
 const USAGE: &str = "\
@@ -29,7 +30,9 @@ tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
   nonsense                          arguments that no library passes
   threads CALLS                     two communicators in two threads, as if each were alone
   epochs EPOCHS LENGTH AT DELAY_MS  a line for each epoch; a delay before that one
-  time CALLS                        how long a call takes";
+  time CALLS                        how long a call takes
+  learn EPOCHS LENGTH PAUSE_MS LOG  epochs of an application that logs how long its calls took; LOG - logs nothing
+  real LIBNCCL                      has a real library load it, and asks through its wrappers";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -52,6 +55,13 @@ fn run(arguments: &[String]) -> Result<(), String> {
     match command.as_str() {
         "ask" => ask(&plugin, version, comm, rest)?,
         "nonsense" => nonsense(&plugin, version, comm)?,
+        "real" => real(path, comm, rest)?,
+        "learn" => match rest {
+            [epochs, length, pause_ms, log] => {
+                learn(&plugin, version, comm, [number(epochs)?, number(length)?, number(pause_ms)?], log)?;
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
         "drive" | "threads" | "time" | "epochs" | "reload" => match (command.as_str(), &numbers(rest)?[..]) {
             ("drive", [calls, seed]) => drive(&plugin, version, comm, *calls, *seed)?,
             ("reload", [times]) => {
@@ -217,6 +227,68 @@ fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<
     match together {
         (Ok(one), Ok(other)) => println!("same {}", (one?, other?) == alone && alone.0 != alone.1),
         _ => return Err("a thread panicked".to_owned()),
+    }
+    Ok(())
+}
+
+/// An application all of whose calls are an allreduce of 64 MiB: the third arm is the fastest. What ran is told by the plugin, and
+/// not written down: the log has calls and generations.
+fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str) -> Result<(), String> {
+    const MEANS_MS: [f64; 4] = [10.5, 10.0, 9.0, 11.0];
+    let [epochs, length, pause_ms] = how;
+    let shown = |error: std::io::Error| format!("{log}: {error}");
+    let mut communicator = init(plugin, version, comm, true)?;
+    let mut log_file = None;
+    if log != "-" {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(log).map_err(shown)?;
+        writeln!(file, "collType,nBytes,nNodes,nRanks,latency_ms,call,generation").map_err(shown)?;
+        log_file = Some(file);
+    }
+    let mut stream = Stream::new(comm.id);
+    let mut table = Table::new(7, 3);
+    for epoch in 0..epochs {
+        let mut checksum = Crc32::new();
+        let (mut counts, mut generation) = ([0_u32; 4], 0);
+        for _ in 0..length {
+            table.entries_mut().fill(1.0);
+            let asked = communicator.ask(4, 64 << 20, 1, 0, &mut table);
+            asked.map_err(|result| format!("getCollInfo answered {result}"))?;
+            let last = plugin.last_decision().ok_or("no policy decided")?;
+            let arm = last.arm as usize;
+            counts[arm.min(3)] += 1;
+            generation = last.generation;
+            checksum.add(&last.call.to_le_bytes());
+            checksum.add(&last.arm.to_le_bytes());
+            let latency = MEANS_MS[arm.min(3)] + stream.unit() - 0.5;
+            if let Some(file) = &mut log_file {
+                let (ranks, nodes) = (comm.ranks, comm.nodes);
+                let line = format!("allreduce,67108864,{nodes},{ranks},{latency:.4},{},{generation}\n", last.call);
+                file.write_all(line.as_bytes()).map_err(shown)?;
+            }
+        }
+        println!("epoch {epoch} generation {generation} counts {counts:?} digest {:08X}", checksum.value());
+        thread::sleep(Duration::from_millis(pause_ms));
+    }
+    println!("end {}", communicator.end());
+    say_what_was_said();
+    Ok(())
+}
+
+/// A real library loads the plugin by its own code, and its wrappers around earlier versions give the answers of these.
+fn real(path: &str, comm: Comm, rest: &[String]) -> Result<(), String> {
+    let [library] = rest else { return Err(USAGE.to_owned()) };
+    let (plugin, nccl) = (Plugin::open(path)?, Nccl::open(library.as_ref())?);
+    let taken = nccl.load()?;
+    let newest = Version::ALL.into_iter().find(|version| taken == Some(plugin.address(*version)));
+    let shown = newest.map_or_else(|| "none".to_owned(), |version| format!("v{}", version.number()));
+    println!("version {} takes {shown}", nccl.version());
+    let Some(newest) = newest else { return Ok(()) };
+    for version in Version::ALL {
+        let Some(address) = nccl.wrapped(version, &plugin) else { continue };
+        // SAFETY: the library's wrapper is a tuner of the version that it takes.
+        let wrapped = unsafe { Plugin::through(path, address)? };
+        let same = digest(&wrapped, newest, comm, 10_000, 1)? == digest(&plugin, version, comm, 10_000, 1)?;
+        println!("wrapper of v{} same {same}", version.number());
     }
     Ok(())
 }

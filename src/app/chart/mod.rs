@@ -39,7 +39,7 @@ pub fn ChartView(
     /// Light or dark.
     #[prop(into)]
     theme: Signal<Theme>,
-    /// Told when a point is pinned, and with `None` when it is let go.
+    /// Told when somebody pins a point, and with `None` when he lets it go.
     #[prop(optional, into)]
     on_pick: Option<Callback<Option<Pick>>>,
 ) -> impl IntoView {

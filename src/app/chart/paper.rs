@@ -4,7 +4,7 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{DomParser, SupportedType};
 
-use super::state::State;
+use super::state::{CAPTIONS, State};
 use crate::{
     app::{live::follow, printing::Printing},
     plot::{Style, Theme, svg},
@@ -20,7 +20,7 @@ pub(super) fn Paper(state: State) -> impl IntoView {
         sheet.set_text_content(None);
         let Some(chart) = state.chart.get_untracked().filter(|_| is_printing) else { return };
         let style = Style {
-            height: 380.0,
+            height: chart.height().map_or(380.0, |height| height + CAPTIONS),
             theme: Theme::Light,
             hidden: state.hidden.get_untracked(),
             highlight: state.pinned.get_untracked(),

@@ -10,7 +10,7 @@ use super::{
     legend::key_address,
     state::State,
 };
-use crate::plot::{Layout, Pick, Quantity, Reading, beside, draw, draw_highlights};
+use crate::plot::{Layout, Pick, Reading, beside, draw, draw_highlights};
 
 /// The drawing itself. It takes the focus; keys walk its points.
 #[component]
@@ -25,12 +25,11 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
     let text = move |part: fn(&crate::plot::Chart) -> &String| {
         move || state.chart.with(|chart| chart.as_deref().map(|chart| part(chart).clone()))
     };
-    // A bar or two need no more room.
-    let is_low = move || {
-        let names = |chart: &crate::plot::Chart| matches!(&chart.y.quantity, Quantity::Names(names) if names.len() < 3);
-        state.chart.with(|chart| chart.as_deref().is_some_and(names))
-    };
     let side = |length: fn(&Sheet) -> f64| move || state.sheet.get().map(|sheet| format!("{}px", length(&sheet)));
+    let height = move || {
+        let own = state.chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
+        own.map(|height| format!("{height}px"))
+    };
     let on_key = move |event: web_sys::KeyboardEvent| {
         let plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
         if plain && state.key(&event.key()) {
@@ -49,7 +48,7 @@ pub(super) fn Stage(state: State, described_by: String) -> impl IntoView {
         <div
             node_ref=stage
             class="chart-stage"
-            class:low=is_low
+            style:height=height
             tabindex="0"
             role="application"
             aria-roledescription="chart"

@@ -13,6 +13,8 @@ use crate::{
 
 /// How far from a point the pointer still means it, in CSS pixels.
 const REACH: f64 = 48.0;
+/// The height of title and legend above a chart that has them in the picture, in CSS pixels.
+pub(super) const CAPTIONS: f64 = 72.0;
 
 #[derive(Clone, Copy)]
 pub(super) struct State {
@@ -63,10 +65,7 @@ impl State {
         let same = |pick| chart.and_then(|chart| chart.same_point(earlier?, pick));
         self.pointed.set(self.pointed.get_untracked().and_then(same));
         if let Some(pick) = self.pinned.get_untracked() {
-            let kept = same(pick);
-            if kept != Some(pick) {
-                self.set_pin(kept);
-            }
+            self.pinned.set(same(pick));
         }
     }
 
@@ -87,7 +86,8 @@ impl State {
     /// How it is drawn in a file: as on the page, with title and legend above it.
     pub fn style_of_file(&self) -> Option<Style> {
         let style = untrack(|| self.style())?;
-        let (width, height) = (style.width.max(480.0), style.height.max(320.0) + 72.0);
+        let own = self.chart.with_untracked(|chart| chart.as_ref()?.height());
+        let (width, height) = (style.width.max(480.0), own.unwrap_or(style.height.max(320.0)) + CAPTIONS);
         Some(Style { width, height, captions: true, highlight: self.pinned.get_untracked(), ..style })
     }
 

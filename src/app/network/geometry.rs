@@ -3,8 +3,9 @@
 use crate::{
     app::chart::Sheet,
     math,
+    order::Order,
     topology::{
-        layout::{Shape, recognise},
+        layout::{Shape, shape},
         network::Network,
     },
 };
@@ -86,11 +87,10 @@ impl Geometry {
             .fold(scale, f64::min);
         let radius = (nearest * 0.3).min(scale / count.sqrt() * 0.3).clamp(1.5, 17.0);
         let mut ends: Vec<(u32, u32)> = links.iter().map(|link| (link.from, link.to)).collect();
-        ends.sort_unstable();
+        ends.order();
         let is_single: Vec<bool> =
             links.iter().map(|link| ends.binary_search(&(link.to, link.from)).is_err()).collect();
-        let shape = network.topology.shape.clone().or_else(|| recognise(&network.topology));
-        let wraps = matches!(shape, Some(Shape::Grid { wraps: true, .. }));
+        let wraps = matches!(shape(&network.topology), Some(Shape::Grid { wraps: true, .. }));
         let curve = |(link, is_single): (&crate::topology::model::Link, &bool)| {
             let at = |node: u32| nodes.get(node as usize).copied().unwrap_or_default();
             let (from, to) = (at(link.from), at(link.to));

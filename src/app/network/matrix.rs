@@ -94,8 +94,8 @@ pub fn Matrix(
             return;
         };
         viewer.with(|scene| {
-            let Some((of, _)) = scene.act(film) else { return };
-            let (columns, rows) = (of.chunks, of.nodes);
+            let Some((_, act)) = scene.act(film) else { return };
+            let (rows, columns) = act.cells;
             drawn.update_value(|drawn| {
                 if drawn.update(scene, film, theme, time) {
                     put(&canvas, drawn, columns, rows);
@@ -112,21 +112,27 @@ pub fn Matrix(
         Some(at(y, rows) as usize * columns as usize + at(x, columns) as usize)
     };
     let choose = move |event: web_sys::MouseEvent| {
-        let chunks = viewer.with_untracked(|scene| scene.act(film.get_untracked()).map_or(1, |(film, _)| film.chunks));
-        let chunk = cell(&event).map(|cell| cell % chunks.unwrap_or(1).max(1) as usize);
+        let act = |scene: &Scene| scene.act(film.get_untracked()).map(|(_, act)| (act.cells.1, act.every.1));
+        let (columns, every) = viewer.with_untracked(act).flatten().unwrap_or((1, 1));
+        let chunk = cell(&event).map(|cell| cell % columns.max(1) as usize * every as usize);
         viewer.chunk.set(if viewer.chunk.get_untracked() == chunk { None } else { chunk });
     };
     let words = move || {
         viewer.with(|scene| {
             let (film, act) = scene.act(film.get())?;
             let Some(cell) = pointed.get() else {
+                let some = match act.every {
+                    (1, 1) => String::new(),
+                    (nodes, chunks) => format!(" (every {nodes}th and {chunks}th)"),
+                };
                 return Some(format!(
-                    "{} nodes down, {} chunks across; a click shows the way of a chunk.",
+                    "{} nodes down, {} chunks across{some}; a click shows the way of a chunk.",
                     film.nodes, film.chunks
                 ));
             };
-            let (node, chunk) = (cell / film.chunks as usize, cell % film.chunks as usize);
-            let name = scene.network.topology.label(node as u32);
+            let columns = act.cells.1.max(1) as usize;
+            let (node, chunk) = (cell / columns * act.every.0 as usize, cell % columns * act.every.1 as usize);
+            let name = scene.name(node as u32);
             Some(match act.ownership.get(cell) {
                 Some(0) => format!("Node {name} has chunk {chunk} from the beginning."),
                 Some(&u64::MAX) | None => format!("Node {name} never has chunk {chunk}."),

@@ -1,7 +1,8 @@
 //! Plays schedules over a network. Everything is linked to one cursor in time: [`stage`] draws links, nodes and what moves,
-//! [`time`] links over time, [`matrix`] who has what, [`panel`] what is picked. [`viewer`] holds the cursor and moves it,
+//! [`time`] links over time, [`matrix`] who has what, [`panel`] what is picked and [`edits`] what is done to it. [`viewer`] holds the cursor and moves it,
 //! [`scene`] and [`geometry`] prepare what is drawn. Each layer is a canvas of its own, which counts how often it is drawn.
 
+mod edits;
 mod geometry;
 mod matrix;
 mod panel;
@@ -37,6 +38,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Bench>().desk(workbench).network;
     let scene = Memo::new(move |_| network.get().map(|network| Arc::new(SceneRef(Scene::new(network)))));
     let viewer = Viewer::new(workbench, scene);
+    viewer.follow_cuts(expect_context());
     let has_film = move || viewer.with(|scene| !scene.acts.is_empty()).unwrap_or(false);
     let first = Signal::derive(|| 0);
     // What stood beside may be gone.
@@ -117,6 +119,7 @@ fn Controls(viewer: Viewer) -> impl IntoView {
     let sorts = move || {
         SORTS.iter().enumerate().map(|(index, name)| ((*name).to_owned(), index == viewer.sort.get())).collect()
     };
+    let has_channels = move || viewer.over.get() > 1;
     let has_more = move || viewer.with(|scene| scene.acts.len() > 1).unwrap_or(false);
     let step = move |forth: bool| {
         viewer.plays.set(false);
@@ -144,6 +147,18 @@ fn Controls(viewer: Viewer) -> impl IntoView {
         <div class="controls network-choices">
             {choice_field("Speed".into(), Box::new(speeds), Box::new(move |index| viewer.speed.set(index)))}
             {choice_field("Over the links".into(), Box::new(overs), Box::new(move |index| viewer.over.set(index)))}
+            <Show when=has_channels>
+                <label class="field">
+                    <span>"Channel"</span>
+                    <input
+                        type="number"
+                        min="0"
+                        placeholder="all"
+                        prop:value=move || viewer.channel.get().map(|channel| channel.to_string())
+                        on:change:target=move |event| viewer.channel.set(event.target().value().trim().parse().ok())
+                    />
+                </label>
+            </Show>
             {choice_field("Links over time".into(), Box::new(sorts), Box::new(move |index| viewer.sort.set(index)))}
             <Show when=has_more>
                 {choice_field("Beside the best".into(), Box::new(films), Box::new(move |index| viewer.beside.set(index)))}

@@ -1,18 +1,19 @@
-//! What is picked: a link with its data and what can be done to it, a node with what it has, a chunk with its way.
+//! What is picked: a link with its data, a node with what it has, a chunk with its way; what can be done to links and nodes is
+//! in [`super::edits`].
 
 use std::sync::Arc;
 
 use leptos::prelude::*;
 
 use super::{
-    scene::{Scene, ticks},
+    edits::{LinkEdits, NewLink, NodeEdits, Picker},
+    scene::{Reels, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
     app::{
         listing::ListingView,
         live::{Show, live},
-        tuning::Bench,
     },
     topology::listing,
     units::significant,
@@ -25,34 +26,48 @@ const TOLD: usize = 12;
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
     let nodes = move || viewer.with(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
-    let is_link = move || viewer.picked.get().is_some_and(|picked| picked >= nodes());
-    let hint = move || viewer.picked.get().is_none();
+    let of = move |want_link: bool| viewer.picked.get().is_some_and(|picked| (picked >= nodes()) == want_link);
+    let hint = move || viewer.picked.get().is_none() && viewer.absent.get().is_none();
     let node = move || {
         let picked = viewer.picked.get().filter(|picked| *picked < nodes())?;
         let time = viewer.time_ns.get();
-        viewer.with(|scene| node_words(scene, picked, time)).flatten()
+        viewer.with(|scene| node_words(scene, &viewer.reels.get(), picked, time)).flatten()
     };
     let node_view = move || node().map(|(title, text)| view! { <h3>{title}</h3> <p>{text}</p> });
     view! {
         <div class="network-picked">
+            <Picker viewer />
             <Show when=hint>
                 <p class="small">
-                    "Click a link to see what it carries, and to slow or cut it; click a node to see what it has. The panel below shows links over time: orange decides when all is done."
+                    "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
                 </p>
             </Show>
             {live(node_view)}
-            <Show when=is_link>
+            <Show when=move || of(false)>
+                <NodeEdits viewer />
+            </Show>
+            <Show when=move || of(true)>
                 <LinkPanel viewer />
+            </Show>
+            <Show when=move || viewer.absent.get().is_some()>
+                <NewLink viewer />
             </Show>
             <ChunkPanel viewer />
         </div>
     }
 }
 
-fn node_words(scene: &Scene, node: usize, time_ns: f64) -> Option<(String, String)> {
-    let (film, act) = scene.act(0)?;
+fn node_words(scene: &Scene, reels: &Reels, node: usize, time_ns: f64) -> Option<(String, String)> {
+    let title = format!("Node {}", scene.network.topology.label(node as u32));
+    let Some(node) = scene.node_of_film(node) else { return Some((title, "It is dead.".to_owned())) };
+    let Some((film, act)) = scene.act(0) else { return Some((title, String::new())) };
     let chunks = film.chunks as usize;
     let time = ticks(film, time_ns);
+    if film.cut.is_some() {
+        let (_, reel) = scene.moving(0, reels)?;
+        let (there, due) = (reel.there(node, time), act.due[node]);
+        return Some((title, format!("At {} {there} of {due} transfers to it have arrived.", listing::time(time_ns))));
+    }
     let row = act.ownership.get(node * chunks..(node + 1) * chunks)?;
     let has: Vec<usize> = (0..chunks).filter(|chunk| row[*chunk] <= time).collect();
     let list = |some: &[usize]| {
@@ -69,19 +84,17 @@ fn node_words(scene: &Scene, node: usize, time_ns: f64) -> Option<(String, Strin
     if let Some((chunk, at)) = next {
         text += &format!(" Next comes chunk {chunk}, at {}.", listing::time(film.ns(*at)));
     }
-    Some((format!("Node {}", scene.network.topology.label(node as u32)), text))
+    Some((title, text))
 }
 
 /// The picked link.
-fn link_of(scene: &Scene, picked: Option<usize>) -> Option<u32> {
+pub(super) fn link_of(scene: &Scene, picked: Option<usize>) -> Option<u32> {
     let link = picked?.checked_sub(scene.network.topology.nodes as usize)?;
     (link < scene.network.topology.links.len()).then_some(link as u32)
 }
 
 #[component]
 fn LinkPanel(viewer: Viewer) -> impl IntoView {
-    let bench: Bench = expect_context();
-    let both = RwSignal::new(true);
     let title = move || {
         viewer.with(|scene| {
             let topology = &scene.network.topology;
@@ -90,58 +103,20 @@ fn LinkPanel(viewer: Viewer) -> impl IntoView {
         })
     };
     let facts = move || {
-        let facts = viewer.with(|scene| link_facts(scene, link_of(scene, viewer.picked.get())?, viewer.time_ns.get()));
+        let facts = viewer.with(|scene| {
+            link_facts(scene, &viewer.reels.get(), link_of(scene, viewer.picked.get())?, viewer.time_ns.get())
+        });
         let row = |(name, value): (&'static str, String)| view! { <dt>{name}</dt> <dd>{value}</dd> };
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())
-    };
-    let is_whole = move || {
-        viewer.with(|scene| link_of(scene, viewer.picked.get()).is_none_or(|link| scene.network.left(link) >= 1.0))
-    };
-    // What is chosen is written as it is typed: `0-1` in a list.
-    let damage = move |key: &'static str, share: &'static str| {
-        let ends = viewer.with_untracked(|scene| {
-            let link = scene.network.topology.links.get(link_of(scene, viewer.picked.get_untracked())? as usize)?;
-            Some((link.from, link.to))
-        });
-        let Some((from, to)) = ends.flatten() else { return };
-        let mut named = vec![format!("{from}-{to}")];
-        let is_there = viewer
-            .with_untracked(|scene| scene.network.topology.links.iter().any(|link| (link.from, link.to) == (to, from)));
-        if both.get_untracked() && is_there == Some(true) {
-            named.push(format!("{to}-{from}"));
-        }
-        let mut choices = bench.desk(viewer.workbench).choices.get_untracked();
-        for list in ["cut", "slow"] {
-            let held = choices.get(list).unwrap_or_default().to_owned();
-            let is_other = |word: &&str| {
-                let ends = word.trim().split('*').next().unwrap_or_default();
-                !word.trim().is_empty() && !named.iter().any(|name| name == ends)
-            };
-            let mut words: Vec<String> = held.split(',').filter(is_other).map(str::to_owned).collect();
-            if list == key {
-                words.extend(named.iter().map(|name| format!("{name}{share}")));
-            }
-            if words.is_empty() { choices.clear(list) } else { choices.set(list, &words.join(",")) }
-        }
-        bench.choose_all(viewer.workbench, choices);
     };
     view! {
         <h3>{live(title)}</h3>
         <dl class="facts">{live(facts)}</dl>
-        <div class="network-damage" role="group" aria-label="Damage">
-            <button type="button" on:click=move |_| damage("slow", "")>"Slow to a half"</button>
-            <button type="button" on:click=move |_| damage("slow", "*0.1")>"To a tenth"</button>
-            <button type="button" on:click=move |_| damage("cut", "")>"Cut"</button>
-            <button type="button" disabled=move || is_whole() == Some(true) on:click=move |_| damage("", "")>"Restore"</button>
-        </div>
-        <label class="check">
-            <input type="checkbox" prop:checked=move || both.get() on:change:target=move |event| both.set(event.target().checked()) />
-            <span>"both directions"</span>
-        </label>
+        <LinkEdits viewer />
     }
 }
 
-fn link_facts(scene: &Scene, link: u32, time_ns: f64) -> Option<Vec<(&'static str, String)>> {
+fn link_facts(scene: &Scene, reels: &Reels, link: u32, time_ns: f64) -> Option<Vec<(&'static str, String)>> {
     let topology = &scene.network.topology;
     let of = topology.links.get(link as usize)?;
     let left = scene.network.left(link);
@@ -158,13 +133,13 @@ fn link_facts(scene: &Scene, link: u32, time_ns: f64) -> Option<Vec<(&'static st
         let first = film.first[place as usize] as usize;
         let last = film.first[place as usize + 1] as usize;
         facts.push(("A chunk takes", listing::time(film.ns(film.durations[place as usize]))));
-        facts.push(("Carries", crate::units::count((last - first) as u64, "chunk")));
+        facts.push(("Carries", crate::units::count(u64::from(film.carries(place)), "chunk")));
         facts.push(("Busy", format!("{:.1} % of the time", film.share(place) * 100.0)));
         if let Some(slack) = film.slack.get(first..last).and_then(|slack| slack.iter().min()) {
             let slack = if *slack == 0 { "none: it decides the time".into() } else { listing::time(film.ns(*slack)) };
             facts.push(("Slack", slack));
         }
-        let now = film.carried(place, ticks(film, time_ns));
+        let now = scene.moving(0, reels).and_then(|(film, _)| film.carried(place, ticks(film, time_ns)));
         facts.push(("Now", now.map_or_else(|| "idle".into(), |sent| format!("carries chunk {}", sent.chunk))));
     }
     Some(facts)
@@ -182,14 +157,9 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     };
     let listing = Memo::new(move |_| {
         let chunk = viewer.chunk.get();
-        let tree = viewer.with(|scene| {
-            let (film, _) = scene.act(0)?;
+        let tree = viewer.moving(0, |scene, film, _| {
             let chunk = chunk.filter(|chunk| *chunk < film.chunks as usize)?;
-            Some(listing::tree(
-                &crate::topology::network::damaged(&scene.network.topology, &scene.network.damaged),
-                film,
-                chunk as u32,
-            ))
+            Some(listing::tree(&scene.network.left_over(), film, chunk as u32))
         });
         Arc::new(tree.flatten().unwrap_or_default())
     });

@@ -9,7 +9,7 @@ use web_sys::CanvasRenderingContext2d;
 use super::{
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Scene, ticks},
+    scene::{Act, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -52,29 +52,43 @@ pub fn Stage(
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
+        let (begun, absent, channel) = (viewer.from.get(), viewer.absent.get(), viewer.channel.get());
+        let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
         viewer.with(|scene| {
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, &inks, scene, &geometry, overlay);
-            if let (Some(chunk), Some((film, _))) = (chunk, scene.act(film)) {
+            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay, channel);
+            if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
                 tree(&pen, &inks, scene, film, &geometry, chunk);
             }
-            nodes(&pen, &inks, scene, &geometry, picked);
+            if let Some(pair) = absent {
+                missing(&pen, &inks, &geometry, pair);
+            }
+            nodes(&pen, &inks, scene, &geometry, picked.or(begun));
         });
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (time, chunk, film) = (viewer.time_ns.get(), viewer.chunk.get(), film.get());
-        viewer.with(|scene| {
+        viewer.moving(film, |scene, of, reel| {
+            let time = ticks(of, time).min(of.end);
+            // What was drawn stays until more of it is there.
+            if !of.covers(time) && time < of.end {
+                return;
+            }
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            moving(&pen, &inks, scene, &geometry, film, time, chunk);
+            let hair = 1.0 / sheet.pixel_ratio;
+            moving(&pen, hair, &inks, (scene, &geometry), of, reel, time, chunk);
+            if let Some(act) = scene.acts.get(film) {
+                rings(&pen, &inks, (scene, &geometry), act, reel, time);
+            }
         });
     });
     let said = move || {
         // Not told while it plays.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|scene| scene.words(film.get(), time))
+        viewer.with(|scene| scene.words(film.get(), &viewer.reels.get(), time))
     };
     let aspect = move || viewer.with(|scene| format!("1 / {:.3}", Geometry::aspect(&scene.network).max(0.3)));
     let on_key = move |event: web_sys::KeyboardEvent| {
@@ -88,12 +102,17 @@ pub fn Stage(
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
         let Some(sheet) = sheet.get_untracked() else { return };
         let found = viewer.with_untracked(|scene| geometry(kept, scene, &sheet).pick(at)).flatten();
-        viewer.picked.set(if viewer.picked.get_untracked() == found { None } else { found });
+        let nodes = viewer.with_untracked(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
+        match (viewer.from.get_untracked(), found.filter(|found| *found < nodes)) {
+            (Some(from), Some(to)) if from != to => viewer.pick_pair(from as u32, to as u32),
+            _ => viewer.pick(found.filter(|_| viewer.picked.get_untracked() != found)),
+        }
     };
     view! {
         <div
             node_ref=stage
             class="network-stage"
+            class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
             role="application"
             aria-roledescription="schedule player"
@@ -125,7 +144,15 @@ fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
 }
 
 /// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
-fn still(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, overlay: usize) {
+fn still(
+    pen: &CanvasRenderingContext2d,
+    hair: f64,
+    inks: &Inks,
+    scene: &Scene,
+    geometry: &Geometry,
+    overlay: usize,
+    channel: Option<usize>,
+) {
     const WIDTHS: usize = 4;
     let network = &scene.network;
     let links = &network.topology.links;
@@ -139,7 +166,8 @@ fn still(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     pen.set_line_cap("butt");
     pen.set_stroke_style_str(&inks.axis);
     for step in 0..WIDTHS {
-        pen.set_line_width((0.7 + 0.75 * step as f64) * thick);
+        let is_fine = links.len() > FINE;
+        pen.set_line_width(if is_fine { hair } else { (0.7 + 0.75 * step as f64) * thick });
         stroke(pen, geometry, &mut (0..links.len()).filter(|link| width(*link) == step && is_whole(*link)));
     }
     // Where a link has no other direction, an arrow says which it has.
@@ -164,8 +192,8 @@ fn still(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
         }
         pattern => {
             if let Some(pattern) = network.patterns.get(pattern - 2) {
-                for ((from, to), count) in pattern.edges(pattern.kind == "rings") {
-                    let found = links.iter().position(|link| (link.from, link.to) == (from, to));
+                for ((from, to), count) in pattern.edges(channel) {
+                    let found = network.topology.link(from, to).map(|link| link as usize);
                     pen.set_stroke_style_str(&inks.chunk);
                     pen.set_line_width((1.5 + f64::from(count)).min(7.0));
                     pen.set_global_alpha(0.75);
@@ -205,6 +233,20 @@ fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film,
     stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
 }
 
+/// Where a link could be added.
+fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, pair: usize) {
+    let (from, to) = (pair / geometry.nodes.len().max(1), pair % geometry.nodes.len().max(1));
+    let (Some(from), Some(to)) = (geometry.nodes.get(from), geometry.nodes.get(to)) else { return };
+    pen.set_stroke_style_str(&inks.picked);
+    pen.set_line_width(2.0);
+    dashed(pen, &[4.0, 4.0]);
+    pen.begin_path();
+    pen.move_to(from.0, from.1);
+    pen.line_to(to.0, to.1);
+    pen.stroke();
+    dashed(pen, &[]);
+}
+
 fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     pen.move_to(at.0 + radius, at.1);
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
@@ -218,6 +260,18 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     pen.begin_path();
     geometry.nodes.iter().for_each(|at| disc(pen, *at, geometry.radius));
     pen.fill();
+    pen.stroke();
+    // A dead node is crossed out.
+    pen.set_stroke_style_str(&inks.critical);
+    pen.set_line_width(1.6);
+    pen.begin_path();
+    for (x, y) in network.dead.iter().filter_map(|node| geometry.nodes.get(*node as usize)) {
+        let reach = geometry.radius * 1.1;
+        for slope in [reach, -reach] {
+            pen.move_to(x - reach, y - slope);
+            pen.line_to(x + reach, y + slope);
+        }
+    }
     pen.stroke();
     if let Some(picked) = picked {
         pen.set_stroke_style_str(&inks.picked);
@@ -245,60 +299,96 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
 
 /// How much is in one path: browsers draw many small ones faster than one that is all over the canvas.
 const BATCH: usize = 16;
+/// So many busy links are drawn as thin as can be, which takes a fifth of the time of any other width.
+const MANY: usize = 200;
+/// Links that are still told apart; more are drawn thin, and are not drawn again where they are busy.
+const FINE: usize = 3000;
+/// Nodes that have room for a ring.
+const RINGED: usize = 1500;
+/// Dots smaller than this look the same as squares, which are drawn three times as fast.
+const SMALL: f64 = 2.5;
 
-/// Busy links, the chunks on them, and how much each node has.
+/// Busy links and the chunks on them. `hair` is the width of a device's pixel.
 fn moving(
     pen: &CanvasRenderingContext2d,
+    hair: f64,
     inks: &Inks,
-    scene: &Scene,
-    geometry: &Geometry,
-    film: usize,
-    time_ns: f64,
+    (scene, geometry): (&Scene, &Geometry),
+    film: &Film,
+    reel: &Reel,
+    time: u64,
     chunk: Option<usize>,
 ) {
-    let Some((film, act)) = scene.act(film) else { return };
-    let time = ticks(film, time_ns).min(film.end);
     let sent: Vec<Sent> = (0..film.links.len() as u32).filter_map(|link| film.carried(link, time)).collect();
     let kind = |sent: &Sent| match chunk {
         Some(chunk) if sent.chunk as usize == chunk => 2,
-        _ => usize::from(act.is_critical[sent.index as usize]),
+        _ => usize::from(reel.is_critical[sent.index as usize]),
     };
     let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_stroke_style_str(ink);
         pen.set_fill_style_str(ink);
-        pen.set_line_width((dot * 0.6).max(1.2));
         let of_group: Vec<(&Sent, &Curve)> = sent
             .iter()
             .filter(|sent| kind(sent) == group)
             .filter_map(|sent| Some((sent, geometry.curves.get(*scene.whole.get(sent.link as usize)? as usize)?)))
             .collect();
         // What decides the time stands out from what does not.
-        pen.set_global_alpha(if group == 0 { 0.4 } else { 0.8 });
-        for batch in of_group.chunks(BATCH) {
+        let (width, alpha) = match group {
+            0 if of_group.len() > MANY => (hair, 0.7),
+            0 => ((dot * 0.6).max(1.2), 0.4),
+            _ => ((dot * 0.6).max(1.2), 0.8),
+        };
+        pen.set_line_width(width);
+        pen.set_global_alpha(alpha);
+        for batch in of_group.chunks(BATCH).filter(|_| of_group.len() <= FINE) {
             pen.begin_path();
             batch.iter().for_each(|(_, curve)| trace(pen, curve));
             pen.stroke();
         }
         pen.set_global_alpha(1.0);
+        pen.set_line_cap("round");
+        pen.set_line_width(2.0 * dot);
         for batch in of_group.chunks(BATCH) {
             pen.begin_path();
             for (sent, curve) in batch {
                 let share = (time - sent.start) as f64 / (sent.end - sent.start).max(1) as f64;
-                disc(pen, curve.at(share), dot);
+                let (x, y) = curve.at(share);
+                if dot < SMALL {
+                    pen.rect(x - dot, y - dot, 2.0 * dot, 2.0 * dot);
+                } else {
+                    // The round ends of a line without length make a disc, faster than an arc does.
+                    pen.move_to(x, y);
+                    pen.line_to(x + 0.01, y);
+                }
             }
-            pen.fill();
+            if dot < SMALL { pen.fill() } else { pen.stroke() }
         }
+        pen.set_line_cap("butt");
     }
-    // Rings around nodes, as much of them as there is of what they wait for.
+}
+
+/// Rings around nodes, as much of them as there is of what they wait for.
+fn rings(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    (scene, geometry): (&Scene, &Geometry),
+    act: &Act,
+    reel: &Reel,
+    time: u64,
+) {
+    if geometry.nodes.len() > RINGED {
+        return;
+    }
     pen.set_stroke_style_str(&inks.busy);
     pen.set_line_width((geometry.radius * 0.3).clamp(1.0, 4.0));
-    for (places, arrivals) in geometry.nodes.chunks(BATCH).zip(act.arrivals.chunks(BATCH)) {
+    for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
-        for (at, arrivals) in places.iter().zip(arrivals) {
-            let there = arrivals.partition_point(|arrival| *arrival <= time);
+        for (node, at) in (batch * BATCH..).zip(places) {
+            let Some(node) = scene.node_of_film(node) else { continue };
+            let there = reel.there(node, time);
             if there > 0 {
-                let share = there as f64 / arrivals.len() as f64;
+                let share = f64::from(there) / f64::from(act.due[node]);
                 pen.move_to(at.0, at.1 - geometry.radius);
                 let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
             }

@@ -6,7 +6,7 @@ use web_sys::CanvasRenderingContext2d;
 
 use super::{
     paper::{Inks, pen},
-    scene::{Act, STEPS, Scene},
+    scene::{Act, Scene},
     viewer::Viewer,
 };
 use crate::{
@@ -16,10 +16,8 @@ use crate::{
         theme::ActiveTheme,
     },
     order::Order,
-    topology::{
-        film::{Film, Idle},
-        listing,
-    },
+    schedule::film::{Digest, Film, Idle, STEPS},
+    topology::listing,
 };
 
 /// Room for names of links, and at the end.
@@ -65,8 +63,7 @@ pub fn Timeline(
     film: Signal<usize>,
 ) -> impl IntoView {
     let (head, body, whole) = (NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new());
-    let (busy, lanes, cursor) =
-        (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
+    let (busy, lanes) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
     let sheets = [RwSignal::new(None), RwSignal::new(None), RwSignal::new(None)];
     follow_size(head, sheets[0]);
     follow_size(body, sheets[1]);
@@ -87,23 +84,19 @@ pub fn Timeline(
         let (film, sort, chunk) = (film.get(), viewer.sort.get(), viewer.chunk.get());
         viewer.with(|scene| {
             let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
-            bars(&pen, &inks, &head, scene, (film, act), sort, chunk);
+            match film.known() {
+                Some(known) => lanes_known(&pen, &inks, &head, known, film.ns(film.end), scene.end_ns()),
+                None => bars(&pen, &inks, &head, scene, (film, act), sort, chunk),
+            }
         });
     });
-    follow(move || {
-        let (Some(canvas), Some(sheet), inks) = (cursor.get(), sheets[2].get(), Inks::of(theme.get())) else { return };
-        let time = viewer.time_ns.get();
-        let Some(pen) = pen(&canvas, &sheet) else { return };
-        let x = across(&sheet, time, viewer.end_ns());
-        pen.set_stroke_style_str(&inks.text);
-        pen.set_line_width(1.5);
-        pen.begin_path();
-        pen.move_to(x, 0.0);
-        pen.line_to(x, sheet.height());
-        pen.stroke();
-    });
+    // Moved, not drawn.
+    let cursor = move || {
+        let sheet = sheets[2].get()?;
+        Some(format!("translateX({:.2}px)", across(&sheet, viewer.time_ns.get(), viewer.end_ns())))
+    };
     let height = move || {
-        let links = viewer.with(|scene| scene.act(film.get()).map_or(0, |(film, _)| film.links.len()));
+        let links = viewer.with(|scene| scene.act(film.get()).map_or(0, |(film, _)| lanes_of(film)));
         links.map(|links| format!("{:.0}px", lane(links) * links as f64 + 4.0))
     };
     let busy_words = move || {
@@ -117,6 +110,9 @@ pub fn Timeline(
         viewer.with(|scene| {
             let (film, _) = scene.act(film.get())?;
             let (links, path) = (film.links.len(), film.critical.len());
+            if let Some(known) = film.known() {
+                return Some(format!("How busy {links} links are over time, {} in a row.", known.links_of_lane));
+            }
             Some(format!("What each of {links} links carries over time; {path} transfers decide the time. The tables below have both."))
         })
     };
@@ -145,7 +141,7 @@ pub fn Timeline(
                     <canvas node_ref=lanes role="img" aria-label=lane_words></canvas>
                 </div>
             </div>
-            <canvas node_ref=cursor class="network-cursor" aria-hidden="true"></canvas>
+            <div class="network-cursor" style:transform=cursor></div>
         </div>
     }
 }
@@ -218,6 +214,32 @@ fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
 }
 
+/// Rows that are shown.
+fn lanes_of(film: &Film) -> usize {
+    film.known().map_or(film.links.len(), |known| known.lanes.len() / STEPS)
+}
+
+/// How busy rows of links are over time: the darker, the busier.
+fn lanes_known(pen: &CanvasRenderingContext2d, inks: &Inks, sheet: &Sheet, known: &Digest, end_ns: f64, all_ns: f64) {
+    const SHADES: u8 = 6;
+    let lane = lane(known.lanes.len() / STEPS);
+    let x = |step: usize| across(sheet, end_ns * step as f64 / STEPS as f64, all_ns);
+    pen.set_fill_style_str(&inks.busy);
+    for shade in 1..=SHADES {
+        pen.set_global_alpha(f64::from(shade) / f64::from(SHADES));
+        for (row, busy) in known.lanes.chunks(STEPS).enumerate() {
+            let mut from = 0;
+            for same in busy.chunk_by(|a, b| a.div_ceil(43) == b.div_ceil(43)) {
+                if same[0].div_ceil(43) == shade {
+                    pen.fill_rect(x(from), 2.0 + lane * row as f64, x(from + same.len()) - x(from), lane);
+                }
+                from += same.len();
+            }
+        }
+    }
+    pen.set_global_alpha(1.0);
+}
+
 /// What each link carries over time, and why it is idle.
 fn bars(
     pen: &CanvasRenderingContext2d,
@@ -257,7 +279,7 @@ fn bars(
     }
     let kind = |index: u32, carried: u32| match chunk {
         Some(chunk) if chunk == carried as usize => 2,
-        _ => usize::from(act.is_critical[index as usize]),
+        _ => usize::from(act.reel.is_critical[index as usize]),
     };
     // Where bars are too narrow to be told apart, those that touch are one.
     let is_fine = (x(film.end) - x(0)) / film.len().max(1) as f64 * (links.len() as f64) < 4.0;
@@ -299,8 +321,7 @@ fn bars(
         pen.set_fill_style_str(&inks.muted);
         for (place, link) in links.iter().enumerate() {
             let (from, to) = film.links[*link as usize];
-            let label = |node| scene.network.topology.label(node);
-            let words = format!("{} → {}", label(from), label(to));
+            let words = format!("{} → {}", scene.name(from), scene.name(to));
             let _ = pen.fill_text_with_max_width(&words, GUTTER - 6.0, row(place) + thick / 2.0, GUTTER - 8.0);
         }
     }

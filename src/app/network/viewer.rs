@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use leptos::prelude::*;
+use leptos::{prelude::*, task::spawn_local};
 
-use super::scene::{Scene, ticks};
-use crate::{app::diagnostics::now_ms, report::Workbench};
+use super::scene::{Reel, Reels, Scene, ticks};
+use crate::{
+    app::{diagnostics::now_ms, live::follow, tuning::Bench},
+    report::Workbench,
+    schedule::film::Film,
+};
 
 /// How fast a schedule is played: shares of a second's usual pace.
 pub const SPEEDS: [(f64, &str); 7] =
@@ -13,6 +17,8 @@ pub const SPEEDS: [(f64, &str); 7] =
 const USUAL_SPEED: usize = 3;
 /// How long a whole schedule takes at the usual speed.
 const WHOLE_MS: f64 = 12_000.0;
+/// How long a transfer takes at least on average, for the eye to follow it.
+const LEAST_MS: f64 = 60.0;
 /// How long each step stays where motion is reduced.
 const STEP_MS: f64 = 800.0;
 
@@ -31,14 +37,24 @@ pub struct Viewer {
     pub speed: RwSignal<usize>,
     /// A node, or a link after all nodes.
     pub picked: RwSignal<Option<usize>>,
+    /// The node from which a link is to be added: the next click says where it leads.
+    pub from: RwSignal<Option<usize>>,
+    /// Two nodes that no link connects, the first times the number of nodes plus the second: one can be added.
+    pub absent: RwSignal<Option<usize>>,
     /// A chunk, whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
     /// The schedule that stands beside the best: its place, 0 for none.
     pub beside: RwSignal<usize>,
     /// What is drawn over the links: 0 nothing, 1 the bottleneck, then dumped rings and trees.
     pub over: RwSignal<usize>,
+    /// The channel of what was dumped; all where none is chosen.
+    pub channel: RwSignal<Option<usize>>,
     /// By what links are sorted.
     pub sort: RwSignal<usize>,
+    /// What moves around the cursor in films that are cut.
+    pub reels: RwSignal<Arc<Reels>>,
+    /// The worker is asked for it.
+    is_asked: StoredValue<bool>,
 }
 
 /// A scene, compared by what it was made of.
@@ -60,10 +76,15 @@ impl Viewer {
             plays: RwSignal::new(false),
             speed: RwSignal::new(USUAL_SPEED),
             picked: RwSignal::new(None),
+            from: RwSignal::new(None),
+            absent: RwSignal::new(None),
             chunk: RwSignal::new(None),
             beside: RwSignal::new(0),
             over: RwSignal::new(1),
+            channel: RwSignal::new(None),
             sort: RwSignal::new(0),
+            reels: RwSignal::new(Arc::default()),
+            is_asked: StoredValue::new(false),
         }
     }
 
@@ -75,6 +96,39 @@ impl Viewer {
     /// The same, without following it.
     pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
         self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(&scene.0))).flatten()
+    }
+
+    /// Something of what moves in a schedule.
+    pub fn moving<T>(self, film: usize, look: impl FnOnce(&Scene, &Film, &Reel) -> T) -> Option<T> {
+        let reels = self.reels.try_get()?;
+        self.with(|scene| scene.moving(film, &reels).map(|(film, reel)| look(scene, film, reel))).flatten()
+    }
+
+    /// Asks for what moves around the cursor, where films are cut: one question at a time.
+    pub fn follow_cuts(self, bench: Bench) {
+        follow(move || {
+            self.scene.track();
+            self.plays.track();
+            let (time, chunk, reels) = (self.time_ns.get(), self.chunk.get(), self.reels.get());
+            let chunk = chunk.map(|chunk| chunk as u32);
+            let of = self.with_untracked(|scene| scene.lacks(&reels, time, chunk).then(|| scene.key())).flatten();
+            let (Some(of), false) = (of, self.is_asked.get_value()) else { return };
+            self.is_asked.set_value(true);
+            let answer = bench.cut(self.workbench, time, chunk);
+            spawn_local(async move {
+                let cuts = answer.await;
+                if self.is_asked.try_set_value(false).is_some() {
+                    return;
+                }
+                let reels = self.with_untracked(|scene| {
+                    let cuts = cuts.filter(|cuts| scene.key() == of && !cuts.is_empty())?;
+                    Some(scene.continued(cuts, chunk))
+                });
+                if let Some(reels) = reels.flatten() {
+                    self.reels.set(Arc::new(reels));
+                }
+            });
+        });
     }
 
     /// When everything is done, in ns.
@@ -90,17 +144,20 @@ impl Viewer {
 
     /// Moves to the next instant at which anything begins or ends, or to the one before. Whether there is one.
     pub fn step(self, forth: bool) -> bool {
-        let now = self.time_ns.get_untracked();
+        let (now, reels) = (self.time_ns.get_untracked(), self.reels.get_untracked());
         let next = self.with_untracked(|scene| {
             let films = [0, self.beside.get_untracked()];
-            let near = films.iter().filter_map(|film| scene.act(*film)).filter_map(|(film, act)| {
-                let (time, events) = (ticks(film, now), &act.events);
+            let near = films.iter().filter_map(|film| scene.moving(*film, &reels)).filter_map(|(film, reel)| {
+                let (time, events) = (ticks(film, now), &reel.events);
                 let at = if forth {
-                    events.get(events.partition_point(|event| *event <= time))
+                    events.get(events.partition_point(|event| *event <= time)).copied()
                 } else {
-                    events.get(events.partition_point(|event| *event < time).checked_sub(1)?)
+                    events.partition_point(|event| *event < time).checked_sub(1).map(|at| events[at])
                 };
-                at.map(|at| film.ns(*at))
+                // Where what is there ends, more is asked for.
+                let edge = film.cut.as_ref().map(|cut| if forth { cut.to } else { cut.from.saturating_sub(1) });
+                let edge = edge.filter(|edge| if forth { *edge > time && time < film.end } else { *edge < time });
+                at.or(edge).map(|at| film.ns(at))
             });
             near.reduce(|a, b| if forth { a.min(b) } else { a.max(b) })
         });
@@ -111,6 +168,27 @@ impl Viewer {
             }
             None => false,
         }
+    }
+
+    /// Picks a node, a link after all nodes, or nothing.
+    pub fn pick(self, picked: Option<usize>) {
+        self.picked.set(picked);
+        self.from.set(None);
+        self.absent.set(None);
+    }
+
+    /// Picks the link from one node to another, or the two nodes where there is none.
+    pub fn pick_pair(self, from: u32, to: u32) {
+        let found = self.with_untracked(|scene| {
+            let nodes = scene.network.topology.nodes as usize;
+            (
+                scene.network.topology.link(from, to).map(|link| nodes + link as usize),
+                from as usize * nodes + to as usize,
+            )
+        });
+        let Some((link, pair)) = found else { return };
+        self.pick(link);
+        self.absent.set(Some(pair).filter(|_| link.is_none() && from != to));
     }
 
     /// Plays, or stops.
@@ -136,7 +214,7 @@ impl Viewer {
             "+" | "=" => self.speed.update(|speed| *speed = (*speed + 1).min(SPEEDS.len() - 1)),
             "-" => self.speed.update(|speed| *speed = speed.saturating_sub(1)),
             "Escape" => {
-                self.picked.set(None);
+                self.pick(None);
                 self.chunk.set(None);
             }
             _ => return false,
@@ -167,7 +245,8 @@ fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
             return play(viewer, now, true);
         }
         let end = viewer.with_untracked(Scene::end_ns).unwrap_or(0.0);
-        let pace = end / WHOLE_MS * SPEEDS[viewer.speed.get_untracked()].0;
+        let step = viewer.with_untracked(Scene::step_ns).unwrap_or(0.0);
+        let pace = (end / WHOLE_MS).min(step / LEAST_MS) * SPEEDS[viewer.speed.get_untracked()].0;
         let time = viewer.time_ns.get_untracked() + (now - last_ms).min(250.0) * pace;
         viewer.time_ns.set(time.min(end));
         if time >= end {

@@ -13,6 +13,7 @@ use crate::{
         theme::ActiveTheme,
         tuning::Bench,
     },
+    plot::Pick,
     report::{Section, TextFile as Deployable},
 };
 
@@ -32,7 +33,7 @@ pub fn SectionView(
 ) -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
-    let heading_id = id.clone();
+    let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
     let title = move || section.with(|section| section.as_ref().map(|section| section.title.clone()));
     let text = move || {
@@ -41,7 +42,13 @@ pub fn SectionView(
     };
     let chart = move |index: usize| {
         let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
-        view! { <ChartView chart theme /> }
+        // What a form chooses from is a report that was made on this page.
+        let pick = move |pick: Option<Pick>| {
+            if let Some(chart) = chart.get_untracked().filter(|_| is_own) {
+                bench.pick(bench.workbench.get_untracked(), &chart, pick);
+            }
+        };
+        view! { <ChartView chart theme on_pick=pick /> }
     };
     let tables = move || {
         let of = |section: &Section| {

@@ -19,9 +19,11 @@ use crate::{
         parts::describe,
         tuning::{Bench, Held, Remedy, Stop, Task},
     },
-    form::Choices,
+    form::{Choices, Control},
+    plot::{Chart, Pick},
     progress::Step,
     report::Workbench,
+    schedule::film::Film,
     workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
@@ -36,9 +38,14 @@ impl Bench {
         self.desks[workbench as usize]
     }
 
+    /// Whether there is nothing to show before something is loaded.
+    pub fn needs_files(self, workbench: Workbench) -> bool {
+        self.desk(workbench).choices.with(|choices| needs_files(workbench, choices))
+    }
+
     /// Whether there is anything to study: loaded files, or an example that is made.
     pub fn can_study(self, workbench: Workbench) -> bool {
-        !needs_files(workbench) || self.documents.with(|all| all.has(workbench))
+        !self.needs_files(workbench) || self.documents.with(|all| all.has(workbench))
     }
 
     /// Chooses a value of a field; the usual one takes the choice back.
@@ -48,8 +55,9 @@ impl Bench {
         let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
         let field = form.iter().find(|field| field.key == key);
         desk.choices.update(|choices| {
-            if let Some(leader) = field.filter(|field| field.leads) {
-                form.iter().filter(|field| field.group == leader.group).for_each(|field| choices.clear(&field.key));
+            if let Some(leader) = field {
+                let led = form.iter().filter(|field| leader.leads.contains(&field.group));
+                led.for_each(|field| choices.clear(&field.key));
             }
             if field.is_some_and(|field| field.usual == value) {
                 choices.clear(key);
@@ -58,6 +66,25 @@ impl Bench {
             }
         });
         self.study(workbench);
+    }
+
+    /// Chooses the series of a point that was pinned, where a field offers it; takes it back where the point was let go.
+    pub fn pick(self, workbench: Workbench, chart: &Chart, pick: Option<Pick>) {
+        let shown = self.desk(workbench).shown.get_untracked();
+        let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
+        let of_chart = |label: &str| chart.series.iter().any(|series| series.name == label);
+        let picked = pick.and_then(|pick| chart.series.get(pick.series)).map(|series| series.name.as_str());
+        let chosen = form.iter().filter(|field| field.picked).find_map(|field| {
+            let Control::One(options) = &field.control else { return None };
+            let option = match picked {
+                Some(name) => options.iter().find(|(_, label)| label == name).map(|(value, _)| value.clone()),
+                None => options.iter().any(|(value, label)| *value == field.value && of_chart(label)).then(String::new),
+            };
+            Some((field.key.clone(), option.filter(|value| *value != field.value)?))
+        });
+        if let Some((key, value)) = chosen {
+            self.choose(workbench, &key, &value);
+        }
     }
 
     /// Takes choices as an address has them.
@@ -219,6 +246,26 @@ impl Bench {
                 _ => Err(Failure::Garbled.into()),
             },
             _ => Err(Failure::Garbled.into()),
+        }
+    }
+
+    /// Asks for what moves over a network from an instant on; `None` where it can't be had.
+    pub fn cut(
+        self,
+        workbench: Workbench,
+        from_ns: f64,
+        chunk: Option<u32>,
+    ) -> impl Future<Output = Option<Vec<Film>>> {
+        let question = about(workbench, Question::Cut(from_ns, chunk));
+        let answer = self.main().ask(Weight::Glance, question, &[], Box::new(|_| ()));
+        async move {
+            match answer.await.ok()?.response {
+                Response::Study(answer) => match *answer {
+                    Answer::Cut(films) => Some(films),
+                    _ => None,
+                },
+                _ => None,
+            }
         }
     }
 

@@ -16,6 +16,9 @@ use crate::{
     workbench::handover::slowdown,
 };
 
+/// More files than this are chosen from a list.
+const MOST_BUTTONS: usize = 5;
+
 /// The choices above the answer, with those of groups that have no section, and what can be saved.
 #[component]
 pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
@@ -49,12 +52,34 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         }
     };
     let files = move || desk.shown.with(|shown| shown.as_ref().map(|shown| shown.files.clone()).unwrap_or_default());
-    let save = move |(key, label): (String, String)| {
+    let button = move |(key, label): (String, String)| {
         view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
     };
     let times = move || desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.slowdown));
     let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
     let given = move || times().map(slowdown);
+    let chosen = RwSignal::new(0_usize);
+    let save = move || {
+        let all = files();
+        if all.len() <= MOST_BUTTONS {
+            return all.into_iter().map(button).collect_view().into_any();
+        }
+        let names = move || {
+            let place = |(at, (_, label)): (usize, (String, String))| (label, at == chosen.get());
+            untrack(files).into_iter().enumerate().map(place).collect()
+        };
+        let save = move |_| {
+            if let Some((key, _)) = untrack(files).into_iter().nth(chosen.get_untracked()) {
+                bench.save(workbench, key);
+            }
+        };
+        let file = choice_field("File".to_owned(), Box::new(names), Box::new(move |at| chosen.set(at)));
+        view! {
+            {file}
+            <button type="button" on:click=save>"Save"</button>
+        }
+        .into_any()
+    };
     view! {
         <section class="controls" aria-label="What is chosen">
             <Fields workbench group=String::new() />
@@ -62,7 +87,7 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
             {handover(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
-                    {live(move || files().into_iter().map(save).collect_view())}
+                    {live(save)}
                 </div>
             </Show>
         </section>

@@ -22,7 +22,6 @@ use super::{
 use crate::{
     app::live::{For, Show, follow, live},
     report::{Fact, Report, Section, Workbench},
-    workbench::needs_files,
 };
 use form::{Bar, GroupForm};
 
@@ -39,14 +38,17 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
             bench.study(workbench);
         }
     });
-    let is_made = move || !needs_files(workbench) && bench.documents.with(|all| !all.has(workbench));
+    let is_made = move || !bench.needs_files(workbench) && bench.documents.with(|all| !all.has(workbench));
     view! {
         <Show when=has_files fallback=move || view! { <Welcome workbench lead=words(workbench).lead reads=words(workbench).reads /> }>
             <div class="bench">
                 <main class="bench-main">
                     <h1 class="visually-hidden">{workbench.name()}</h1>
-                    <Show when=move || bench.shows_example() || is_made()>
+                    <Show when=move || bench.shows_example() && !is_made()>
                         <p class="simulated">{words(workbench).example}</p>
+                    </Show>
+                    <Show when=is_made>
+                        <p class="simulated">{words(workbench).made}</p>
                     </Show>
                     <Centre workbench />
                 </main>
@@ -101,6 +103,11 @@ pub fn Welcome(
                     <Show when=move || example.is_there(workbench)>
                         <button type="button" id="open-example" on:click=move |_| example.open(bench, workbench)>
                             "Open the example"
+                        </button>
+                    </Show>
+                    <Show when=move || workbench == Workbench::Policy>
+                        <button type="button" on:click=move |_| bench.choose(workbench, "world", "clear")>
+                            "Simulate strategies"
                         </button>
                     </Show>
                 </div>

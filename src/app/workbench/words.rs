@@ -10,6 +10,8 @@ pub struct Words {
     pub reads: &'static str,
     /// What the example is.
     pub example: &'static str,
+    /// What is shown before anything is loaded.
+    pub made: &'static str,
     /// What the worker does.
     pub doing: &'static str,
     /// Why there is no answer.
@@ -32,6 +34,7 @@ pub const fn words(workbench: Workbench) -> Words {
                     --csv), GPU traces of nsys stats, and models of XGBoost as JSON. The example is simulated, not \
                     measured.",
             example: "This is the example: simulated kernels, not a measurement. Drop your own to replace it.",
+            made: "",
             doing: "Comparing",
             refused: "Nothing to compare",
             partial: "Not all models were compared.",
@@ -53,6 +56,7 @@ pub const fn words(workbench: Workbench) -> Words {
                     configurations, run configurations (YAML, or vTrain's JSON), measured steps, all-reduce tables, \
                     saved XGBoost regressors, and catalogues. The example is simulated, not measured.",
             example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
+            made: "",
             doing: "Predicting",
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
@@ -62,9 +66,10 @@ pub const fn words(workbench: Workbench) -> Words {
         Workbench::Topology => Words {
             lead: "Drop a link graph, or the topology dump of NCCL or RCCL, and see a schedule of a collective for it, \
                    how far it can be from the best possible one, and why.",
-            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, and schedules as CSV or \
-                    JSON. The example is made, not measured.",
+            reads: "Reads topologies as CSV, NCCL_TOPO_DUMP_FILE and NCCL_GRAPH_DUMP_FILE as XML, schedules as CSV, \
+                    algorithms of MSCCL as XML, and conditions of a collective as JSON. The example is made, not measured.",
             example: "This is the example: a made graph. Drop your own to replace it.",
+            made: "This is the example: a made graph. Drop your own to replace it.",
             doing: "Synthesizing",
             refused: "Nothing to synthesize",
             partial: "Not all synthesizers were asked.",
@@ -74,8 +79,10 @@ pub const fn words(workbench: Workbench) -> Words {
         Workbench::Policy => Words {
             lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
                    and whether any arm is worth deploying.",
-            reads: "Reads reward logs and times of iterations. The example is simulated, not measured.",
+            reads: "Reads reward logs, lists of times, means of episodes and of arms (JSON, CSV), and the policy files and \
+                    records by whose schedule arms ran. The example is simulated, not measured.",
             example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
+            made: "Strategies play in simulated latencies. Drop a reward log to let them play in measured ones.",
             doing: "Replaying",
             refused: "Nothing to replay",
             partial: "Not everything was replayed.",
@@ -87,4 +94,4 @@ pub const fn words(workbench: Workbench) -> Words {
 
 /// What the workbench with a page of its own says elsewhere.
 const OTHER: Words =
-    Words { lead: "", reads: "", example: "", doing: "", refused: "", partial: "", again: "", complete: "" };
+    Words { lead: "", reads: "", example: "", made: "", doing: "", refused: "", partial: "", again: "", complete: "" };

@@ -104,7 +104,23 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
         ),
         Some(plugin) => {
             let path = Path::new(&plugin);
-            if !path.is_absolute() {
+            // Measured: see docs/plugin.md.
+            let opens_no_path = found.version.as_deref().is_some_and(|of| of.split('+').next() == Some("2.27.3"));
+            if opens_no_path && path.is_absolute() {
+                found.problems.push(
+                    "NCCL 2.27.3 opens no path, and would run untuned: set NCCL_TUNER_PLUGIN=collectune, and put the \
+                     plugin's folder into LD_LIBRARY_PATH"
+                        .to_owned(),
+                );
+            } else if opens_no_path {
+                let file = format!("libnccl-tuner-{plugin}.so");
+                let folders = variable("LD_LIBRARY_PATH").unwrap_or_default();
+                if !env::split_paths(&folders).any(|folder| folder.join(&file).is_file()) {
+                    found
+                        .problems
+                        .push(format!("{file} is in no folder of LD_LIBRARY_PATH, where NCCL 2.27.3 looks for it"));
+                }
+            } else if !path.is_absolute() {
                 found.problems.push(format!(
                     "NCCL_TUNER_PLUGIN={plugin} is no absolute path: libraries complete short names differently, and run \
                      untuned without an error where nothing is found"
@@ -219,13 +235,15 @@ impl Strings {
                 *seen = true;
             }
         }
-        if self.version.is_none()
-            && let Some(at) = memchr::memmem::find(bytes, Self::VERSION)
-        {
+        // The words also stand in messages whose version is put in when they are printed.
+        for at in memchr::memmem::find_iter(bytes, Self::VERSION) {
             let rest = &bytes[at + Self::VERSION.len()..];
             let word = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
             let text: String = rest.iter().take_while(word).take(40).map(|byte| char::from(*byte)).collect();
-            self.version = Some(text).filter(|text| text.starts_with(|c: char| c.is_ascii_digit()));
+            let is_version = text.starts_with(|c: char| c.is_ascii_digit());
+            if is_version && self.version.as_ref().is_none_or(|known| known.len() < text.len()) {
+                self.version = Some(text);
+            }
         }
     }
 
@@ -267,12 +285,27 @@ mod tests {
             assert_eq!(strings.looks_up(), [2, 3, 4]);
             assert_eq!(strings.version.as_deref(), Some("2.27.3+cuda12.8"));
         }
+        let told =
+            Strings::of(&b"NCCL version %s\0NCCL version 2.32.3 compiled with\0NCCL version 2.32.3+cuda13.4\0"[..]);
+        assert_eq!(told.unwrap().version.as_deref(), Some("2.32.3+cuda13.4"));
         let mut found = Findings { looks_up: vec![2, 3, 4], ..Findings::default() };
         library(&mut found);
         let set = |name: &str| (name == "COLLECTUNE_TUNER_DIR").then(|| OsString::from("/"));
         environment(&mut found, &set);
         assert_eq!((found.tuner_version, found.mode.as_str()), (Some(4), "online"));
         assert!(found.problems.join("").contains("needs version 5"));
+    }
+
+    #[test]
+    fn the_release_that_opens_no_path_is_told_apart() {
+        let problems = |version: &str, plugin: &str| {
+            let mut found = Findings { version: Some(version.to_owned()), ..Findings::default() };
+            environment(&mut found, &|name| (name == "NCCL_TUNER_PLUGIN").then(|| plugin.into()));
+            found.problems.join("\n")
+        };
+        assert!(problems("2.27.3+cuda12.9", "/bin/sh").contains("2.27.3 opens no path"));
+        assert!(problems("2.27.3+cuda12.9", "collectune").contains("is in no folder of LD_LIBRARY_PATH"));
+        assert_eq!(problems("2.27.5+cuda12.9", "/bin/sh"), "");
     }
 
     #[test]

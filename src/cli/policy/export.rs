@@ -52,7 +52,7 @@ impl Export {
         let export = match (self.reader, &self.script) {
             (Some(reader), _) => request::Export::Conf(reader),
             (None, Some(command)) => request::Export::Script(command.clone()),
-            (None, None) => request::Export::Policy(self.generation()),
+            (None, None) => request::Export::Policy(self.generation(study.next_generation())),
         };
         let written = study.export(&export).map_err(told)?;
         for (index, file) in written.iter().enumerate() {
@@ -71,12 +71,14 @@ impl Export {
         Ok(())
     }
 
-    fn generation(&self) -> u64 {
+    fn generation(&self, usual: u64) -> u64 {
         let replaced = || {
             let bytes = files::bytes(self.output.as_ref()?).ok()?;
             Some(Policy::read(&bytes).ok()?.policy.generation.saturating_add(1))
         };
-        self.generation.or_else(replaced).unwrap_or(1)
+        self.generation
+            .or_else(replaced)
+            .map_or(usual, |own| if self.generation.is_some() { own } else { own.max(usual) })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
         bands::Bands,
+        read::{self, PolicyError},
         request::{Settings, Studied},
         study::{NamedLog, Study},
     },
@@ -51,9 +52,9 @@ pub(super) struct Logs {
     #[arg(long, value_name = "CALLS")]
     turns: Option<u32>,
 
-    /// The policy file by whose schedule arms ran
-    #[arg(long, value_name = "FILE")]
-    schedule: Option<PathBuf>,
+    /// The policy file by whose schedule arms ran, or records of epochs; more than one where the log tells generations
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    schedule: Vec<PathBuf>,
 
     /// The collective, where a log does not say it
     #[arg(long, value_name = "COLLECTIVE", value_parser = collective)]
@@ -132,15 +133,20 @@ impl Logs {
     }
 
     fn settings(&self, logs: &[NamedLog]) -> Result<Settings, CliError> {
-        let schedule = match &self.schedule {
-            Some(path) => Some(String::from_utf8_lossy(&files::bytes(path)?).into_owned()),
-            None => None,
-        };
+        let mut policies = Vec::new();
+        for path in &self.schedule {
+            match read::policy(&String::from_utf8_lossy(&files::bytes(path)?)) {
+                Ok(log) => policies.extend(log.policy),
+                // Of all records of a job, some only say that nothing changes.
+                Err(PolicyError::Kept) => {}
+                Err(error) => return Err(CliError::Told(format!("{} {error}", path.display()))),
+            }
+        }
         let rounds = std::env::var("NCCL_TUNER_EXPLORE_ROUNDS").ok().and_then(|rounds| rounds.parse::<u32>().ok());
         let turns = self.turns.or(rounds.map(|rounds| rounds.saturating_mul(self.arms.len() as u32)));
         let mut settings = Settings {
             logs: Vec::new(),
-            schedule: Schedule { arms: self.arms.clone(), warm_up: self.warm_up, turns, policy: schedule },
+            schedule: Schedule { arms: self.arms.clone(), warm_up: self.warm_up, turns, policies },
             bands: Bands::parse(&self.bands).map_err(|error| CliError::Told(error.to_string()))?,
             library: self.library.clone(),
             seed: self.seed,

@@ -18,7 +18,7 @@ use crate::{
         iteration::PairKind,
         replay,
         replay::StrategyResult,
-        request::{Answer, Question, Replayed, Source, Start, Studied},
+        request::{Highlight, Replayed, Source, Start, Studied, Table},
         result::{ArmResult, Flag, KeyResult},
         simulate,
         study::Study,
@@ -87,9 +87,7 @@ fn simulation(name: &str) -> Source {
 
 /// Plays all jobs, on all processors.
 pub(in crate::cli) fn play(study: &mut Study, start: Start) -> Result<Replayed, CliError> {
-    let Answer::Game(prepared) = study.answer(Question::Game(Box::new(start)), &mut Silent).map_err(told)? else {
-        return Ok(Replayed::default());
-    };
+    let prepared = study.prepare(&start).map_err(told)?;
     let total = prepared.jobs.len();
     let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -111,11 +109,8 @@ pub(in crate::cli) fn play(study: &mut Study, start: Start) -> Result<Replayed, 
         // A thread only ends early by a panic, which is a mistake of the program.
         others.into_iter().filter_map(|other| other.join().ok()).chain([own]).collect()
     });
-    let question = Question::Replayed { game: prepared.game, played: played.map_err(told)?.concat(), shown: None };
-    match study.answer(question, &mut Silent).map_err(told)? {
-        Answer::Replayed(replayed) => Ok(*replayed),
-        _ => Ok(Replayed::default()),
-    }
+    let played = played.map_err(told)?.concat();
+    Ok(study.bring_together(&prepared.game, &played, &Highlight::default()).map_err(told)?.clone())
 }
 
 fn for_people(studied: &Studied, study: &Study, replayed: &[(String, Replayed)]) -> Result<String, CliError> {
@@ -123,13 +118,13 @@ fn for_people(studied: &Studied, study: &Study, replayed: &[(String, Replayed)])
     for log in &studied.logs {
         text += &format!("{}: {}\n", log.name, log.attribution);
     }
-    for (name, listing) in &studied.tables {
+    for Table { name, listing, .. } in &studied.tables {
         text += &format!("\n{name}\n{}", table::of_listing(listing));
     }
     for (place, key) in (0..).zip(&studied.keys) {
         let of = &studied.results[place as usize];
-        text += &format!("\n{key}: {}\njudged by {}\n\n", of.verdict, of.estimator.words());
-        let charts = study.key(place).map_err(told)?;
+        text += &format!("\n{key}: {}\n{}\n\n", of.verdict, of.estimator.words());
+        let charts = study.key(place, &Highlight::default()).map_err(told)?;
         text += &table::of_listing(&charts.arms.told());
         if !charts.estimates.rows.is_empty() {
             text += &format!("\n{}", table::of_listing(&charts.estimates));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Form, Log, Objective, PartialKey, Row, name::FileName};
+use super::{Form, Log, NO_SPREAD, Objective, PartialKey, Row, name::FileName};
 use crate::{
     policy::arm::Arm,
     text::{Column, Entry, Listing, Problem},
@@ -67,16 +67,17 @@ fn episodes(items: &[Value]) -> Log {
             generation: None,
         });
     }
-    log.notes.push(
-        "Each episode is a mean over an unknown number of iterations and counts as one observation; an adaptive strategy \
-         chose the arms"
-            .to_owned(),
-    );
+    log.notes.push(episodes_note());
     log.strategies.push("episodes".to_owned());
     log
 }
 
-const NO_SPREAD: &str = "A table of means has no spread in it: it is shown, and nothing is concluded from it";
+/// What must be known of means of episodes.
+pub(super) fn episodes_note() -> String {
+    "Each episode is a mean over an unknown number of iterations and counts as one observation; an adaptive strategy chose \
+     the arms"
+        .to_owned()
+}
 
 /// `{arm, count, mean_ms}`.
 fn listed(items: &[Value]) -> Log {

@@ -2,11 +2,16 @@
 
 mod columns;
 mod json;
+mod means;
 mod name;
 mod rows;
 mod times;
 
-use super::{arm::Arm, key::Key};
+use super::{
+    arm::Arm,
+    file::{FileError, Policy, opened},
+    key::Key,
+};
 use crate::{
     collective::{Collective, Scale},
     text::{Listing, Problems},
@@ -15,6 +20,7 @@ use crate::{
 pub use self::{
     columns::{is_header, is_plain},
     json::{is_json, json},
+    means::{is_means, means},
     name::FileName,
     rows::rows,
     times::{is_times, times},
@@ -22,6 +28,8 @@ pub use self::{
 
 /// The most rows of a log.
 pub const MOST_ROWS: usize = 4_000_000;
+/// What a table of means says.
+const NO_SPREAD: &str = "A table of means has no spread in it: it is shown, and nothing is concluded from it";
 /// The first line of a log as this program writes it.
 pub const MARK: &str = "# collectune-rewards 1";
 
@@ -41,6 +49,8 @@ pub enum Form {
     Episodes,
     /// Means per arm, without what they are means of.
     ArmTable,
+    /// A policy: by its schedule arms ran, or will.
+    Policy,
 }
 
 impl Form {
@@ -54,12 +64,13 @@ impl Form {
             Self::Times => "list of times",
             Self::Episodes => "means of episodes",
             Self::ArmTable => "table of arms",
+            Self::Policy => "policy file",
         }
     }
 }
 
 /// What a log's numbers are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
     /// How long collectives took: computation that they slow down is not in it.
     #[default]
@@ -132,10 +143,53 @@ pub struct Log {
     pub name: FileName,
     /// Strategies that the log names.
     pub strategies: Vec<String>,
-    /// Means without what they are means of: shown, never replayed.
+    /// Means without what they are means of, or what a policy runs: shown, never replayed.
     pub table: Option<Listing>,
+    /// A policy, where the file is one.
+    pub policy: Option<Policy>,
     /// What can't be used.
     pub problems: Problems,
     /// What must be known.
     pub notes: Vec<String>,
+}
+
+/// Reads a policy file, or the record of an epoch that carries one.
+///
+/// # Errors
+/// Why it is torn, or what of it can't be followed; of a record, that it carries no policy.
+pub fn policy(text: &str) -> Result<Log, PolicyError> {
+    let (policy, notes) = if is_record(text.as_bytes()) {
+        opened(text.as_bytes())?;
+        (super::watch::policy_of_record(text.as_bytes()).ok_or(PolicyError::Kept)?, Vec::new())
+    } else {
+        let reading = Policy::read(text.as_bytes())?;
+        (reading.policy, reading.notes)
+    };
+    let table = super::listing::policy(&policy);
+    Ok(Log { form: Form::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
+}
+
+/// Whether a file begins as the record of an epoch does.
+#[must_use]
+pub fn is_record(head: &[u8]) -> bool {
+    head.starts_with(b"collectune-record ")
+}
+
+/// Whether a JSON says that it is a policy.
+#[must_use]
+pub fn is_policy(json: &str) -> bool {
+    // The name stands in the first member; what else holds these words is no policy.
+    let start = json.get(..200.min(json.len())).unwrap_or(json);
+    start.contains("\"collectune-policy\"")
+}
+
+/// Why a file is no policy.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PolicyError {
+    /// It can't be followed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A record without a policy.
+    #[error("is the record of an epoch that keeps what was followed before, and carries no policy")]
+    Kept,
 }

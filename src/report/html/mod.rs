@@ -77,7 +77,7 @@ fn as_data(json: &str) -> String {
 
 fn head(page: &mut Page, report: &Report) {
     page.raw("<header>\n<p class=\"kind\"><span><b>Collectune</b> report: ");
-    page.text(&report.workbench.name().to_lowercase());
+    page.text(&report.workbench.name().to_ascii_lowercase());
     page.raw("</span><span>");
     page.text(&made_by(report));
     page.raw("</span></p>\n");
@@ -134,6 +134,7 @@ fn chart(page: &mut Page, chart: &Chart) {
     page.raw("</ul>\n");
     // Two drawings, for letters that can be read on a desk and in a hand.
     for (class, width, height) in [("wide", 960.0, 400.0), ("narrow", 340.0, 300.0)] {
+        let height = chart.height().unwrap_or(height);
         let style = Style { width, height, captions: false, fineness: 4, ..Style::default() };
         page.raw(&slim(&plot::svg(&sketch::sketch(chart, &style), &style)).replacen(
             "<svg ",

@@ -146,13 +146,13 @@ pub(super) fn regressors(
         .or_else(slowest)
         .or_else(|| library.listed().last())
         .and_then(|regressor| library.chart(regressor, input.as_deref(), &scope));
+    let errors = "Errors are of rows whose features were held out, three folds, beside those of a trivial model. Open a row \
+                  to see it beside its samples.";
+    let unusable =
+        library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
     Ok(Section {
         title: "Regressors".into(),
-        text: vec![
-            "Errors are of rows whose features were held out, three folds, beside those of a trivial model. Open a row to \
-             see it beside its samples."
-                .into(),
-        ],
+        text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
         charts: chart.into_iter().collect(),
         tables: vec![all],
         ..Section::default()

@@ -4,6 +4,7 @@
 //! not stand still here does not there.
 
 use super::rules::{Algo, Type};
+use crate::order::Order;
 
 /// What is wrong with an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -202,7 +203,7 @@ impl Machine<'_> {
         let got = if got.is_empty() { self.read(rank, block, step.source, step.count)? } else { got.to_vec() };
         let add = |(mut a, b): (Value, Value)| {
             a.extend(b);
-            a.sort_unstable();
+            a.order();
             a
         };
         Ok(own.into_iter().zip(got).map(add).collect())

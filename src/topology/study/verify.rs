@@ -10,6 +10,7 @@ use super::super::{
     time::Clock,
 };
 use crate::{
+    order::Order,
     schedule::{
         analysis::analyse,
         bound::Bounds,
@@ -70,7 +71,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
     let film = if faults.is_empty() {
         let analysis = analyse(&problem.graph, &schedule, chunks);
-        Film::new(&problem, &schedule, Some(&analysis), &clock)
+        Film::new(&problem, &schedule, Some(&analysis), clock.ticks_per_ns)
     } else {
         None
     };
@@ -93,7 +94,7 @@ pub fn check(
 /// Files don't say what adds up: in a collective that adds up first, it is what comes first.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.sort_by_key(|transfer| transfer.start);
+    schedule.transfers.order_by_number(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }

@@ -293,6 +293,18 @@ impl Catalogue {
         self.clusters.iter().find(|cluster| cluster.name.eq_ignore_ascii_case(name))
     }
 
+    /// The entry of sampled GPUs: of the cluster's name, else the only one with such GPUs.
+    #[must_use]
+    pub fn cluster_of(&self, samples: &super::samples::Cluster) -> Option<&ClusterEntry> {
+        let by_gpu = || {
+            let gpu = &self.gpu(&samples.gpu)?.name;
+            let is_same = |entry: &&ClusterEntry| self.gpu(&entry.gpu).is_some_and(|known| known.name == *gpu);
+            let mut same = self.clusters.iter().filter(is_same);
+            same.next().filter(|_| same.next().is_none())
+        };
+        self.cluster(&samples.name).or_else(by_gpu)
+    }
+
     /// An operator.
     #[must_use]
     pub fn operator(&self, name: &str) -> Option<&Operator> {

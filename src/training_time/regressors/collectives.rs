@@ -155,7 +155,7 @@ impl Library {
 
     /// The bandwidth that the catalogue gives the cluster.
     fn gbps(&self, communicator: Communicator) -> Option<f64> {
-        let entry = self.catalogue.cluster(&self.cluster.name)?;
+        let entry = self.catalogue.cluster_of(&self.cluster)?;
         if communicator.nodes <= 1 {
             return entry.intra_gbps;
         }
@@ -166,7 +166,7 @@ impl Library {
 
     /// From the latency and the bandwidth that the catalogue gives the cluster.
     fn wire(&self, name: &str, elements: u64, communicator: Communicator) -> Option<Prediction> {
-        let entry = self.catalogue.cluster(&self.cluster.name)?;
+        let entry = self.catalogue.cluster_of(&self.cluster)?;
         let gbps = self.gbps(communicator)?;
         let bytes = 2.0 * elements as f64;
         let time_us =

@@ -59,7 +59,7 @@ impl Library {
         let is_open = |regressor: &&u32| match task {
             Task::Train => !self.is_trained(**regressor),
             Task::Validate => self.validation(**regressor).is_none(),
-            Task::Search => true,
+            Task::Search => !self.is_searched(**regressor),
         };
         let mut jobs: Vec<Job> = regressors
             .iter()
@@ -113,7 +113,7 @@ impl Library {
         match postcard::from_bytes(bytes) {
             Ok(Done::Train(model)) => self.set_model(regressor, model),
             Ok(Done::Validate(validation)) => self.set_validation(regressor, validation),
-            Ok(Done::Search(found)) => self.set_found(regressor, found),
+            Ok(Done::Search(best)) => self.set_best(regressor, best),
             // What exactly is wrong helps nobody.
             Err(_) => return Err(Unreadable),
         }

@@ -141,10 +141,13 @@ struct Entry {
     target: Target,
     source: usize,
     direction: Direction,
-    /// A setting that was searched for, with its error as a share.
+    /// A setting that was searched for on the small grid, with its error as a share.
     found: OnceLock<Option<(Family, f64)>>,
+    /// The same on the full grid.
+    best: OnceLock<Option<(Family, f64)>>,
     model: OnceLock<Model>,
     validation: OnceLock<Validation>,
+    is_saved: bool,
 }
 
 /// The regressors of a cluster.
@@ -156,6 +159,7 @@ pub struct Library {
     sources: Vec<(Source, OnceLock<Sampled>)>,
     entries: Vec<Entry>,
     peaks: Option<Gpu>,
+    unusable: Vec<(String, String)>,
 }
 
 impl Library {
@@ -164,7 +168,8 @@ impl Library {
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
         crate::order::Order::order_by_key(options.doubtful.as_mut_slice(), |place| (place.file, place.line));
         let peaks = catalogue.gpu(&cluster.gpu).cloned();
-        let mut library = Self { cluster, catalogue, options, sources: Vec::new(), entries: Vec::new(), peaks };
+        let (sources, entries, unusable) = (Vec::new(), Vec::new(), Vec::new());
+        let mut library = Self { cluster, catalogue, options, sources, entries, peaks, unusable };
         let cluster = Arc::clone(&library.cluster);
         for (index, samples) in cluster.operators.iter().enumerate() {
             let of = |direction| Target::Operator { name: samples.operator.clone(), direction };
@@ -201,7 +206,40 @@ impl Library {
             }
         }
         library.add(Source::Nothing, vec![Target::Wire]);
+        library.adopt();
         library
+    }
+
+    /// Takes in the saved regressors, which need no training: in parity mode, those that want as many features as there
+    /// are. How they err is read from rows spread over all samples; no error of theirs is quoted, for nobody knows which
+    /// rows they were trained on.
+    fn adopt(&mut self) {
+        if self.options.mode != Mode::Parity {
+            return;
+        }
+        for saved in std::mem::take(&mut self.options.saved) {
+            let is_of = |target: &Target| setting_of(target) == Some((saved.function.as_str(), saved.of));
+            let found = self.targets().position(is_of);
+            let wanted = found.and_then(|regressor| self.sampled(regressor as u32)).map_or(0, Sampled::features);
+            let width = saved.boosting.width();
+            let Some(regressor) = found.filter(|_| width == wanted) else {
+                let why = match found {
+                    Some(_) => format!("it was trained on {width} features, and {wanted} are known"),
+                    None => "there are no samples of what it predicts".to_owned(),
+                };
+                self.unusable.push((saved.function, why));
+                continue;
+            };
+            let model = Model::Steps(saved.boosting.to_steps());
+            self.set_validation(regressor as u32, self.against_samples(regressor as u32, &model));
+            self.set_model(regressor as u32, model);
+            self.entries[regressor].is_saved = true;
+        }
+    }
+
+    /// Whether a regressor was trained elsewhere and saved.
+    pub(super) fn is_saved(&self, regressor: u32) -> bool {
+        self.entries.get(regressor as usize).is_some_and(|entry| entry.is_saved)
     }
 
     /// Whether parity has a regressor of a collective over any GPUs: where the settings of collectives have one, or
@@ -220,8 +258,16 @@ impl Library {
                 Target::Collective { .. } | Target::Wire => Direction::Forward,
             };
             let source = self.sources.len();
-            let (found, model, validation) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-            self.entries.push(Entry { target, source, direction, found, model, validation });
+            self.entries.push(Entry {
+                target,
+                source,
+                direction,
+                found: OnceLock::new(),
+                best: OnceLock::new(),
+                model: OnceLock::new(),
+                validation: OnceLock::new(),
+                is_saved: false,
+            });
         }
         self.sources.push((source, OnceLock::new()));
     }
@@ -341,14 +387,6 @@ impl Library {
 
     /// Trains a regressor from all its rows.
     pub(super) fn fit(&self, regressor: u32, progress: &mut dyn Progress) -> Model {
-        let Some(target) = self.target(regressor) else { return Model::Nothing };
-        if self.options.mode == Mode::Parity
-            && let Some((function, of)) = setting_of(target)
-            && let Some(saved) = self.options.saved.iter().find(|saved| saved.function == function && saved.of == of)
-            && saved.boosting.width() == self.features_of(target)
-        {
-            return Model::Steps(saved.boosting.to_steps());
-        }
         let Some(sampled) = self.sampled(regressor) else { return Model::Nothing };
         let rows: Vec<usize> = (0..sampled.len()).collect();
         if rows.is_empty() {
@@ -376,18 +414,36 @@ impl Library {
         }
     }
 
-    /// Takes in a setting that was searched for.
-    pub(super) fn set_found(&self, regressor: u32, found: Option<(Family, f64)>) {
+    /// Takes in what the full grid found.
+    pub(super) fn set_best(&self, regressor: u32, best: Option<(Family, f64)>) {
         if let Some(entry) = self.entries.get(regressor as usize) {
-            let _ = entry.found.set(found);
+            let _ = entry.best.set(best);
         }
     }
 
-    /// Settings that were searched for, as rows of a configuration.
+    /// Whether the full grid was searched.
+    pub(super) fn is_searched(&self, regressor: u32) -> bool {
+        self.entries.get(regressor as usize).is_some_and(|entry| entry.best.get().is_some())
+    }
+
+    /// What the full grid found.
+    pub(super) fn best(&self, regressor: u32) -> Option<(Family, f64)> {
+        *self.entries.get(regressor as usize)?.best.get()?
+    }
+
+    /// The regressors of an operator or a collective that have settings.
+    #[must_use]
+    pub fn of_function(&self, function: &str) -> Vec<u32> {
+        let is_of = |target: &Target| setting_of(target).is_some_and(|(name, _)| name == function);
+        let targets = self.targets().enumerate().filter(|(_, target)| is_of(target));
+        targets.map(|(number, _)| number as u32).collect()
+    }
+
+    /// Settings that were searched for, on the full grid or else on the small one, as rows of a configuration.
     #[must_use]
     pub fn found_settings(&self) -> Vec<Setting> {
         let row = |(number, entry): (usize, &Entry)| {
-            let (family, error) = (*entry.found.get()?)?;
+            let (family, error) = entry.best.get().or_else(|| entry.found.get()).copied()??;
             self.setting_row(number as u32, family, error)
         };
         self.entries.iter().enumerate().filter_map(row).collect()
@@ -395,23 +451,8 @@ impl Library {
 
     /// Saved regressors that can't be used, each with the reason.
     #[must_use]
-    pub fn unusable(&self) -> Vec<(String, String)> {
-        let reason = |saved: &SavedRegressor| {
-            let is_of = |target: &&Target| setting_of(target) == Some((saved.function.as_str(), saved.of));
-            let Some(target) = self.targets().find(is_of) else {
-                return Some("there are no samples of what it predicts".to_owned());
-            };
-            let wanted = self.features_of(target);
-            let found = saved.boosting.width();
-            (found != wanted).then(|| format!("it was trained on {found} features, and {wanted} are known"))
-        };
-        let saved = self.options.saved.iter();
-        saved.filter_map(|saved| Some((saved.function.clone(), reason(saved)?))).collect()
-    }
-
-    fn features_of(&self, target: &Target) -> usize {
-        let sampled = self.find(target).and_then(|regressor| self.sampled(regressor));
-        sampled.filter(|sampled| sampled.len() > 0).map_or(0, |sampled| sampled.row(0).features.len())
+    pub fn unusable(&self) -> &[(String, String)] {
+        &self.unusable
     }
 
     /// Whether a regressor is trained.
@@ -439,7 +480,7 @@ impl Library {
 
     /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
     /// measured: to compute it takes `floor_us`. What parity says below that is suspect, as is what rests on doubtful
-    /// rows.
+    /// rows; what was sampled in another precision is extrapolated.
     fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
@@ -456,11 +497,33 @@ impl Library {
             None if is_parity => self.model(regressor).at(query)?,
             None => self.model(regressor).at(query)?.max(floor_us),
         };
+        if self.is_of_other_precision(regressor) {
+            mark = mark.max(Mark::Extrapolated);
+        }
         let is_doubtful = measured.map_or(sampled.doubt() > DOUBTFUL, |(_, doubtful)| doubtful);
         if is_doubtful || time_us < floor_us {
             mark = Mark::Suspect;
         }
         Some(Prediction { time_us, mark, beyond, regressor })
+    }
+
+    /// Whether a regressor has samples, but none of the wanted precision.
+    fn is_of_other_precision(&self, regressor: u32) -> bool {
+        let wanted = self.options.precision.as_str();
+        let Some((source, _)) = self.entries.get(regressor as usize).map(|entry| &self.sources[entry.source]) else {
+            return false;
+        };
+        let (operators, collectives) = (&self.cluster.operators, &self.cluster.collectives);
+        !wanted.is_empty()
+            && match source {
+                Source::Operator(index) => operators[*index].precision != wanted,
+                Source::Gemms => operators.iter().all(|samples| samples.precision != wanted),
+                Source::Messages { name, .. } => collectives
+                    .iter()
+                    .filter(|samples| family_of(&samples.collective) == family_of(name))
+                    .all(|samples| samples.precision != wanted),
+                Source::Nothing => false,
+            }
     }
 
     /// The least time of an operator's computing, backward twice that forward; 0 where the peak is not known.
@@ -527,6 +590,17 @@ impl Library {
         }
     }
 
+    /// Why nothing is said of an operator.
+    fn lacks(&self, name: &str, direction: Direction) -> Missing {
+        let of = self.find(&Target::Operator { name: name.to_owned(), direction });
+        match of.and_then(|regressor| self.sampled(regressor)).filter(|sampled| sampled.len() > 0) {
+            Some(sampled) => {
+                Missing::TooFew { operator: name.to_owned(), rows: sampled.len(), distinct: sampled.distinct_features }
+            }
+            None => Missing::Operator(name.to_owned()),
+        }
+    }
+
     /// The regressors that an operator asks.
     pub(super) fn asked_for_operator(&self, name: &str, direction: Direction) -> Vec<u32> {
         let of = |name: &str| self.find(&Target::Operator { name: name.to_owned(), direction });
@@ -562,7 +636,7 @@ impl Regressors for Library {
     fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing> {
         self.sampled_operator(name, direction, scope)
             .or_else(|| self.stand_in(name, direction, scope))
-            .ok_or_else(|| Missing::Operator(name.to_owned()))
+            .ok_or_else(|| self.lacks(name, direction))
     }
 
     fn collective(&self, name: &str, elements: u64, communicator: Communicator) -> Result<Prediction, Missing> {

@@ -43,7 +43,10 @@ impl Family {
 }
 
 impl Library {
-    fn family_title(&self, target: &Target) -> String {
+    fn family_title(&self, regressor: u32, target: &Target) -> String {
+        if self.is_saved(regressor) {
+            return "boosted trees that were saved".to_owned();
+        }
         match (self.mode(), target) {
             (_, Target::Wire) => "latency and bandwidth of the catalogue".to_owned(),
             (Mode::Default, Target::Collective { .. }) => "curve".to_owned(),
@@ -52,6 +55,18 @@ impl Library {
                 None => "found by a search over a small grid".to_owned(),
             },
             _ => "power law and trees".to_owned(),
+        }
+    }
+
+    fn state(&self, regressor: u32) -> String {
+        let trained = if self.is_trained(regressor) { "trained" } else { "" };
+        match self.best(regressor) {
+            Some((family, error)) => {
+                let title = family.title();
+                let found = format!("the full grid finds {title}, {:.1} %", error * 100.0);
+                if trained.is_empty() { found } else { format!("{trained}; {found}") }
+            }
+            None => trained.to_owned(),
         }
     }
 
@@ -67,13 +82,13 @@ impl Library {
                 |count: Option<usize>| Entry::number(count.map(|count| count as f64), |count| grouped(count as u64));
             Some(vec![
                 Entry::text(target.to_string()),
-                Entry::text(self.family_title(target)),
+                Entry::text(self.family_title(regressor, target)),
                 whole(Some(rows)),
                 whole(distinct),
                 decimals(score.grouped_percent),
                 decimals(score.trivial_percent),
                 decimals(score.beyond_percent),
-                Entry::text(if self.is_trained(regressor) { "trained" } else { "" }),
+                Entry::text(self.state(regressor)),
             ])
         };
         Listing { columns: COLUMNS.to_vec(), rows: self.listed().filter_map(row).collect() }

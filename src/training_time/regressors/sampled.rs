@@ -251,6 +251,11 @@ impl Sampled {
         self.queries.len()
     }
 
+    /// How many features each has.
+    pub(super) fn features(&self) -> usize {
+        self.queries.first().map_or(0, |query| query.features.len())
+    }
+
     /// The times of a direction in µs.
     pub(super) fn times(&self, direction: Direction) -> &[f64] {
         match direction {

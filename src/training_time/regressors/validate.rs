@@ -141,6 +141,18 @@ impl Library {
         })
     }
 
+    /// Errors of a model that was trained elsewhere, over rows spread over all samples; without figures.
+    pub(super) fn against_samples(&self, regressor: u32, model: &Model) -> Validation {
+        /// So many rows tell an interval.
+        const ROWS: usize = 500;
+        let Some(sampled) = self.sampled(regressor) else { return Validation::default() };
+        let times = sampled.times(self.direction(regressor));
+        let step = (sampled.len() / ROWS).max(1);
+        let pair = |row: usize| Some((*times.get(row)?, model.at(sampled.row(row))?));
+        let pairs: Pairs = (0..sampled.len()).step_by(step).filter_map(pair).filter(|(_, said)| *said > 0.0).collect();
+        Validation { within: logarithms(&pairs), ..Validation::default() }
+    }
+
     /// Times of a collective as they would be said if these GPUs had not been sampled, at some of its sizes.
     fn other_communicators(&self, regressor: u32) -> Pairs {
         let (Some(sampled), Some(Target::Collective { name, communicator: Some(communicator) })) =

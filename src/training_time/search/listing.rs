@@ -16,6 +16,7 @@ use crate::{
 pub fn layouts(rows: &[Row]) -> Listing {
     let columns = vec![
         Column::numbers("Rank", "by step time; layouts that the intervals can't tell apart share it"),
+        Column::numbers("GPUs", "in all"),
         Column::numbers("tp", "tensor degree"),
         Column::numbers("pp", "pipeline stages"),
         Column::numbers("dp", "data-parallel degree"),
@@ -32,11 +33,13 @@ pub fn layouts(rows: &[Row]) -> Listing {
         Column::numbers("Extrapolated", "share of the step's time that is extrapolated or suspect"),
     ];
     let whole = |value: u32| Entry::number(Some(f64::from(value)), |value| format!("{value}"));
+    let is_one = rows.windows(2).all(|pair| pair[0].layout.gpus() == pair[1].layout.gpus());
     let row = |row: &Row| {
         let layout = &row.layout;
         let beyond = row.marks[Mark::Extrapolated as usize] + row.marks[Mark::Suspect as usize];
         vec![
             Entry::number(row.rank.map(f64::from), |rank| format!("{rank}")),
+            Entry::number((!is_one).then_some(layout.gpus() as f64), |gpus| format!("{gpus}")),
             whole(layout.tensor),
             whole(layout.pipeline),
             whole(layout.data),

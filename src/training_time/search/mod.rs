@@ -9,6 +9,8 @@ mod memo;
 pub mod space;
 pub mod views;
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 pub use memo::Memo;
@@ -111,6 +113,8 @@ pub struct Found {
     pub least_too_much: Option<f64>,
     /// What was missing, each once.
     pub missing: Vec<String>,
+    /// The first rows were all that was wanted: better ones may be left.
+    pub is_partial: bool,
 }
 
 struct Candidate {
@@ -120,12 +124,13 @@ struct Candidate {
     flop: f64,
 }
 
-/// Searches. `first` is told the rows so far, once, after some have been looked at.
+/// Searches. `first` is told the rows so far, once, after some have been looked at; where it breaks off, they are what
+/// was found.
 pub fn search(
     question: &Question,
     known: &Knowledge<'_>,
     progress: &mut dyn Progress,
-    first: &mut dyn FnMut(&[Row]),
+    first: &mut dyn FnMut(&[Row]) -> ControlFlow<()>,
 ) -> Found {
     let memo = Memo::new(known.regressors, known.catalogue);
     let Space { layouts, mut dropped, runs } = space::space(question);
@@ -159,8 +164,8 @@ pub fn search(
     let mut plans: Vec<(Row, Plan)> = Vec::new();
     let mut told = false;
     for (index, candidate) in candidates.iter().enumerate() {
-        if !question.everything && is_proven(&plans, best, candidate.bound_us) {
-            break;
+        if !question.everything && is_proven(&plans, best, candidate) {
+            continue;
         }
         found.looked_at += 1;
         progress.report("Comparing layouts", index as u64, count);
@@ -183,24 +188,25 @@ pub fn search(
         }
         if !told && plans.len() == best.min(10) && found.looked_at < count {
             told = true;
-            first(&plans.iter().map(|(row, _)| row.clone()).collect::<Vec<_>>());
+            let rows: Vec<Row> = plans.iter().map(|(row, _)| row.clone()).collect();
+            if first(&rows).is_break() {
+                found.is_partial = true;
+                break;
+            }
         }
     }
     let mut draws = Draws::new(&memo, known.seed);
-    let drawn = rank(&mut plans, best, &mut draws, known);
-    found.covered = plans.iter().find(|(row, _)| row.is_covered()).map(|(row, _)| row.clone());
-    if let Some((covered, plan)) = plans.iter().skip(drawn).find(|(row, _)| row.is_covered()) {
-        let totals = draws.totals(plan, &coefficients);
-        if let Some(row) =
-            found.covered.as_mut().filter(|row| row.layout == covered.layout && row.interval_us.is_none())
-        {
+    rank(&mut plans, best, &mut draws, known);
+    if let Some((row, plan)) = plans.iter_mut().find(|(row, _)| row.is_covered()) {
+        let mut row = row.clone();
+        if row.interval_us.is_none() {
+            let totals = draws.totals(plan, &coefficients);
             row.interval_us = Some(interval::interval(row.total_us, totals, floor(known)));
         }
+        found.covered = Some(row);
     }
-    found.rows = plans.into_iter().map(|(row, _)| row).collect();
-    if !question.everything {
-        found.rows.truncate(best);
-    }
+    let is_listed = |row: &Row| question.everything || row.rank.is_some();
+    found.rows = plans.into_iter().map(|(row, _)| row).filter(is_listed).collect();
     found
 }
 
@@ -208,10 +214,12 @@ fn floor<'a>(known: &Knowledge<'a>) -> &'a [f64] {
     known.calibration.map_or(&[], |calibration| &calibration.residuals)
 }
 
-/// No layout whose time is at least `bound_us` can be among the best, nor be the best that is covered.
-fn is_proven(plans: &[(Row, Plan)], best: usize, bound_us: f64) -> bool {
-    let last = plans.get(best - 1).is_some_and(|(row, _)| row.total_us < bound_us);
-    last && plans.iter().find(|(row, _)| row.is_covered()).is_some_and(|(row, _)| row.total_us < bound_us)
+/// A candidate whose time is at least its bound can't be among the best on as many GPUs, nor be the best that is covered.
+fn is_proven(plans: &[(Row, Plan)], best: usize, candidate: &Candidate) -> bool {
+    let gpus = candidate.run.layout.gpus();
+    let mut same = plans.iter().map(|(row, _)| row).filter(|row| row.layout.gpus() == gpus);
+    same.nth(best - 1).is_some_and(|row| row.total_us < candidate.bound_us)
+        && plans.iter().find(|(row, _)| row.is_covered()).is_some_and(|(row, _)| row.total_us < candidate.bound_us)
 }
 
 fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -> Row {
@@ -239,19 +247,30 @@ fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -
     }
 }
 
-/// Draws the first rows; who can't be told from the first of a rank shares it: among the draws, which share their
-/// errors, it is not slower in 95 %. Tells how many were drawn.
-fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) -> usize {
+/// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws, which share their
+/// errors, it is not slower in 95 %.
+fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) {
     let coefficients = known.calibration.map(|calibration| calibration.coefficients).unwrap_or_default();
     let mut residuals = floor(known).to_vec();
     ascending(&mut residuals);
     let mut leader: Option<(u32, Vec<f64>)> = None;
-    let count = plans.len().min(best);
-    for (index, (row, plan)) in plans[..count].iter_mut().enumerate() {
+    let mut counts: Vec<(u64, usize)> = Vec::new();
+    let mut index = 0_u32;
+    for (row, plan) in plans {
+        let gpus = row.layout.gpus();
+        let at = counts.iter().position(|(of, _)| *of == gpus).unwrap_or_else(|| {
+            counts.push((gpus, 0));
+            counts.len() - 1
+        });
+        counts[at].1 += 1;
+        if counts[at].1 > best {
+            continue;
+        }
+        index += 1;
         let totals = draws.totals(plan, &coefficients);
         row.interval_us = Some(interval::interval(row.total_us, totals.clone(), floor(known)));
         // What calibration does not explain differs from layout to layout.
-        let mut own = Stream::new(known.seed ^ (index as u64 + 1));
+        let mut own = Stream::new(known.seed ^ u64::from(index));
         let totals: Vec<f64> = totals
             .into_iter()
             .map(|total| total * quantile(&residuals, own.unit()).map_or(1.0, |residual| exp(-residual)))
@@ -261,12 +280,11 @@ fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &K
             faster * 20 > totals.len()
         });
         let rank = tie.map(|(rank, _)| *rank);
-        row.rank = Some(rank.unwrap_or(index as u32 + 1));
+        row.rank = Some(rank.unwrap_or(index));
         if rank.is_none() {
-            leader = Some((index as u32 + 1, totals));
+            leader = Some((index, totals));
         }
     }
-    count
 }
 
 impl Found {

@@ -28,7 +28,7 @@ pub struct Question {
     pub memory_gib: Option<f64>,
     /// What of it is kept free, in GiB.
     pub reserve_gib: f64,
-    /// How many of the best are wanted; their order is proven.
+    /// How many of the best are wanted on each number of GPUs; their order is proven.
     pub best: u32,
     /// Looks at everything, not only at what may be among the best.
     pub everything: bool,

@@ -96,7 +96,11 @@ pub fn breakdown(step: &Step) -> Chart {
         id: "training-time-breakdown".to_owned(),
         title: "What the step's time goes into".to_owned(),
         summary: largest.map_or_else(String::new, |(component, time)| {
-            format!("The largest is {}, {} of the step.", component.title().to_lowercase(), share(time / step.total_us))
+            format!(
+                "The largest is {}, {} of the step.",
+                component.title().to_ascii_lowercase(),
+                share(time / step.total_us)
+            )
         }),
         x: Axis { label: "Time".to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Linear },
         y: Axis::of_names("", vec!["step".to_owned()]),

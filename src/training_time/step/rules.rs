@@ -6,7 +6,7 @@ use crate::training_time::{regressors::Mode, run::Run};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// A degree or size of zero.
-    #[error("{0} is 0: at least 1 is needed")]
+    #[error("{0} is 0: at least 1 is needed; the nearest is {0} = 1")]
     Zero(&'static str),
     /// More stages than layers.
     #[error("pp = {pipeline} is more than the {layers} layers: each stage needs one; the nearest is pp = {layers}")]

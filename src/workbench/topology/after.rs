@@ -4,20 +4,22 @@
 use super::asked::title;
 use crate::{
     order::Order,
-    progress::Progress,
+    plot::Chart,
     schedule::{
         analysis::analyse,
         demand::Demand,
+        flood::Pick,
         synthesize::{Method, Search, State},
     },
     text::Listing,
     topology::{
+        charts,
         conditions::Wanted,
         film::Film,
+        listing,
         model::Topology,
-        request::{Answer, Question},
-        robust,
-        study::{Study, StudyError},
+        robust, seeds,
+        study::{self, StudyError},
         time::Clock,
     },
 };
@@ -27,17 +29,21 @@ const PIECE: usize = 600_000;
 /// Transfers that are replayed without being asked for.
 const UNASKED: usize = 6_000_000;
 
-/// How a schedule does when links are slow or dead.
+/// How a schedule does when links and nodes are slow or dead.
 #[derive(Default)]
 pub(super) struct Robustness {
     pub varied: robust::Question,
-    /// Damages every link, however long that takes.
+    /// Damages every link and node, however long that takes.
     pub every: bool,
     /// What was found, in sentences.
     pub text: Vec<String>,
+    /// When runs end.
+    pub chart: Option<Chart>,
     /// Each link damaged, so far.
-    pub damaged: Listing,
-    next: u32,
+    pub links: Listing,
+    /// Each node damaged, so far.
+    pub nodes: Listing,
+    next: usize,
     is_begun: bool,
     is_done: bool,
 }
@@ -57,43 +63,125 @@ impl Robustness {
     ///
     /// # Errors
     /// There is no schedule.
-    pub fn go_on(&mut self, study: &mut Study, film: &Film, progress: &mut dyn Progress) -> Result<(), StudyError> {
-        let (transfers, links) = (film.len().max(1), film.links.len() as u32);
+    pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
+        let (transfers, links, nodes) = (film.len().max(1), film.links.len(), film.nodes as usize);
         if !std::mem::replace(&mut self.is_begun, true) {
             let most = (UNASKED / transfers) as u32;
             let draws = self.varied.draws.min(most);
             if draws < self.varied.draws.min(20) {
                 self.text.push("The schedule is too long to be run again and again.".into());
                 self.is_done = true;
-            } else if let Answer::Varied { sentence, .. } =
-                study.answer(Question::Vary(robust::Question { draws, ..self.varied.clone() }), progress)?
-            {
-                self.text.push(sentence);
+            } else {
+                let question = robust::Question { draws, ..self.varied.clone() };
+                let varied = study.varied(&question)?;
+                self.text.push(listing::varied(&varied, question.sigma, question.draws));
+                self.chart = Some(charts::varied(&varied, question.sigma));
             }
             return Ok(());
         }
-        if !self.every && transfers * 3 * links as usize > UNASKED {
-            self.text.push("Each link slowed and cut: not tried yet, as there are many.".into());
+        let all = transfers * (links + nodes);
+        if !self.every && all * 3 > UNASKED {
+            self.text.push("Each link and node slowed and cut: not tried yet, as there are many.".into());
             self.is_done = true;
             return Ok(());
         }
-        let many = (PIECE / transfers / 3).max(1) as u32;
-        let some: Vec<u32> = (self.next..links.min(self.next + many)).collect();
-        if !some.is_empty() {
-            let found = study.damaged(&some)?;
-            self.damaged.columns = found.columns;
-            self.damaged.rows.extend(found.rows);
-            self.next += some.len() as u32;
+        let effort = robust::effort(transfers, if self.every { 1 } else { links + nodes });
+        let many = if effort > 0 { 1 } else { (PIECE / transfers / 3).max(1) };
+        if self.next == 0 && effort == 0 {
+            self.text.push("New schedules without each of them: not looked for yet, as there are many.".into());
         }
-        if self.next >= links {
-            // The worst first: by how much longer it takes with the link at a half.
-            self.damaged.rows.order_by_key(|row| {
-                let more = row.get(2).and_then(|entry| entry.number).unwrap_or_default();
-                u64::MAX - (more.max(0.0) * 1e6) as u64
-            });
+        // Links first, then nodes, each in a table of its own.
+        let (first, last) = if self.next < links { (self.next, links) } else { (self.next, links + nodes) };
+        let last = last.min(first + many);
+        let damage = |at: usize| match at.checked_sub(links) {
+            None => robust::Damage::Link(at as u32),
+            Some(node) => robust::Damage::Node(node as u32),
+        };
+        let some: Vec<robust::Damage> = (first..last).map(damage).collect();
+        let found = study.damaged(&some, effort)?;
+        let table = if first < links { &mut self.links } else { &mut self.nodes };
+        table.columns = found.columns;
+        table.rows.extend(found.rows);
+        self.next = last;
+        if self.next >= links + nodes {
+            // The worst first: by how much longer it takes at a half.
+            for table in [&mut self.links, &mut self.nodes] {
+                table.rows.order_by_key(|row| {
+                    let more = row.get(2).and_then(|entry| entry.number).unwrap_or_default();
+                    u64::MAX - (more.max(0.0) * 1e6) as u64
+                });
+            }
             self.is_done = true;
         }
         Ok(())
+    }
+}
+
+/// How much a greedy schedule owes to its seed.
+#[derive(Default)]
+pub(super) struct Luck {
+    /// How many seeds are asked for, if a number is.
+    pub asked: Option<u32>,
+    times: [Vec<f64>; PICKS.len()],
+    /// Why none is tried.
+    why: Option<&'static str>,
+    is_done: bool,
+}
+
+/// Who is tried with many seeds.
+const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earliest, Pick::Rarest)];
+/// Seeds that are tried unasked, and at most.
+const SEEDS: u32 = 100;
+const MOST_SEEDS: u32 = 10_000;
+
+impl Luck {
+    /// Of nothing yet.
+    pub fn new(asked: Option<u32>) -> Self {
+        Self { asked, ..Self::default() }
+    }
+
+    /// Whether nothing is left to be tried.
+    pub const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Tries some more seeds.
+    ///
+    /// # Errors
+    /// There is no search.
+    pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
+        let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
+        let transfers = film.len().max(1);
+        if self.asked.is_none() && transfers * SEEDS as usize * PICKS.len() > UNASKED {
+            self.why = Some("Other seeds: not tried, as the schedule is long; a number of seeds has them tried.");
+            self.is_done = true;
+            return Ok(());
+        }
+        let (_, clock, search, _) = study.search()?;
+        let begun = self.times[0].len() as u64;
+        let end = seeds.min(begun + (PIECE / transfers / 4).max(1) as u64);
+        for ((_, pick), times) in PICKS.into_iter().zip(&mut self.times) {
+            let Some(more) = seeds::times_ns(&search.problem, clock, pick, begun + 1..end + 1) else {
+                self.why = Some("Other seeds: chunks have to be relayed here, which no greedy one does.");
+                self.is_done = true;
+                return Ok(());
+            };
+            times.extend(more);
+        }
+        self.is_done = end >= seeds;
+        Ok(())
+    }
+
+    /// Why there is no chart, if there is none.
+    pub fn text(&self) -> Option<String> {
+        self.why.map(str::to_owned)
+    }
+
+    /// How often which time was found.
+    pub fn chart(&self, best_ns: f64, bound_ns: f64) -> Option<Chart> {
+        let all: Vec<(&str, Vec<f64>)> =
+            PICKS.into_iter().zip(&self.times).map(|((by, _), times)| (title(by), times.clone())).collect();
+        (self.is_done && !all[0].1.is_empty()).then(|| charts::seeds(&all, best_ns, bound_ns))
     }
 }
 
@@ -156,7 +244,7 @@ impl Rival {
             let problem = &search.problem;
             let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
             let analysis = (schedule.transfers.len() < PIECE).then(|| analyse(&problem.graph, &schedule, chunks));
-            self.film = Film::new(problem, &schedule, analysis.as_ref(), clock);
+            self.film = Film::new(problem, &schedule, analysis.as_ref(), clock.ticks_per_ns);
         }
         self.search = None;
         Ok(())

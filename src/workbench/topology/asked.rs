@@ -1,5 +1,6 @@
 //! What is asked for, out of choices.
 
+use super::edit::{self, Damage};
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
@@ -34,7 +35,12 @@ pub(super) const MADE: [Made; 11] = [
     Made { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
     Made { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
     Made { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
-    Made { word: "fattree", name: "Fat tree, unrolled", size: "Leaves x nodes of each", likely: &["2x4", "4x8"] },
+    Made {
+        word: "fattree",
+        name: "Fat tree, unrolled",
+        size: "Leaves x nodes of each:oversubscription",
+        likely: &["2x4", "4x8", "4x8:2"],
+    },
     Made { word: "twogroups", name: "Two groups", size: "Nodes of each x links between", likely: &["4x2", "8x2"] },
     Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];
@@ -59,8 +65,8 @@ pub(super) struct Asked {
     pub wanted: Wanted,
     pub by: By,
     pub seed: u64,
-    /// Damaged links, with what is left of their bandwidths.
-    pub damage: Vec<(u32, f64)>,
+    /// What is slow or dead.
+    pub damage: Damage,
 }
 
 /// The loaded parts of one kind, with their names.
@@ -216,33 +222,8 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
         wanted,
         by: By(by.unwrap_or(0) as u8),
         seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),
-        damage: damage(choices, topology)?,
+        damage: edit::damage(choices, topology)?,
     })
-}
-
-/// Damaged links: `cut=2-3,3-2`, and `slow=0-1,1-0*0.1`, half of the bandwidth where no share is given.
-fn damage(choices: &Choices, topology: &Topology) -> Result<Vec<(u32, f64)>, WorkbenchError> {
-    let mut damage: Vec<(u32, f64)> = Vec::new();
-    for (key, usual) in [("slow", 0.5), ("cut", 0.0)] {
-        let listed = choices.get(key).unwrap_or_default();
-        for word in listed.split([',', ' ']).map(str::trim).filter(|word| !word.is_empty()) {
-            let (ends, share) = word.split_once('*').unwrap_or((word, ""));
-            let found = ends.split_once(['-', '>']).and_then(|(from, to)| {
-                let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
-                topology.links.iter().position(|link| (link.from, link.to) == (from, to))
-            });
-            let share = if share.is_empty() { Some(usual) } else { share.parse().ok() };
-            let share = share.filter(|share| *share == 0.0 || (1e-6..=1.0).contains(share));
-            let (Some(link), Some(share)) = (found, share) else {
-                let expected = "a link of this graph, written as 0-1 or, at a tenth of its bandwidth, 0-1*0.1";
-                return Err(ChoiceError { label: key.into(), value: word.into(), expected: expected.into() }.into());
-            };
-            damage.retain(|(of, _)| *of as usize != link);
-            damage.push((link as u32, share));
-        }
-    }
-    damage.sort_by_key(|(link, _)| *link);
-    Ok(damage)
 }
 
 /// Conditions of one's own, a chunk in each line: `0 -> 1,2` or `3 -> all`; or as JSON.
@@ -283,17 +264,5 @@ mod tests {
         let asked = asked(&choices, &[], &topology).unwrap();
         assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
         assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], (0..6).collect::<Vec<_>>())]);
-    }
-
-    #[test]
-    fn damage_names_links_of_the_graph() {
-        let mut choices = Choices::parse("#v=1&graph=ring&cut=0-1&slow=1-2,2-3*0.1,0-1");
-        let topology = Recipe::new(Kind::parse("ring:5").unwrap()).make().unwrap();
-        let asked_for = asked(&choices, &[], &topology).unwrap();
-        let shares: Vec<f64> = asked_for.damage.iter().map(|(_, share)| *share).collect();
-        assert_eq!(shares, [0.0, 0.5, 0.1]);
-        choices.set("cut", "0-2");
-        let error = asked(&choices, &[], &topology).unwrap_err().to_string();
-        assert!(error.starts_with("cut: \"0-2\" is not a link of this graph"), "{error}");
     }
 }

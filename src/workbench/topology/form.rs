@@ -15,9 +15,12 @@ use crate::{
 pub(super) const ROBUSTNESS: &str = "Robustness";
 /// The section of several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
+/// The section of a machine that was dumped.
+pub(super) const MACHINE: &str = "Machine";
 const LINKS: &str = "Link rates";
 const SEARCH: &str = "Seed and time limit";
-const DAMAGE: &str = "Damaged links";
+const EDITS: &str = "Added and removed links";
+const DAMAGE: &str = "Damaged links and nodes";
 
 const COLLECTIVES: [Collective; 8] = [
     Collective::AllGather,
@@ -57,7 +60,9 @@ impl Topology {
         let of_results = (1..).zip(of_kind(parts, links));
         graphs.extend(of_results.map(|(n, (name, _))| option(format!("r{n}"), format!("Links of {name}"))));
         graphs.extend(MADE.iter().map(|made| option(made.word, made.name)));
-        let mut fields = vec![self.field("graph", "Graph", Control::One(graphs), usual_graph(parts))];
+        // Another graph has other links and nodes.
+        let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
+        let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
         let graph = graph(&self.choices, parts);
         let made = made(&graph);
         if let Some(made) = made.filter(|made| !made.likely.is_empty()) {
@@ -65,24 +70,31 @@ impl Topology {
             fields.push(self.field(made.word, made.size, Self::likely(made.likely), usual));
         }
         fields.extend(self.collective());
-        let methods = Method::ALL.map(|method| option(method.name(), title(method)));
+        let methods = Method::OFFERED.map(|method| option(method.name(), title(method)));
         fields.push(self.field("by", "Synthesizer", Control::One(methods.into()), Method::Auto.name()));
         fields.extend(self.rates(&graph));
         let limits = LIMITS.map(|(value, label)| option(value, label));
         fields.push(self.field("seed", "Seed", Control::Number, "1").of(SEARCH));
         fields.push(self.field("limit", "Search for at most", Control::One(limits.into()), LIMIT).of(SEARCH));
-        let text = || Control::Text(Vec::new());
-        fields.push(self.field("cut", "Cut links", text(), "").hinted("0-1,1-0").of(DAMAGE));
-        fields.push(self.field("slow", "Slow links", text(), "").hinted("0-1 at half, 0-1*0.1 at a tenth").of(DAMAGE));
+        let mut text = |group: &str, key: &str, label: &str, hint: &str| {
+            fields.push(self.field(key, label, Control::Text(Vec::new()), "").hinted(hint).of(group));
+        };
+        text(EDITS, "add", "Add links", "0-3, or 0-3*50*500: bandwidth, ns");
+        text(EDITS, "remove", "Remove links", "0-1,1-0");
+        text(DAMAGE, "cut", "Cut links", "0-1,1-0");
+        text(DAMAGE, "slow", "Slow links", "0-1 at half, 0-1*0.1 at a tenth");
+        text(DAMAGE, "dead", "Dead nodes", "3,4");
+        text(DAMAGE, "weak", "Nodes with slow links", "3 at half, 3*0.1 at a tenth");
         if self.found.is_none() {
             return fields;
         }
         fields.push(self.field("sigma", "Spread of durations, σ", Control::Number, "0.2").of(ROBUSTNESS));
         fields.push(self.field("draws", "Draws", Control::Number, "500").of(ROBUSTNESS));
-        fields.push(self.field("every", "damage every link", Control::Switch, "").of(ROBUSTNESS));
-        let rivals = Method::ALL.iter().filter(|method| **method != Method::Auto);
+        fields.push(self.field("every", "damage every link and node", Control::Switch, "").of(ROBUSTNESS));
+        let rivals = Method::OFFERED.iter().filter(|method| **method != Method::Auto);
         let rivals = rivals.map(|method| option(method.name(), title(*method))).collect();
         fields.push(self.field("with", "Compared with", Control::Many(rivals), "").of(COMPARISON));
+        fields.push(self.field("seeds", "Seeds", Control::Number, "100").of(COMPARISON));
         fields
     }
 
@@ -117,9 +129,11 @@ impl Topology {
     }
 
     fn rates(&self, graph: &str) -> Vec<Field> {
-        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(LINKS);
+        let machine = chosen_machine(graph, self.study.parts());
+        let group = if machine.is_some() { MACHINE } else { LINKS };
+        let number = |key: &str, label: &str, usual: String| self.field(key, label, Control::Number, usual).of(group);
         let mut fields = Vec::new();
-        if let Some(machine) = chosen_machine(graph, self.study.parts()) {
+        if let Some(machine) = machine {
             let rates = Rates::default();
             let mut known: Vec<&str> = Vec::new();
             for gpu in &machine.gpus {

@@ -1,7 +1,8 @@
-//! The topology workbench: which graph, which collective, who looks for how long, which links are damaged.
+//! The topology workbench: which graph, which collective, who looks for how long, which links and nodes are damaged.
 
 mod after;
 mod asked;
+mod edit;
 mod form;
 
 use super::{Jobs, Material, Study, WorkbenchError};
@@ -10,20 +11,23 @@ use crate::{
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
     schedule::{demand::Demand, replay::Replay, synthesize::Method},
+    text::Listing,
     topology::{
-        self, charts,
+        charts,
+        dump::Pattern,
         export::Form,
-        film::Film,
-        listing,
+        film::{Film, LONGEST},
+        layout, listing,
         network::{self, Network},
-        request::{Answer, Opened, Question, Shown, Source},
-        robust::{self, Damage},
+        request::{Answer, Opened, Question, Shown, Source, Standing},
+        robust,
         study::{self, Part, StudyError},
     },
     units::{capitalised, count},
 };
-use after::{Rival, Robustness};
+use after::{Luck, Rival, Robustness};
 use asked::Asked;
+use edit::Damage;
 
 /// Decisions in the first piece of a search.
 const PIECE: u64 = 40_000;
@@ -51,6 +55,8 @@ pub struct Topology {
     damaged: Option<study::Study>,
     choices: Choices,
     source: Option<Source>,
+    /// Links that were added to it and removed, as they were chosen.
+    edits: [String; 2],
     opened: Opened,
     asked: Option<Asked>,
     /// Why there is no schedule.
@@ -62,6 +68,7 @@ pub struct Topology {
     /// What the piece before was for: the search, or one of the others.
     last: Option<Option<Method>>,
     robustness: Robustness,
+    luck: Luck,
     rivals: Vec<Rival>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Film>)>,
@@ -82,6 +89,12 @@ impl Topology {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
+    /// Why there is no schedule, if there is none.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
     fn active(&self) -> &study::Study {
         self.damaged.as_ref().unwrap_or(&self.study)
     }
@@ -98,15 +111,20 @@ impl Topology {
 
     fn prepare(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let source = asked::source(&self.choices, self.study.parts())?;
-        if self.source.as_ref() != Some(&source) {
+        let edits = ["add", "remove"].map(|key| self.choices.get(key).unwrap_or_default().to_owned());
+        if self.source.as_ref() != Some(&source) || self.edits != edits {
             (self.source, self.asked, self.damaged, self.found) = (None, None, None, None);
             self.opened = self.study.open(source.clone())?;
-            self.source = Some(source);
+            self.edit()?;
+            let nodes = if let Source::Machine(_, rates) = &source { rates.nodes } else { 1 };
+            self.opened.patterns.iter_mut().for_each(|pattern| pattern.nodes = nodes.max(1));
+            (self.source, self.edits) = (Some(source), edits);
         }
         let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
         if self.asked.as_ref() != Some(&asked) {
             let is_same = |of: &Asked| {
-                Asked { damage: Vec::new(), ..of.clone() } == Asked { damage: Vec::new(), ..asked.clone() }
+                let whole = |of: &Asked| Asked { damage: Damage::default(), ..of.clone() };
+                whole(of) == whole(&asked)
             };
             let is_begun = self.asked.take().is_some_and(|before| is_same(&before)) && self.study.search().is_ok();
             (self.damaged, self.found) = (None, None);
@@ -122,17 +140,36 @@ impl Topology {
                     }
                 }
                 let mut study = study::Study::default();
-                let topology = network::damaged(self.study.topology()?, &damage);
+                let (topology, dead) = (self.study.topology()?, damage.dead());
+                let topology = network::damaged(topology, &damage.left(topology), &dead);
                 // From here on the links are damaged, whatever comes of it.
                 study.open(Source::Edited(topology))?;
+                let wanted = wanted.without(&dead).map_err(StudyError::from)?;
                 study.begin(wanted, by.method(), seed, PIECE, progress)?;
                 self.damaged = Some(study);
             }
             self.asked = Some(asked);
             self.rivals.clear();
+            self.luck = Luck::default();
         }
         self.check(progress)?;
         self.look()
+    }
+
+    /// Adds and removes links of the graph that was opened. Nodes stay where they are.
+    fn edit(&mut self) -> Result<(), WorkbenchError> {
+        let topology = self.study.topology()?;
+        let Some(mut edited) = edit::edited(&self.choices, topology)? else { return Ok(()) };
+        let of_links = topology.notes();
+        edited.shape = layout::shape(topology);
+        edited.name += "-edited";
+        let again = self.study.open(Source::Edited(edited))?;
+        let before = std::mem::take(&mut self.opened);
+        let mut notes = before.notes;
+        notes.retain(|note| !of_links.contains(note));
+        notes.extend(again.notes);
+        self.opened = Opened { topology: again.topology, notes, ..before };
+        Ok(())
     }
 
     /// Looks at the best so far, where it is another.
@@ -163,6 +200,10 @@ impl Topology {
         let every = self.choices.get("every") == Some("1");
         if (&self.robustness.varied, self.robustness.every) != (&varied, every) {
             self.robustness = Robustness::new(varied, every);
+        }
+        let seeds = self.choices.parsed("seeds", "a whole number")?;
+        if self.luck.asked != seeds {
+            self.luck = Luck::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by.method());
@@ -208,7 +249,9 @@ impl Topology {
 
     fn is_searching(&self) -> bool {
         let standing = self.active().standing();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working) && self.spent_ms < self.limit_ms()
+        // Until there is something to be left with, no time is over.
+        let is_open = |standing: Standing| standing.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
     }
 
     fn film(&self) -> Option<&Film> {
@@ -219,7 +262,7 @@ impl Topology {
         self.why.is_none()
             && (self.is_searching()
                 || self.rivals.iter().any(|rival| !rival.is_done())
-                || self.film().is_some() && !self.robustness.is_done())
+                || self.film().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
     }
 
     /// Takes the time of the piece before into account.
@@ -248,13 +291,18 @@ impl Topology {
         let study = self.damaged.as_ref().unwrap_or(&self.study);
         if let (Some(rival), Some(asked)) = (self.rivals.iter_mut().find(|rival| !rival.is_done()), asked) {
             self.last = Some(Some(rival.method()));
-            rival.go_on(&asked.wanted, study.topology()?, asked.seed, piece, limit_ms)?;
+            let (wanted, ..) = study.search()?;
+            rival.go_on(wanted, study.topology()?, asked.seed, piece, limit_ms)?;
             self.is_new |= rival.is_done();
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
         if let Some(film) = self.found.as_ref().and_then(|found| found.shown.film.as_ref()) {
-            self.robustness.go_on(study, film, progress)?;
+            if self.robustness.is_done() {
+                self.luck.go_on(study, film)?;
+            } else {
+                self.robustness.go_on(study, film)?;
+            }
         }
         Ok(())
     }
@@ -267,21 +315,24 @@ impl Topology {
         let (schedule, _) = search.best()?;
         let problem = &search.problem;
         let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max()?;
+        let (left, dead) = (damage.left(topology), damage.dead());
         let mut replay = Replay::new(&problem.graph, &schedule, problem.copy.as_ref(), chunks);
-        let run = replay.run(&mut |link, usual| {
-            let left = damage.iter().find(|(of, _)| *of == link).map_or(1.0, |(_, left)| *left);
-            if left >= 1.0 {
-                return Some(usual);
-            }
+        let mut run = replay.run(&mut |link, usual| {
+            let Some((_, left)) = left.iter().find(|(of, _)| *of == link) else { return Some(usual) };
             let mut slow = topology.links[link as usize];
             let before = clock.duration_ns(&slow);
             slow.bandwidth *= left;
-            (left > 0.0).then(|| usual + clock.ticks(clock.duration_ns(&slow) - before))
+            (*left > 0.0).then(|| usual + clock.ticks(clock.duration_ns(&slow) - before))
         });
+        let mut undelivered = "undelivered";
+        if !dead.is_empty() {
+            run.undelivered = replay.undelivered_beside(&dead);
+            undelivered = "undelivered among the others";
+        }
         let planned = listing::time(clock.ns(schedule.end(&problem.graph)));
         Some(if run.undelivered > 0 {
             format!(
-                "The schedule for the whole graph took {planned}; here it leaves {} of a chunk and a node undelivered.",
+                "The schedule for the whole graph took {planned}; here it leaves {} of a chunk and a node {undelivered}.",
                 count(run.undelivered, "pair")
             )
         } else {
@@ -290,35 +341,41 @@ impl Topology {
         })
     }
 
-    /// Damaged links, whether or not anything can be found on what is left.
-    fn damage(&self) -> Vec<(u32, f64)> {
-        let asked = asked::asked(&self.choices, self.study.parts(), &self.opened.topology);
-        asked.map(|asked| asked.damage).unwrap_or_default()
+    /// What is damaged, whether or not anything can be found on what is left.
+    fn damage(&self) -> Damage {
+        edit::damage(&self.choices, &self.opened.topology).unwrap_or_default()
     }
 
     fn damage_words(&self) -> Option<String> {
         const NAMED: usize = 4;
         let damage = Some(self.damage()).filter(|damage| !damage.is_empty())?;
         let topology = &self.opened.topology;
+        let mut words = Vec::new();
+        for (node, left) in &damage.nodes {
+            let name = topology.label(*node);
+            words.push(match *left {
+                0.0 => format!("without node {name}"),
+                left => format!("with all links of node {name} at {:.0} %", left * 100.0),
+            });
+        }
         // Both directions of a pair are told at once.
-        let mut all: Vec<Damage> = Vec::new();
-        for (link, left) in &damage {
+        for (link, left) in &damage.links {
             let of = topology.links.get(*link as usize)?;
             let back = |(other, left): &(u32, f64)| {
                 let other = topology.links.get(*other as usize);
                 *left == 0.0 && other.is_some_and(|other| (other.from, other.to) == (of.to, of.from))
             };
-            match (*left > 0.0, damage.iter().any(back)) {
-                (true, _) => all.push(Damage::Slow(*link, *left)),
-                (false, true) if of.from < of.to => all.push(Damage::Pair(of.from, of.to)),
-                (false, true) => {}
-                (false, false) => all.push(Damage::Link(*link)),
-            }
+            let damage = match (*left > 0.0, damage.links.iter().any(back)) {
+                (true, _) => robust::Damage::Slow(*link, *left),
+                (false, true) if of.from < of.to => robust::Damage::Pair(of.from, of.to),
+                (false, true) => continue,
+                (false, false) => robust::Damage::Link(*link),
+            };
+            words.push(robust::words(topology, &damage));
         }
-        let mut words: Vec<String> = all.iter().take(NAMED).map(|damage| robust::words(topology, damage)).collect();
-        if all.len() > NAMED {
-            words.push(format!("{} more", all.len() - NAMED));
-        }
+        let more = words.len().saturating_sub(NAMED);
+        words.truncate(NAMED);
+        words.extend((more > 0).then(|| format!("{more} more")));
         Some(capitalised(&words.join(", ")))
     }
 
@@ -331,15 +388,19 @@ impl Topology {
         best.into_iter().chain(rivals).chain(dropped).collect()
     }
 
-    fn robustness_section(&self) -> Section {
+    fn robustness_section(&self, contents: &Contents) -> Section {
         let mut section = Section { title: form::ROBUSTNESS.into(), ..Section::default() };
         section.text.clone_from(&self.robustness.text);
         if section.text.is_empty() {
             section.text.push("It is looked at when the search is over.".into());
         }
-        if !self.robustness.damaged.rows.is_empty() {
-            let listing = self.robustness.damaged.clone();
-            section.tables.push(Exhibit::new("topology-damaged", "The same schedule with each link damaged", listing));
+        section.charts.extend(self.robustness.chart.clone().filter(|_| contents.charts));
+        let tables = [
+            ("topology-damaged", "The same schedule with each link damaged", &self.robustness.links),
+            ("topology-nodes", "The same schedule with each node damaged", &self.robustness.nodes),
+        ];
+        for (id, title, listing) in tables.into_iter().filter(|(.., listing)| !listing.rows.is_empty()) {
+            section.tables.push(Exhibit::new(id, title, listing.clone()));
         }
         section
     }
@@ -351,59 +412,83 @@ impl Topology {
             section.text.push(format!("{}: no schedule was found.", rival.name()));
         }
         if films.len() < 2 {
-            section
-                .text
-                .push("Other synthesizers, and schedules that are dropped, stand beside the best one here.".into());
-            return section;
+            let beside = "Other synthesizers, and schedules that are dropped, stand beside the best one here.";
+            section.text.push(beside.into());
+        } else {
+            if contents.charts {
+                let of_chart: Vec<(&str, &Film)> = films.iter().map(|(name, film, _)| (*name, *film)).collect();
+                section.charts.push(charts::progress(&of_chart));
+            }
+            section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
-        if contents.charts {
-            let of_chart: Vec<(&str, &Film)> = films.iter().map(|(name, film, _)| (*name, *film)).collect();
-            section.charts.push(charts::progress(&of_chart));
+        section.text.extend(self.luck.text());
+        if let Some(Found { shown, .. }) = &self.found
+            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+        {
+            section.text.push(chart.summary.clone());
+            section.charts.extend(Some(chart).filter(|_| contents.charts));
         }
-        section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         section
     }
 
     /// What is told beside the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
-        let mut sections = vec![self.robustness_section(), self.comparison_section(contents)];
-        if !self.dropped.is_empty() {
-            let text = self.dropped.iter().flat_map(|(name, text, _)| {
-                text.iter()
-                    .enumerate()
-                    .map(move |(at, text)| if at == 0 { format!("{name}: {text}") } else { text.clone() })
-            });
-            sections.push(Section { title: "Dropped schedules".into(), text: text.collect(), ..Section::default() });
+        let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
+        let mut dropped: Vec<String> = Vec::new();
+        for (name, text, _) in &self.dropped {
+            let named = text.first().map(|first| format!("{name}: {first}"));
+            dropped.extend(named.into_iter().chain(text.iter().skip(1).cloned()));
         }
-        if let Some(machine) = &self.opened.machine {
-            let mut section = Section { title: "Machine".into(), ..Section::default() };
-            section.text = self.dumped();
-            section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+        for (name, part) in self.study.parts() {
+            if let Part::Algorithm(verdict) = part {
+                let said = verdict.clone().unwrap_or_else(|why| format!("It can't be run: {why}."));
+                dropped.push(format!("{name}: {said}"));
+            }
+        }
+        if !dropped.is_empty() {
+            sections.push(Section { title: "Dropped schedules".into(), text: dropped, ..Section::default() });
+        }
+        let dumped = self.dumped();
+        if self.opened.machine.is_some() || dumped.is_some() {
+            let mut section = Section { title: form::MACHINE.into(), ..Section::default() };
+            if let Some((text, listing)) = dumped {
+                section.text.push(text);
+                section.tables.push(Exhibit::new("topology-dumped", "Dumped rings and trees", listing));
+            }
+            if let Some(machine) = &self.opened.machine {
+                section.tables.push(Exhibit::new("topology-machine", "GPUs and their ports", machine.clone()));
+                if let Ok(rates) = asked::rates(&self.choices) {
+                    section.tables.push(Exhibit::new("topology-rates", "Rates of links", rates.listing()));
+                }
+            }
             sections.push(section);
         }
         sections
     }
 
     /// The dumped rings and trees beside what was found.
-    fn dumped(&self) -> Vec<String> {
-        let Ok((wanted, ..)) = self.active().search() else { return Vec::new() };
-        let Ok(topology) = self.active().topology() else { return Vec::new() };
-        let is_gathering = wanted.collective == Some(crate::collective::Collective::AllGather);
-        let found = self.found.as_ref().and_then(|found| found.shown.standing.time_ns).filter(|_| is_gathering);
-        let sentence = |pattern: &topology::dump::Pattern| {
-            let channels = count(pattern.channels.len() as u64, "channel");
-            let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
-            match (pattern.ring_all_gather_ns(topology, bytes), found) {
-                (Some(ns), Some(found)) => format!(
-                    "The {} of the dump ({channels}) take {} for this all_gather in the same cost model; the best schedule takes {}.",
-                    pattern.kind,
-                    listing::time(ns),
-                    listing::time(found)
-                ),
-                _ => format!("The dump has {} ({channels}).", pattern.kind),
-            }
+    fn dumped(&self) -> Option<(String, Listing)> {
+        let patterns = Some(&self.opened.patterns).filter(|patterns| !patterns.is_empty())?;
+        let (study, mut found) = (self.active(), None);
+        let (wanted, ..) = study.search().ok()?;
+        let collective = wanted.collective?;
+        if let Some(shown) = &self.found {
+            found = shown.shown.standing.time_ns;
+        }
+        let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
+        let rates = asked::rates(&self.choices).ok()?;
+        let bytes = wanted.chunk_bytes * u64::from(wanted.chunks);
+        let takes = |pattern: &Pattern| {
+            // A damaged graph has other links than those that were dumped.
+            let machine = machine.map(|machine| (machine, &rates));
+            pattern.takes_ns(collective, study.topology().ok()?, machine, bytes)
         };
-        self.opened.patterns.iter().map(sentence).collect()
+        let all: Vec<(&Pattern, Option<f64>)> = patterns.iter().map(|pattern| (pattern, takes(pattern))).collect();
+        let words = format!(
+            "What NCCL would run for this {collective}, in the same cost model: rings in steps as long as their slowest link \
+             takes for its channels, trees of an all_reduce in pieces as small as one likes."
+        );
+        Some((words, listing::dumped(&all, found)))
     }
 
     /// What is said where there is no schedule.
@@ -469,21 +554,33 @@ impl Study for Topology {
             return None;
         }
         let shown = self.found.as_ref().map(|found| &found.shown);
+        let damage = self.damage();
         let mut network = Network {
+            damaged: damage.left(&self.opened.topology),
+            dead: damage.dead(),
             topology: self.opened.topology.clone(),
             places: self.opened.places.clone(),
-            damaged: self.damage(),
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
             bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
-            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.clone())).collect(),
+            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.to_travel())).collect(),
         };
         if let Some(shown) = shown {
             let whole = network.whole();
             let crossing = shown.cut.1.iter().filter_map(|link| whole.get(*link as usize).copied());
-            network.cut = (shown.cut.0.clone(), crossing.collect());
+            let alive = network.alive();
+            let inside = shown.cut.0.iter().filter_map(|node| alive.get(*node as usize).copied());
+            network.cut = (inside.collect(), crossing.collect());
         }
         Some(Box::new(network))
+    }
+
+    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Film> {
+        let of = |film: &Film| match film.len() > LONGEST {
+            true => film.cut(((from_ns.max(0.0) * film.ticks_per_ns as f64) as u64).min(film.end), chunk),
+            false => Film::default(),
+        };
+        self.films().into_iter().map(|(_, film, _)| of(film)).collect()
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -3,7 +3,7 @@
 use super::{CATALOGUE_KEY, CURVES, EXPERT, OPERATORS, TrainingTime, key_of, usual_batch};
 use crate::{
     form::{Control, Field},
-    training_time::{bundle::Asks, health::LeftOut, memory, search::listing as layouts},
+    training_time::{bundle::Asks, health::LeftOut, memory, regressors::Mode, search::listing as layouts},
     workbench::WorkbenchError,
 };
 
@@ -76,6 +76,15 @@ impl TrainingTime {
                 fields.push(field("over", "Shown over", Control::One(inputs), &usual).of(REGRESSORS));
             }
         }
+        if self.mode() == Mode::Parity {
+            let cluster = bundle.clusters.get(self.study.settings().cluster);
+            let operators = cluster.iter().flat_map(|cluster| cluster.operators.iter().map(|of| of.operator.clone()));
+            let collectives = cluster.iter().flat_map(|c| c.collectives.iter().map(|of| of.collective.clone()));
+            let mut names: Vec<(String, String)> = vec![(String::new(), "none".to_owned())];
+            names.extend(operators.chain(collectives).map(|name| (name.clone(), name)));
+            let grid = field("grid", "Search settings of", Control::One(names), "").of(REGRESSORS);
+            fields.push(grid.hinted("on the reference's full grid: minutes"));
+        }
         let lines = field(CATALOGUE_KEY, "Added to the catalogue", Control::Lines, "").of(CATALOGUE);
         fields.push(lines.hinted("catalogue: 1"));
         let flags = self.study.health()?.flags.iter().filter(|flag| flag.rule.is_doubtful());
@@ -90,7 +99,7 @@ impl TrainingTime {
         if !all.is_empty() {
             fields.push(field("out", "Leave out", Control::Many(all), "").of(SAMPLES));
         }
-        for question in &bundle.questions {
+        for question in &self.asked {
             let choices = match &question.asks {
                 Asks::Operator { candidates, new } => {
                     let known = candidates.iter().map(|candidate| candidate.operator.clone());
@@ -188,7 +197,13 @@ impl TrainingTime {
         let mut push = |key: &str, label: &str, control, usual: String, hint: &str| {
             fields.push(Field::new(&self.choices, key, label, control, usual).of(SEARCH).hinted(hint));
         };
-        push("s.gpus", "GPUs of the job", Control::Number, String::new(), "searches all layouts on so many");
+        push(
+            "s.gpus",
+            "GPUs of the job",
+            Control::Text(Vec::new()),
+            String::new(),
+            "searches all layouts on so many; several numbers with commas between",
+        );
         push("s.batch", "Global batch", Control::Number, batch.to_string(), "sequences in a step of all replicas");
         push("s.b", "Micro-batch sizes", Control::Text(Vec::new()), "1,2,4,8,16".to_owned(), "sizes to try");
         push(

@@ -2,17 +2,19 @@
 
 mod form;
 
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Jobs, Material, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
-    form::{Choices, Field},
+    form::{ChoiceError, Choices, Field},
     order::Order,
     progress::Progress,
     report::{self, Contents, Report, TextFile, training_time::SHOWN},
     training_time::{
-        bundle::{Answer, Asks, Unit},
+        bundle::{Answer, Answers, Asks, Question, Unit},
         calibrate::{Calibration, Terms},
         catalogue::Catalogue,
         dropped::Dropped,
@@ -46,6 +48,8 @@ pub struct TrainingTime {
     /// The catalogue as it was typed, and why it can't be read.
     typed: String,
     catalogue_error: Option<String>,
+    /// Questions about files, also those that were answered: an answer can be taken back.
+    asked: Vec<Question>,
 }
 
 /// What a worker did.
@@ -248,13 +252,14 @@ impl TrainingTime {
         let terms = if self.choices.get("terms") == Some("6") { Terms::Six } else { Terms::Four };
         let table = self.choices.parsed::<usize>("steps", "the number of a table")?.filter(|number| *number > 0);
         let reserve_gib = self.decimal("s.reserve", memory::RESERVE_GIB)?;
-        let search = match self.choices.parsed::<u32>("s.gpus", "a number of GPUs")? {
-            Some(gpus) if gpus > 0 => {
-                let base = run.clone().unwrap_or_else(|| self.blank());
-                Some(self.question(base, gpus.min(MOST_GPUS), cluster, reserve_gib)?)
-            }
-            _ => None,
+        let gpus = self.gpus()?;
+        let search = if gpus.is_empty() {
+            None
+        } else {
+            let base = run.clone().unwrap_or_else(|| self.blank());
+            Some(self.question(base, gpus, cluster, reserve_gib)?)
         };
+        let settings_of = self.choices.get("grid").filter(|name| !name.is_empty() && self.mode() == Mode::Parity);
         Ok(Settings {
             cluster,
             mode: self.mode(),
@@ -262,26 +267,50 @@ impl TrainingTime {
             calibrate: table.map(|number| (number - 1, terms)),
             measured_on: self.choices.get("steps-on").map(str::to_owned),
             search,
+            settings_of: settings_of.map(str::to_owned),
             reserve_gib,
             run,
             ..Settings::default()
         })
     }
 
+    /// The numbers of GPUs to search layouts for: with commas between.
+    fn gpus(&self) -> Result<Vec<u32>, WorkbenchError> {
+        let typed = self.choices.get("s.gpus").unwrap_or("");
+        let number = |word: &str| match word.parse::<u32>() {
+            Ok(gpus) if (1..=MOST_GPUS).contains(&gpus) => Ok(gpus),
+            _ => Err(ChoiceError {
+                label: "GPUs".to_owned(),
+                value: word.chars().take(40).collect(),
+                expected: format!("a number of GPUs from 1 to {MOST_GPUS}"),
+            }),
+        };
+        let mut all = typed
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty() && *word != "0")
+            .map(number)
+            .collect::<Result<Vec<u32>, _>>()?;
+        all.order();
+        all.dedup();
+        Ok(all)
+    }
+
     fn question(
         &self,
         run: Run,
-        gpus: u32,
+        gpus: Vec<u32>,
         cluster: usize,
         reserve_gib: f64,
     ) -> Result<search::Question, WorkbenchError> {
         let bundle = self.study.bundle();
         let gpu = bundle.clusters.get(cluster).and_then(|cluster| bundle.catalogue.gpu(&cluster.gpu));
         let usual = run.execution.memory_gib.or_else(|| gpu.and_then(|gpu| gpu.memory_gib));
-        let batch = self.number("s.batch", usual_batch(&run, gpus))?;
+        let first = gpus.first().copied().unwrap_or(1);
+        let batch = self.number("s.batch", usual_batch(&run, first))?;
         let again = self.choices.get("s.recompute").unwrap_or("");
         let sizes = self.choices.get("s.b").unwrap_or("1,2,4,8,16");
-        let mut question = search::Question::new(run, gpus, u64::from(batch));
+        let mut question = search::Question { gpus, ..search::Question::new(run, first, u64::from(batch)) };
         let chosen: Vec<Recompute> = again.split(',').filter(|name| !name.is_empty()).map(recompute_of).collect();
         if !chosen.is_empty() {
             question.recompute = chosen;
@@ -310,9 +339,9 @@ impl TrainingTime {
 
     /// Answers about files and rows that are left out, as they were chosen.
     fn answer_files(&mut self) {
-        let bundle = self.study.bundle();
-        let asked = bundle.questions.iter().filter_map(|question| {
-            let chosen = self.choices.get(&format!("ask.{}", question.file))?;
+        self.note_questions();
+        let answered = self.asked.iter().filter_map(|question| {
+            let chosen = self.choices.get(&format!("ask.{}", question.file)).filter(|chosen| !chosen.is_empty())?;
             let answer = match (&question.asks, chosen) {
                 (_, "out") => Answer::LeftOut,
                 (Asks::Operator { .. }, operator) => Answer::Operator(operator.to_owned()),
@@ -322,12 +351,20 @@ impl TrainingTime {
             };
             Some((question.path.clone(), answer))
         });
-        let asked: Vec<(String, Answer)> = asked.collect();
+        let answers: Answers = answered.collect();
         let left_out = self.left_out();
-        if !asked.is_empty() || left_out != self.study.dropped().left_out() {
-            let dropped = self.study.dropped_mut();
-            asked.into_iter().for_each(|(path, answer)| dropped.answer(&path, answer));
-            dropped.leave_out(left_out);
+        let dropped = self.study.dropped();
+        if answers != *dropped.answers() || left_out != dropped.left_out() {
+            self.study.dropped_mut().decide(answers, left_out);
+            self.note_questions();
+        }
+    }
+
+    fn note_questions(&mut self) {
+        for question in &self.study.bundle().questions {
+            if !self.asked.iter().any(|known| known.file == question.file) {
+                self.asked.push(question.clone());
+            }
         }
     }
 
@@ -351,6 +388,10 @@ impl TrainingTime {
         }
         all.retain(|rows| chosen.split(',').any(|key| key == key_of(rows)));
         all
+    }
+
+    fn is_partial(&self) -> bool {
+        self.searched.as_ref().is_some_and(|searched| searched.found.is_partial)
     }
 }
 
@@ -395,7 +436,7 @@ fn curve(lines: &str) -> Result<(Vec<(f64, f64)>, Option<Communicator>), Workben
         let mut numbers = line.split([' ', '\t', ':', ';']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(bytes)), Some(Ok(time_us))) if bytes > 0.0 && time_us > 0.0 => Ok((bytes / 2.0, time_us)),
-            _ => Err(crate::form::ChoiceError {
+            _ => Err(ChoiceError {
                 label: "Curve".to_owned(),
                 value: line.chars().take(40).collect(),
                 expected: "bytes and microseconds".to_owned(),
@@ -444,7 +485,15 @@ impl Study for TrainingTime {
             self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
         }
         if self.study.can_search() {
-            self.searched = self.study.searched(calibration, progress, &mut |_| {})?;
+            self.searched = self.study.searched(calibration, progress, &mut |_| ControlFlow::Break(()))?;
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, _last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        if self.is_partial() {
+            let calibration = self.calibration.as_ref();
+            self.searched = self.study.searched(calibration, progress, &mut |_| ControlFlow::Continue(()))?;
         }
         Ok(())
     }
@@ -455,7 +504,10 @@ impl Study for TrainingTime {
 
     fn files(&self) -> Vec<(String, String)> {
         let mut files = vec![("catalogue".to_owned(), "Save the catalogue".to_owned())];
-        if self.searched.is_some() {
+        let found = self.study.found_settings().unwrap_or_default();
+        let label = |name: &String| format!("Save the settings found, {name}");
+        files.extend(found.iter().map(|(name, _)| (name.clone(), label(name))));
+        if self.searched.is_some() && !self.is_partial() {
             files.push(("layouts".to_owned(), "Save the layouts".to_owned()));
         }
         files
@@ -473,14 +525,18 @@ impl Study for TrainingTime {
                 let text = layouts::layouts(&searched.found.rows).to_json();
                 Ok(file("layouts.json", text, "Layouts by step time"))
             }
-            _ => Err(WorkbenchError::NoFile(key.to_owned())),
+            _ => {
+                let found = self.study.found_settings()?.into_iter().find(|(name, _)| name == key);
+                let (name, text) = found.ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
+                Ok(file(&name, text, "Settings of regressors; drop them with the samples"))
+            }
         }
     }
 
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
         let rounds = self.study.rounds()?;
         let basis = if rounds.is_empty() { Vec::new() } else { self.basis.clone() };
-        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+        Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: self.is_partial() })
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

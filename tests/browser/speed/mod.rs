@@ -294,6 +294,48 @@ fn kernels_beside_collectives() {
     }
 }
 
+/// Writes down how many seeds the table of strategies stands on, whenever that changes.
+const WATCH_SEEDS: &str = "
+    window.replay = { began: NaN, steps: [] };
+    let known = '';
+    new MutationObserver(() => {
+        const rows = document.querySelectorAll('[role=region][aria-label=\"Strategies\"] tbody tr');
+        const shown = [...rows].map((row) => row.cells[1].innerText).join(' ');
+        const line = document.querySelector('section[aria-label=\"Work under way\"]')?.innerText ?? '';
+        const isRunning = line.includes('%') || line.includes('Replaying');
+        if (isRunning && Number.isNaN(replay.began)) replay.began = performance.now();
+        if (shown !== known) replay.steps.push([performance.now(), rows.length]);
+        known = shown;
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn a_replay_of_all_strategies() {
+    for world in ["clear", "two-modes", "drift"] {
+        let page = Page::closed();
+        page.before_loading(WATCH_SEEDS);
+        page.visit("#v=1&w=policy");
+        page.wait_until_idle();
+        let clock = || page.run("return performance.now()", &[]).as_f64().unwrap();
+        let chosen = clock();
+        page.run(&format!("location.hash = '#v=1&w=policy&world={world}'"), &[]);
+        page.wait_for_text("200 seeds of 2000 steps");
+        page.wait_until_idle();
+        let steps = page.run("return replay.steps", &[]);
+        let after: Vec<f64> =
+            steps.as_array().unwrap().iter().filter_map(|step| Some(step[0].as_f64()? - chosen)).collect();
+        let (first, all) = (after[0], after[after.len() - 1]);
+        println!(
+            "replay/{world}: 200 seeds of 2000 steps of 17 strategies: first tenth after {first:.0} ms, then {:?}, all after \
+             {all:.0} ms",
+            after.iter().map(|ms| ms.round()).collect::<Vec<_>>()
+        );
+        assert!(after.len() >= 3, "a tenth, a third, all: {after:?}");
+        assert!(all <= 5000.0, "a replay took {all:.0} ms");
+    }
+}
+
 /// Writes down how long each frame took: script with all that follows from it, and the drawing of the canvases, which reading
 /// a pixel brings about at once.
 const WATCH_FRAMES: &str = "

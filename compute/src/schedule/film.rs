@@ -1,9 +1,9 @@
-//! A schedule as something to look at: small enough to travel, quick to ask what happens at an instant.
+//! A schedule as something to look at: quick to ask what happens at an instant, and small enough to travel, whole or cut.
 
 use serde::{Deserialize, Serialize};
 
-use super::time::Clock;
-use crate::schedule::{analysis::Analysis, graph::Graph, plan::Schedule, problem::Problem};
+use super::{analysis::Analysis, graph::Graph, plan::Schedule, problem::Problem};
+use crate::order::Order;
 
 /// A schedule, its transfers by link and then by time. Times are in ticks, [`Film::ticks_per_ns`] of them a nanosecond.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,40 @@ pub struct Film {
     pub first_source: Vec<u32>,
     /// See [`Film::first_source`].
     pub sources: Vec<u32>,
+    /// `None` where all transfers are there.
+    pub cut: Option<Cut>,
+}
+
+/// A span of time whose transfers a film has, and what else is known of a schedule too long to travel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Transfers that are under way at some time from `from` on, in ticks.
+    pub from: u64,
+    /// And before `to`.
+    pub to: u64,
+    /// How many have arrived at each node by `from`.
+    pub arrived: Vec<u32>,
+    /// What is known of the whole; `None` in a film that only continues another.
+    pub digest: Option<Box<Digest>>,
+}
+
+/// A schedule too long to travel, in few numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Digest {
+    /// How many transfers there are.
+    pub transfers: u64,
+    /// How many each link carries.
+    pub carries: Vec<u32>,
+    /// Every so many nodes, and every so many chunks, [`Digest::ownership`] has one.
+    pub every: (u32, u32),
+    /// As [`Film::ownership`], of some nodes and chunks.
+    pub ownership: Vec<u64>,
+    /// Shares of busy links over time, as [`Film::utilisation`].
+    pub busy: Vec<(f64, f64)>,
+    /// So many links beside each other are one row of [`Digest::lanes`].
+    pub links_of_lane: u32,
+    /// How busy rows of links are, out of 255, in [`STEPS`] equal steps of time.
+    pub lanes: Vec<u8>,
 }
 
 /// A transfer.
@@ -74,16 +108,21 @@ pub struct Branch {
     pub depth: u32,
 }
 
-/// The most transfers that travel.
-pub const LONGEST: usize = 2_000_000;
+/// The most transfers that travel: a film with more is cut.
+pub const LONGEST: usize = 120_000;
+/// About so many transfers are in a cut.
+const IN_A_CUT: u64 = 24_000;
+/// Steps of time in a digest.
+pub const STEPS: usize = 240;
+/// Rows of lanes in a digest.
+const LANES: usize = 250;
+/// Nodes, and chunks, of which a digest tells when they meet.
+const CELLS: usize = 200;
 
 impl Film {
-    /// A film of a schedule; `None` where it is too long to travel.
+    /// A film of a whole schedule; `None` where nothing is asked for.
     #[must_use]
-    pub fn new(problem: &Problem, schedule: &Schedule, analysis: Option<&Analysis>, clock: &Clock) -> Option<Self> {
-        if schedule.transfers.len() > LONGEST {
-            return None;
-        }
+    pub fn new(problem: &Problem, schedule: &Schedule, analysis: Option<&Analysis>, ticks_per_ns: u64) -> Option<Self> {
         let graph: &Graph = &problem.graph;
         let demand = problem.copy.as_ref().or(problem.reduce.as_ref())?;
         let links = graph.links();
@@ -103,13 +142,13 @@ impl Film {
         }
         for link in 0..links.len() {
             let own = &mut order[first[link] as usize..first[link + 1] as usize];
-            own.sort_unstable_by_key(|index| schedule.transfers[*index as usize].start);
+            own.order_by_number(|index| schedule.transfers[*index as usize].start);
         }
         let of = |index: &u32| schedule.transfers[*index as usize];
         let mut film = Self {
             nodes: graph.nodes() as u32,
             chunks: demand.chunks() as u32,
-            ticks_per_ns: clock.ticks_per_ns,
+            ticks_per_ns,
             end: schedule.end(graph),
             links: links.iter().map(|link| (link.from, link.to)).collect(),
             durations: links.iter().map(|link| link.duration).collect(),
@@ -125,6 +164,7 @@ impl Film {
                 .unwrap_or(0),
             first_source: vec![0],
             sources: Vec::new(),
+            cut: None,
         };
         if let Some(analysis) = analysis {
             film.slack = order.iter().map(|index| analysis.slack[*index as usize]).collect();
@@ -137,6 +177,135 @@ impl Film {
             film.first_source.push(film.sources.len() as u32);
         }
         Some(film)
+    }
+
+    /// What travels first: the whole, or, where that is too long, its beginning and a digest.
+    #[must_use]
+    pub fn to_travel(&self) -> Self {
+        if self.len() <= LONGEST {
+            return self.clone();
+        }
+        let mut film = self.cut(0, None);
+        film.links.clone_from(&self.links);
+        film.durations.clone_from(&self.durations);
+        film.first_source.clone_from(&self.first_source);
+        film.sources.clone_from(&self.sources);
+        if let Some(cut) = &mut film.cut {
+            cut.digest = Some(Box::new(self.digest()));
+        }
+        film
+    }
+
+    /// The transfers of a span of time that begins at an instant, and all of one chunk: without links and sources, which
+    /// whoever asks has.
+    #[must_use]
+    pub fn cut(&self, from: u64, chunk: Option<u32>) -> Self {
+        let span = (u128::from(self.end) * u128::from(IN_A_CUT) / (self.len() as u128).max(1)) as u64;
+        let to = from.saturating_add(span.max(self.durations.iter().copied().min().unwrap_or(1)));
+        let mut film = Self {
+            nodes: self.nodes,
+            chunks: self.chunks,
+            ticks_per_ns: self.ticks_per_ns,
+            end: self.end,
+            reduced_by: self.reduced_by,
+            first: vec![0],
+            ..Self::default()
+        };
+        let mut critical = self.critical.clone();
+        critical.sort_unstable();
+        let mut arrived = vec![0; self.nodes as usize];
+        for (link, (_, node)) in self.links.iter().enumerate() {
+            let own = self.first[link] as usize..self.first[link + 1] as usize;
+            let of = |time: u64| own.start + self.start[own.clone()].partition_point(|start| *start < time);
+            let ended = of((from + 1).saturating_sub(self.durations[link]));
+            arrived[*node as usize] += (ended - own.start) as u32;
+            let under_way = ended..of(to);
+            let of_chunk = |index: &usize| Some(self.chunk[*index]) == chunk;
+            let before = (own.start..under_way.start).filter(|_| chunk.is_some()).filter(of_chunk);
+            let after = (under_way.end..own.end).filter(|_| chunk.is_some()).filter(of_chunk);
+            for index in before.chain(under_way.clone()).chain(after) {
+                if critical.binary_search(&(index as u32)).is_ok() {
+                    film.critical.push(film.chunk.len() as u32);
+                }
+                film.chunk.push(self.chunk[index]);
+                film.start.push(self.start[index]);
+            }
+            film.first.push(film.chunk.len() as u32);
+        }
+        film.cut = Some(Cut { from, to, arrived, digest: None });
+        film
+    }
+
+    fn digest(&self) -> Digest {
+        let every = |count: u32| (count as usize).div_ceil(CELLS).max(1);
+        let (nodes, chunks) = (every(self.nodes), every(self.chunks));
+        let ownership = self.ownership();
+        let rows = ownership.chunks(self.chunks.max(1) as usize).step_by(nodes);
+        let links_of_lane = self.links.len().div_ceil(LANES).max(1);
+        let mut lanes = Vec::new();
+        for lane in (0..self.links.len() as u32).step_by(links_of_lane) {
+            let last = (self.links.len() as u32).min(lane + links_of_lane as u32);
+            let busy = self.busy(lane..last, STEPS);
+            lanes.extend(busy.iter().map(|busy| (busy * 255.0 / f64::from(last - lane)) as u8));
+        }
+        Digest {
+            transfers: self.len() as u64,
+            carries: self.first.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            every: (nodes as u32, chunks as u32),
+            ownership: rows.flat_map(|row| row.iter().step_by(chunks).copied()).collect(),
+            busy: self.utilisation(STEPS),
+            links_of_lane: links_of_lane as u32,
+            lanes,
+        }
+    }
+
+    /// How many links of some are busy on average, in equal steps of time.
+    fn busy(&self, links: std::ops::Range<u32>, steps: usize) -> Vec<f64> {
+        let width = (self.end as f64 / steps as f64).max(f64::MIN_POSITIVE);
+        let mut busy = vec![0.0; steps];
+        for sent in links.flat_map(|link| self.of_link(link)) {
+            let (from, to) = (sent.start as f64 / width, sent.end as f64 / width);
+            let last = steps.min(to.ceil() as usize);
+            for (step, busy) in busy.iter_mut().enumerate().take(last).skip(from as usize) {
+                *busy += (to.min(step as f64 + 1.0) - from.max(step as f64)).max(0.0);
+            }
+        }
+        busy
+    }
+
+    /// Whether an instant is in what is there.
+    #[must_use]
+    pub fn covers(&self, time: u64) -> bool {
+        self.cut.as_ref().is_none_or(|cut| (cut.from..cut.to).contains(&time))
+    }
+
+    /// What is known of a schedule that is too long to travel.
+    #[must_use]
+    pub fn known(&self) -> Option<&Digest> {
+        self.cut.as_ref()?.digest.as_deref()
+    }
+
+    /// How many transfers the schedule has, whether or not they are there.
+    #[must_use]
+    pub fn transfers(&self) -> u64 {
+        self.known().map_or(self.len() as u64, |digest| digest.transfers)
+    }
+
+    /// How many chunks a link carries.
+    #[must_use]
+    pub fn carries(&self, link: u32) -> u32 {
+        let link = link as usize;
+        self.known().map_or_else(|| self.first[link + 1] - self.first[link], |digest| digest.carries[link])
+    }
+
+    /// A film that continues this one, with what both share.
+    #[must_use]
+    pub fn continued(&self, mut by: Self) -> Self {
+        by.links.clone_from(&self.links);
+        by.durations.clone_from(&self.durations);
+        by.first_source.clone_from(&self.first_source);
+        by.sources.clone_from(&self.sources);
+        by
     }
 
     /// Ticks in ns.
@@ -216,12 +385,44 @@ impl Film {
         at
     }
 
+    /// The cells of an ownership in the order of arrival, without those that never come.
+    #[must_use]
+    pub fn in_order(ownership: &[u64]) -> Vec<u32> {
+        let mut order: Vec<u32> =
+            (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
+        order.sort_by_key(|cell| ownership[*cell as usize]);
+        order
+    }
+
+    /// When transfers arrive at each node, ascending.
+    #[must_use]
+    pub fn arrivals(&self) -> Vec<Vec<u64>> {
+        let mut arrivals = vec![Vec::new(); self.nodes as usize];
+        for (link, (_, to)) in (0..).zip(&self.links) {
+            arrivals[*to as usize].extend(self.of_link(link).map(|sent| sent.end));
+        }
+        arrivals.iter_mut().for_each(|arrivals| arrivals.sort_unstable());
+        arrivals
+    }
+
+    /// When anything begins or ends, ascending.
+    #[must_use]
+    pub fn events(&self) -> Vec<u64> {
+        let mut events = vec![0];
+        for link in 0..self.links.len() as u32 {
+            events.extend(self.of_link(link).flat_map(|sent| [sent.start, sent.end]));
+        }
+        events.sort_unstable();
+        events.dedup();
+        events
+    }
+
     /// How many pairs of a chunk and a node there are after each arrival, as (ticks, arrivals so far).
     #[must_use]
     pub fn progress(&self) -> Vec<(u64, u64)> {
         let mut ends: Vec<u64> =
             (0..self.links.len() as u32).flat_map(|link| self.of_link(link).map(|sent| sent.end)).collect();
-        ends.sort_unstable();
+        ends.order_by_number(|end| *end);
         let mut progress = vec![(0, 0)];
         for (count, end) in ends.into_iter().enumerate() {
             match progress.last_mut() {
@@ -236,29 +437,23 @@ impl Film {
     #[must_use]
     pub fn utilisation(&self, steps: usize) -> Vec<(f64, f64)> {
         let steps = steps.max(1);
-        let width = (self.end as f64 / steps as f64).max(f64::MIN_POSITIVE);
-        let mut busy = vec![(0.0, 0.0); steps];
+        let mut all = vec![(0.0, 0.0); steps];
         let weights: Vec<f64> = self.durations.iter().map(|duration| 1.0 / *duration as f64).collect();
         let total: f64 = weights.iter().sum();
         for link in 0..self.links.len() as u32 {
-            for sent in self.of_link(link) {
-                let (from, to) = (sent.start as f64 / width, sent.end as f64 / width);
-                for (step, busy) in busy.iter_mut().enumerate().take(steps.min(to.ceil() as usize)).skip(from as usize)
-                {
-                    let share = (to.min(step as f64 + 1.0) - from.max(step as f64)).max(0.0);
-                    busy.0 += share / self.links.len() as f64;
-                    busy.1 += share * weights[link as usize] / total;
-                }
+            let weight = weights[link as usize] / total;
+            for (all, busy) in all.iter_mut().zip(self.busy(link..link + 1, steps)) {
+                all.0 += busy / self.links.len() as f64;
+                all.1 += busy * weight;
             }
         }
-        busy
+        all
     }
 
     /// The share of the time for which a link is busy.
     #[must_use]
     pub fn share(&self, link: u32) -> f64 {
-        let count = self.first[link as usize + 1] - self.first[link as usize];
-        f64::from(count) * self.durations[link as usize] as f64 / self.end.max(1) as f64
+        f64::from(self.carries(link)) * self.durations[link as usize] as f64 / self.end.max(1) as f64
     }
 
     /// When a link is idle, from when to when, and why.
@@ -286,7 +481,7 @@ impl Film {
         let mut all: Vec<Sent> = (0..self.links.len() as u32)
             .flat_map(|link| self.of_link(link).filter(move |sent| sent.chunk == chunk))
             .collect();
-        all.sort_by_key(|sent| (sent.start, sent.link));
+        all.order_by_key(|sent| (sent.start, sent.link));
         let mut depth = vec![0_u32; self.nodes as usize];
         let mut is_copying = self.reduced_by == 0;
         let branch = |sent: Sent| {

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+mod simulator;
+
 use super::{Jobs, Material, Study, WorkbenchError};
 use crate::{
-    bandit::{strategies::Kind, world::Simulation},
+    bandit::strategies::Kind,
     collective::{Collective, Scale},
     conf::Reader,
     crc32::Crc32,
@@ -13,8 +15,8 @@ use crate::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
         bands::Bands,
-        replay,
-        request::{Export, Prepared, Settings, Source, Start, Studied},
+        read, replay,
+        request::{Export, Highlight, Prepared, Settings, Source, Start, Studied},
         simulate,
         study::{self, NamedLog},
     },
@@ -26,9 +28,21 @@ use crate::{
 
 /// The fold of what logs don't say.
 const ATTRIBUTION: &str = "Which arm ran";
-/// Worlds by their words in the address; with them the log, and one's own arms.
-const WORLDS: [&str; 4] = ["clear", "two-modes", "drift", "nothing-to-gain"];
-const OWN: &str = "own";
+/// The fold of what files are made with.
+const FILES: &str = "Files";
+/// What the script runs.
+const COMMAND: &str = "./job";
+
+fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
+    let value = value.chars().take(40).collect();
+    ChoiceError { label: label.to_owned(), value, expected: expected.to_owned() }.into()
+}
+
+/// Whether there is something to see without a log: a simulation is chosen.
+#[must_use]
+pub(super) fn is_simulated(choices: &Choices) -> bool {
+    simulator::is_chosen(choices)
+}
 
 /// What was loaded of rewards, and found.
 #[derive(Default)]
@@ -73,13 +87,8 @@ impl Policy {
         &mut self.study
     }
 
-    fn wrong(label: &str, value: &str, expected: &str) -> WorkbenchError {
-        let value = value.chars().take(40).collect();
-        ChoiceError { label: label.to_owned(), value, expected: expected.to_owned() }.into()
-    }
-
     fn arm(label: &str, text: &str) -> Result<Arm, WorkbenchError> {
-        Arm::parse(text).ok_or_else(|| Self::wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
+        Arm::parse(text).ok_or_else(|| wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
     }
 
     fn settings(&self) -> Result<Settings, WorkbenchError> {
@@ -91,10 +100,9 @@ impl Policy {
         let scale = nodes.zip(ranks).filter(|(nodes, ranks)| *nodes >= 1 && nodes <= ranks);
         let collective = match text("collective") {
             None => None,
-            Some(name) => Some(
-                Collective::parse(name)
-                    .ok_or_else(|| Self::wrong("collective", name, "a collective, like allreduce"))?,
-            ),
+            Some(name) => {
+                Some(Collective::parse(name).ok_or_else(|| wrong("collective", name, "a collective, like allreduce"))?)
+            }
         };
         let mut logs = Vec::new();
         for number in 1..=self.study.logs().len() {
@@ -111,15 +119,21 @@ impl Policy {
         }
         let bands = match text("bands") {
             None => Bands::default(),
-            Some(bands) => Bands::parse(bands).map_err(|error| Self::wrong("bands", bands, &error.to_string()))?,
+            Some(bands) => Bands::parse(bands).map_err(|error| wrong("bands", bands, &error.to_string()))?,
         };
+        let mut policies = Vec::new();
+        if let Some(text) = text("schedule") {
+            let read =
+                read::policy(text).map_err(|error| wrong("schedule", text, &format!("a policy file: it {error}")))?;
+            policies.extend(read.policy);
+        }
         Ok(Settings {
             logs,
             schedule: Schedule {
                 arms: arms.map(|arm| Self::arm("arms", arm)).collect::<Result<_, _>>()?,
                 warm_up: self.choices.parsed("warm-up", "a whole number")?,
                 turns: self.choices.parsed("turns", "a whole number")?,
-                policy: text("schedule").map(str::to_owned),
+                policies,
             },
             bands,
             library: text("library").map(str::to_owned),
@@ -138,34 +152,8 @@ impl Policy {
     fn world(&self) -> Result<Option<Source>, WorkbenchError> {
         let key = self.key()?;
         let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
-        let chosen = self.choices.get("world").unwrap_or(if self.study.is_empty() { WORLDS[0] } else { "log" });
-        if let Some(place) = WORLDS.iter().position(|world| *world == chosen) {
-            let world = simulate::worlds()[place].1.clone();
-            return Ok(Some(Source::Simulation(world, simulate::ARMS.map(str::to_owned).to_vec(), 3)));
-        }
-        if chosen == OWN {
-            return self.own().map(Some);
-        }
-        Ok(can.then_some(Source::Key(key)))
-    }
-
-    /// One's own arms: the first is `auto`.
-    fn own(&self) -> Result<Source, WorkbenchError> {
-        let text = self.choices.get("means").unwrap_or(OWN_MEANS);
-        let mean = |text: &str| {
-            let mean = crate::text::number(text).filter(|mean| *mean > 0.0);
-            mean.ok_or_else(|| Self::wrong("means", text, "a mean in milliseconds"))
-        };
-        let means: Vec<f64> = text.split(',').map(mean).collect::<Result<_, _>>()?;
-        let number = |key: &str, usual: f64| -> Result<f64, WorkbenchError> {
-            Ok(self.choices.parsed::<f64>(key, "a number")?.filter(|value| value.is_finite()).unwrap_or(usual))
-        };
-        let mut world = Simulation::normal(&means, number("spread", 1.0)?.abs());
-        world.trend = number("trend", 0.0)? / 100.0;
-        world.push = number("wave", 0.0)?.abs();
-        world.carry = 0.9;
-        let names = (0..means.len()).map(|arm| if arm == 0 { "auto".to_owned() } else { format!("arm {arm}") });
-        Ok(Source::Simulation(world, names.collect(), 0))
+        let simulated = simulator::source(&self.choices, !self.study.is_empty())?;
+        Ok(simulated.or(can.then_some(Source::Key(key))))
     }
 
     fn start(&self) -> Result<Option<Start>, WorkbenchError> {
@@ -174,21 +162,24 @@ impl Policy {
             world,
             steps: self.choices.parsed::<u32>("steps", "a whole number")?.unwrap_or(2000),
             seeds: self.choices.parsed::<u32>("seeds", "a whole number")?.unwrap_or(200),
-            strategies: Kind::ALL.to_vec(),
+            strategies: simulator::strategies(&self.choices)?,
         }))
     }
 
-    /// Which strategy's shares are shown.
-    fn shown(&self) -> Option<u32> {
-        self.choices.parsed::<u32>("strategy", "").ok().flatten().and_then(|number| number.checked_sub(1))
+    /// What charts show out.
+    fn highlight(&self) -> Highlight {
+        let strategy = self.choices.parsed::<u32>("strategy", "").ok().flatten();
+        Highlight {
+            arm: self.choices.get("arm").filter(|arm| !arm.is_empty()).map(str::to_owned),
+            strategy: strategy.and_then(|number| number.checked_sub(1)),
+        }
     }
 
     fn bring_together(&mut self) -> Result<(), WorkbenchError> {
         let Some(prepared) = &self.prepared else { return Ok(()) };
         let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
-        let shown = self.shown();
         if !played.is_empty() {
-            self.study.bring_together(&prepared.game, &played, shown)?;
+            self.study.bring_together(&prepared.game, &played, &self.highlight())?;
         }
         Ok(())
     }
@@ -226,46 +217,43 @@ impl Policy {
         fields
     }
 
-    /// In what strategies play.
-    fn replay_fields(&self) -> Vec<Field> {
-        let field = |key: &str, label: &str, control, usual: &str| {
-            Field::new(&self.choices, key, label, control, usual).of(STRATEGIES)
-        };
-        let mut worlds: Vec<(String, String)> = Vec::new();
-        if !self.study.is_empty() {
-            worlds.push(("log".to_owned(), "the log".to_owned()));
+    /// What charts show out.
+    fn highlights(&self) -> Vec<Field> {
+        let mut fields = Vec::new();
+        let arms = self.studied.as_ref().and_then(|studied| studied.results.get(self.key().ok()? as usize));
+        if let Some(of) = arms {
+            let mut options = vec![(String::new(), "all arms".to_owned())];
+            options.extend(of.arms.iter().map(|arm| arm.arm.to_string()).map(|name| (name.clone(), name)));
+            let field = Field::new(&self.choices, "arm", "Arm in colour", Control::One(options), "");
+            fields.push(field.of(report::policy::KEY).picked());
         }
-        let named = WORLDS.iter().zip(simulate::worlds());
-        worlds.extend(named.map(|(key, (name, _))| ((*key).to_owned(), format!("simulated: {}", name.to_lowercase()))));
-        worlds.push((OWN.to_owned(), "simulated: own arms".to_owned()));
-        let usual = worlds[0].0.clone();
-        let mut fields = vec![
-            field("world", "Latencies", Control::One(worlds), &usual),
-            field("steps", "Steps", Control::Number, "2000"),
-            field("seeds", "Seeds", Control::Number, "200"),
-        ];
-        if self.choices.get("world") == Some(OWN) {
-            let slider = |least, most, step| Control::Slider { least, most, step };
-            fields.extend([
-                field("means", "Means, ms; auto first", Control::Text(Vec::new()), OWN_MEANS),
-                field("spread", "Standard deviation, ms", slider(0.0, 5.0, 0.1), "1"),
-                field("trend", "Rise until the end, %", slider(0.0, 100.0, 1.0), "0"),
-                field("wave", "Common wave, ms", slider(0.0, 2.0, 0.05), "0"),
-            ]);
-        }
-        if let Some(prepared) = &self.prepared {
-            let _ = prepared;
-            let all = (1..).zip(Kind::ALL).map(|(number, kind): (u32, Kind)| (number.to_string(), kind.title()));
-            let mut strategies = vec![(String::new(), "the best".to_owned())];
-            strategies.extend(all);
-            fields.push(field("strategy", "Shares of arms of", Control::One(strategies), ""));
+        if let Some(start) = &self.start {
+            let mut options = vec![(String::new(), "all".to_owned())];
+            let titles = start.strategies.iter().map(Kind::title);
+            options.extend((1..).zip(titles).map(|(number, title): (u32, String)| (number.to_string(), title)));
+            let field = Field::new(&self.choices, "strategy", "Strategy in colour", Control::One(options), "");
+            fields.push(field.of(STRATEGIES).picked());
         }
         fields
     }
-}
 
-/// Arms to begin with.
-const OWN_MEANS: &str = "10.5,10,9,11";
+    /// What files are made with.
+    fn file_fields(&self) -> Vec<Field> {
+        let generation = self.study.next_generation().to_string();
+        let field =
+            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
+        vec![
+            field("generation", "Generation of the policy file", Control::Number, &generation).of(FILES),
+            field("command", "Command of the script", Control::Text(Vec::new()), COMMAND).of(FILES),
+        ]
+    }
+
+    /// The generation of the policy file.
+    fn generation(&self) -> Result<u64, WorkbenchError> {
+        let chosen = self.choices.parsed::<u64>("generation", "a whole number")?;
+        Ok(chosen.unwrap_or_else(|| self.study.next_generation()))
+    }
+}
 
 impl Study for Policy {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
@@ -310,8 +298,10 @@ impl Study for Policy {
         }
         if !self.study.is_empty() {
             fields.extend(self.attribution());
+            fields.extend(self.file_fields());
         }
-        fields.extend(self.replay_fields());
+        fields.extend(simulator::fields(&self.choices, !self.study.is_empty()));
+        fields.extend(self.highlights());
         Ok(fields)
     }
 
@@ -333,8 +323,8 @@ impl Study for Policy {
 
     fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (export, place) = match (key, key.strip_suffix(".overlap")) {
-            ("policy", _) => (Export::Policy(1), 0),
-            ("script", _) => (Export::Script("./job".to_owned()), 0),
+            ("policy", _) => (Export::Policy(self.generation()?), 0),
+            ("script", _) => (Export::Script(self.choices.get("command").unwrap_or(COMMAND).to_owned()), 0),
             (_, of) => {
                 let reader = Reader::parse(of.unwrap_or(key)).ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
                 (Export::Conf(reader), usize::from(of.is_some()))
@@ -356,7 +346,9 @@ impl Study for Policy {
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let Material { files, problems } = material;
-        let material = report::policy::Material { study: &self.study, key: self.key()?, files, problems };
+        let highlight = self.highlight();
+        let material =
+            report::policy::Material { study: &self.study, key: self.key()?, highlight: &highlight, files, problems };
         Ok(report::policy::report(material, contents)?)
     }
 }

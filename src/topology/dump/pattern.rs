@@ -1,0 +1,193 @@
+//! Rings and trees that NCCL and RCCL dump.
+
+use serde::{Deserialize, Serialize};
+
+use super::{super::model::Topology, Element, Machine, Rates, integer};
+use crate::{collective::Collective, text::number};
+
+/// Rings or trees of a graph dump: each channel as GPUs in their order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// NCCL's number of the graph.
+    pub id: u32,
+    /// What it is, in words.
+    pub kind: String,
+    /// The speed that NCCL expects of each channel within the node, in GB/s.
+    pub speed_gbps: f64,
+    /// GPUs of each channel, of one node.
+    pub channels: Vec<Vec<u32>>,
+    /// The network ports by which each channel comes to the node and leaves it, where it does.
+    pub ports: Vec<Option<(u32, u32)>>,
+    /// Nodes that it spans: every node has the same channels.
+    pub nodes: u32,
+}
+
+/// Reads one graph.
+pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
+    let whole = |name: &str| graph.get(name).and_then(integer).unwrap_or(0);
+    // NCCL's src/include/graph.h.
+    let kind = match whole("pattern") {
+        1 => "balanced trees",
+        2 => "split trees",
+        3 => "trees",
+        4 => "rings",
+        5 => "NVLink SHARP",
+        6 => "CollNet",
+        _ => "of an unknown kind",
+    };
+    let dev = |what: &Element| {
+        what.get("dev").and_then(integer).ok_or_else(|| format!("line {}: a {} without dev", what.line, what.name))
+    };
+    let all = |channel: &Element, what: &str| channel.named(what).map(dev).collect::<Result<Vec<u32>, _>>();
+    let (mut channels, mut ports) = (Vec::new(), Vec::new());
+    for channel in graph.named("channel") {
+        channels.push(all(channel, "gpu")?);
+        let nets = all(channel, "net")?;
+        ports.push(nets.first().copied().zip(nets.last().copied()));
+    }
+    let speed_gbps = graph.get("speedintra").and_then(number).unwrap_or(0.0);
+    Ok(Pattern { id: whole("id"), kind: kind.to_owned(), speed_gbps, channels, ports, nodes: 1 })
+}
+
+impl Pattern {
+    /// Whether channels are rings.
+    #[must_use]
+    pub fn is_ring(&self) -> bool {
+        self.kind == "rings"
+    }
+
+    /// Whether channels are trees: within a node a chain, whose first GPU is linked to other nodes.
+    fn is_tree(&self) -> bool {
+        self.kind.ends_with("trees")
+    }
+
+    /// GPUs of one node.
+    fn width(&self) -> u32 {
+        self.channels.iter().flatten().max().map_or(0, |most| most + 1)
+    }
+
+    /// One channel over all nodes, as paths: of a ring the whole, which closes; of a tree a chain for each node, from the
+    /// first GPU of the node before.
+    fn paths(&self, channel: &[u32]) -> Vec<Vec<u32>> {
+        let (width, nodes) = (self.width(), self.nodes.max(1));
+        let of_node = |node: u32| channel.iter().map(move |gpu| gpu + node * width);
+        if self.is_ring() {
+            let ring: Vec<u32> = (0..nodes).flat_map(of_node).collect();
+            let back = ring.first().copied().filter(|first| ring.last() != Some(first));
+            return vec![ring.into_iter().chain(back).collect()];
+        }
+        let before = |node: u32| node.checked_sub(1).and_then(|before| of_node(before).next());
+        (0..nodes).map(|node| before(node).into_iter().chain(of_node(node)).collect()).collect()
+    }
+
+    /// Pairs of GPUs that follow each other, of one channel or of all, with the number of channels in which they do.
+    #[must_use]
+    pub fn edges(&self, channel: Option<usize>) -> Vec<((u32, u32), u32)> {
+        let mut edges: Vec<((u32, u32), u32)> = Vec::new();
+        let chosen = (0..).zip(&self.channels).filter(|(index, _)| channel.is_none_or(|channel| channel == *index));
+        for path in chosen.flat_map(|(_, channel)| self.paths(channel)) {
+            for edge in path.windows(2).map(|pair| (pair[0], pair[1])) {
+                match edges.iter_mut().find(|(known, _)| *known == edge) {
+                    Some((_, count)) => *count += 1,
+                    None => edges.push((edge, 1)),
+                }
+            }
+        }
+        edges
+    }
+
+    /// How long the slowest step takes, in ns, when each channel carries its share of `bytes` over each of its links, and
+    /// channels over one link or one network port share it. `None` where a link or a port is not there.
+    fn step_ns(&self, topology: &Topology, machine: Option<(&Machine, &Rates)>, bytes: f64) -> Option<f64> {
+        let share = bytes / self.channels.len() as f64;
+        let (width, unit) = (self.width().max(1), topology.unit.bytes_per_second() as f64);
+        let is_inside = |(from, to): (u32, u32)| from / width == to / width;
+        let mut slowest = 0.0_f64;
+        for (edge, count) in self.edges(None) {
+            if is_inside(edge) {
+                let link = topology.links.get(topology.link(edge.0, edge.1)? as usize)?;
+                let takes = link.latency_ns + share * f64::from(count) * 1e9 / (link.bandwidth * unit);
+                slowest = slowest.max(takes);
+            }
+        }
+        if self.nodes > 1 {
+            let (machine, rates) = machine?;
+            let used: Vec<(u32, u32)> = self.ports.iter().copied().collect::<Option<_>>()?;
+            for nic in &machine.nics {
+                let leaving = used.iter().filter(|(_, last)| *last == nic.dev).count();
+                let coming = used.iter().filter(|(first, _)| *first == nic.dev).count();
+                // One byte takes a ns at one GB/s.
+                let takes = share * leaving.max(coming) as f64 / nic.gbps;
+                slowest = slowest.max(if leaving + coming > 0 { rates.net_latency_ns + takes } else { 0.0 });
+            }
+        }
+        Some(slowest)
+    }
+
+    /// How long a collective takes over these channels, in ns, in the cost model of the links; `chunk_bytes` of each node. Rings
+    /// take as many steps as there are other nodes, each as long as the slowest link's; trees add up and copy at once, in
+    /// pieces as small as one likes. `None` for other collectives, or where a link is not there.
+    #[must_use]
+    pub fn takes_ns(
+        &self,
+        collective: Collective,
+        topology: &Topology,
+        machine: Option<(&Machine, &Rates)>,
+        chunk_bytes: u64,
+    ) -> Option<f64> {
+        if self.channels.is_empty() || self.width() * self.nodes.max(1) != topology.nodes {
+            return None;
+        }
+        let others = f64::from(topology.nodes - 1);
+        let times = match collective {
+            Collective::AllGather | Collective::ReduceScatter => 1.0,
+            Collective::AllReduce => 2.0,
+            _ => return None,
+        };
+        if self.is_ring() {
+            return Some(times * others * self.step_ns(topology, machine, chunk_bytes as f64)?);
+        }
+        if !self.is_tree() || collective != Collective::AllReduce {
+            return None;
+        }
+        // What all nodes have goes up, and the sum down in the other direction meanwhile.
+        let whole = chunk_bytes as f64 * f64::from(topology.nodes);
+        self.step_ns(topology, machine, whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::generate::{Kind, Recipe};
+
+    fn rings() -> Pattern {
+        let kind = "rings".to_owned();
+        Pattern { kind, channels: vec![vec![0, 1, 2, 3], vec![0, 3, 2, 1]], nodes: 1, ..Pattern::default() }
+    }
+
+    #[test]
+    fn rings_close_and_span_nodes() {
+        let mut rings = rings();
+        assert_eq!(rings.edges(Some(0)), [((0, 1), 1), ((1, 2), 1), ((2, 3), 1), ((3, 0), 1)]);
+        assert_eq!(rings.edges(None).len(), 8);
+        rings.nodes = 2;
+        let edges: Vec<(u32, u32)> = rings.edges(Some(0)).into_iter().map(|(edge, _)| edge).collect();
+        assert_eq!(edges, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 0)]);
+        let trees = Pattern { kind: "balanced trees".to_owned(), ..rings };
+        let edges: Vec<(u32, u32)> = trees.edges(Some(0)).into_iter().map(|(edge, _)| edge).collect();
+        assert_eq!(edges, [(0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (6, 7)]);
+    }
+
+    #[test]
+    fn two_rings_in_both_directions_halve_what_each_carries() {
+        let topology = Recipe::new(Kind::Ring { nodes: 4, one_way: false }).make().unwrap();
+        let takes = |collective| rings().takes_ns(collective, &topology, None, 1 << 20);
+        // Three steps of half a MiB over 50 GiB/s and 500 ns.
+        assert_eq!(takes(Collective::AllGather), Some(3.0 * (500.0 + 9_765.625)));
+        assert_eq!(takes(Collective::AllReduce), Some(6.0 * (500.0 + 9_765.625)));
+        assert_eq!(takes(Collective::Broadcast), None);
+        let line = Recipe::new(Kind::Line(4)).make().unwrap();
+        assert_eq!(rings().takes_ns(Collective::AllGather, &line, None, 1 << 20), None);
+    }
+}

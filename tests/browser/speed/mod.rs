@@ -1,5 +1,7 @@
 //! How long it takes, in the browser: `cargo xtask bench` runs these alone and shows what they print.
 
+mod training_time;
+
 use std::fmt::Write;
 
 use serde_json::Value;

@@ -95,7 +95,8 @@ impl Expression {
         if parser.at < text.len() {
             return Err(parser.unexpected("an operator or the end"));
         }
-        Ok(Self { text: text.trim().to_owned(), steps: parser.steps })
+        // Blanks stay: columns count them.
+        Ok(Self { text: text.to_owned(), steps: parser.steps })
     }
 
     /// A plain number.

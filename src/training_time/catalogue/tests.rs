@@ -128,3 +128,11 @@ fn faults_are_located() {
         assert_eq!(Catalogue::parse(text).map_err(|error| error.to_string()), Err(message.to_owned()), "{text}");
     }
 }
+
+/// Found by mutation: columns of names in an expression with blanks before it.
+#[test]
+fn blanks_of_expressions_come_back() {
+    let text = "catalogue: 1\noperators:\n- {name: x, inputs: [], features: [\"b/mp\", \" ceil(b/3) \"]}";
+    let catalogue = Catalogue::parse(text).unwrap();
+    assert_eq!(Catalogue::parse(&catalogue.to_yaml()).unwrap(), catalogue);
+}

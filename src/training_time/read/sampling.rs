@@ -35,11 +35,16 @@ impl Axis {
     /// All values, ascending.
     #[must_use]
     pub fn values(&self) -> Vec<f64> {
-        let next = |value: &f64| {
-            let next = if self.multiplies { value * self.step } else { value + self.step };
-            (next > *value && next <= self.end).then_some(next)
+        self.each().collect()
+    }
+
+    fn each(&self) -> impl Iterator<Item = f64> {
+        let axis = *self;
+        let next = move |value: &f64| {
+            let next = if axis.multiplies { value * axis.step } else { value + axis.step };
+            (next > *value && next <= axis.end).then_some(next)
         };
-        std::iter::successors(Some(self.start).filter(|start| *start <= self.end), next).take(MOST_POINTS).collect()
+        std::iter::successors(Some(self.start).filter(|start| *start <= self.end), next).take(MOST_POINTS)
     }
 }
 
@@ -47,15 +52,15 @@ impl Sampling {
     /// How many points there are, those that no model can have included.
     #[must_use]
     pub fn points(&self) -> usize {
-        self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values().len()))
+        self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.each().count()))
     }
 
     /// Calls `each` with every point, the last input fastest; with none where there are more than [`MOST_POINTS`].
     pub fn each(&self, mut each: impl FnMut(&[f64])) {
-        let axes: Vec<Vec<f64>> = self.axes.iter().map(Axis::values).collect();
-        if self.points() > MOST_POINTS || axes.iter().any(Vec::is_empty) || axes.is_empty() {
+        if self.axes.is_empty() || !(1..=MOST_POINTS).contains(&self.points()) {
             return;
         }
+        let axes: Vec<Vec<f64>> = self.axes.iter().map(Axis::values).collect();
         let mut places = vec![0; axes.len()];
         let mut point: Vec<f64> = axes.iter().map(|values| values[0]).collect();
         loop {

@@ -330,8 +330,8 @@ fn a_node_is_taken_out_and_a_new_schedule_stands_beside_the_old_one() {
     let page = ring();
     assert_eq!(page.rows("The same schedule with each node damaged"), 5);
     assert!(page.text_in("region", "Robustness").contains("New ns"), "a new schedule without each");
-    page.find("region", "When runs end under varying bandwidths");
-    page.find("region", "Times over seeds");
+    page.wait_for_text("When runs end under varying bandwidths");
+    page.wait_for_text("of 100 seeds are as good as the best schedule");
     page.fill("Node or link", "4");
     page.click("button", "Take it out");
     page.wait_until_idle();

@@ -687,13 +687,14 @@ fn means_in_tables_are_shown_and_episodes_are_observations() {
     assert_eq!((text.len(), text[1][3], problems.count), (2, "auto", 1));
     assert!(notes[0].contains("no spread"));
     let episodes = "log,size,episode,arm,mean_ms\nucb1,256KB,0,auto,9.7\nucb1,256KB,1,tree_simple,9.8\n\
-                    ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\n";
+                    ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\nucb1,,0,auto,9\n";
     let (log, problems, _) = opened("episodes.csv", episodes.as_bytes()).unwrap();
-    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 3, 2, 2));
+    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 4, 3, 2));
     let given = LogSettings { scale: Some(Scale { nodes: 1, ranks: 8 }), ..LogSettings::default() };
     let logs = vec![NamedLog { name: "episodes.csv".to_owned(), log }];
     let studied = Study::new(logs).study(Settings { logs: vec![given], ..Settings::default() }, &mut Silent).unwrap();
     assert_eq!(studied.results.len(), 2);
+    assert!(studied.notes.join("\n").contains("left out: their key says nothing of size"), "{:?}", studied.notes);
     assert!(studied.results.iter().all(|of| of.decision == Decision::None && of.flags.contains(&Flag::Adaptive)));
     assert!(opened("none.csv", b"size,auto,tree_simple\n").is_err());
 }

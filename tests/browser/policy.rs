@@ -48,8 +48,9 @@ fn an_arm_or_a_strategy_that_is_chosen_is_shown_in_all_charts() {
     }
     page.wait_until(|| page.fragment().contains("&arm="), "what was pinned is chosen");
     page.wait_until_idle();
-    let chosen = page.text_of("return document.querySelector('.report-section select').value");
-    assert!(page.fragment().ends_with(&format!("&arm={}", chosen.replace('/', "/"))), "{}", page.fragment());
+    let list = page.find("combobox", "Arm in colour");
+    let chosen = page.run("return arguments[0].value", &[list.into()]);
+    assert!(page.fragment().ends_with(&format!("&arm={}", chosen.as_str().unwrap())), "{}", page.fragment());
     page.click("button", "Unpin");
     page.wait_until(|| !page.fragment().contains("&arm="), "what was let go is not chosen any more");
     page.wait_until_idle();

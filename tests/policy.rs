@@ -410,7 +410,7 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     let (mut study_, studied) = study(&[("r.csv", &text)], Settings::default());
     assert_eq!(studied.results[0].decision, Decision::Keep, "{:?}", studied.results[0]);
     let start = Start { world: Source::Key(0), steps: 300, seeds: 3, strategies: Vec::new() };
-    let replayed = replay(&mut study_, start);
+    let replayed = replay(&mut study_, &start);
     assert!(replayed.strategies.iter().all(|of| of.regret_ms.iter().all(|regret| regret.abs() < 1e-9)));
     study_.key(0, &Highlight::default()).unwrap();
     for lines in [1, 4] {
@@ -424,8 +424,8 @@ fn equal_latencies_one_arm_one_line_four_lines() {
     assert!(of.sentences[0].contains("Only tree/simple ran"), "{:?}", of.sentences);
 }
 
-fn replay(study: &mut Study, start: Start) -> Replayed {
-    let prepared = study.prepare(&start).unwrap();
+fn replay(study: &mut Study, start: &Start) -> Replayed {
+    let prepared = study.prepare(start).unwrap();
     // In any order, and a round twice.
     let rounds = prepared.rounds.iter().rev().chain(&prepared.rounds[..1]);
     let played: Vec<Vec<u8>> = rounds.map(|round| replay::play(&prepared.game, round, &mut Silent).unwrap()).collect();
@@ -439,7 +439,7 @@ fn a_replay_comes_in_jobs_and_tells_what_learning_costs() {
     let mut study = Study::default();
     let source = Source::Simulation(world.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
     let start = Start { world: source, steps: 500, seeds: 23, strategies: Vec::new() };
-    let replayed = replay(&mut study, start);
+    let replayed = replay(&mut study, &start);
     assert_eq!(replayed.seeds, 23);
     let of = |key: &str| replayed.strategies.iter().find(|of| of.strategy == key).unwrap();
     assert!((of("auto").regret_ms.last().unwrap() - 750.0).abs() < 1e-9);
@@ -450,7 +450,7 @@ fn a_replay_comes_in_jobs_and_tells_what_learning_costs() {
     let shares = replayed.shares.unwrap();
     assert_eq!(shares.series.len(), 4);
     let nothing = Source::Simulation(simulate::worlds()[3].1.clone(), simulate::ARMS.map(str::to_owned).to_vec(), 3);
-    let replayed = replay(&mut study, Start { world: nothing, steps: 500, seeds: 20, strategies: Vec::new() });
+    let replayed = replay(&mut study, &Start { world: nothing, steps: 500, seeds: 20, strategies: Vec::new() });
     assert!(replayed.sentences.iter().any(|sentence| sentence.contains("learning here costs more than it finds")));
 }
 
@@ -687,13 +687,14 @@ fn means_in_tables_are_shown_and_episodes_are_observations() {
     assert_eq!((text.len(), text[1][3], problems.count), (2, "auto", 1));
     assert!(notes[0].contains("no spread"));
     let episodes = "log,size,episode,arm,mean_ms\nucb1,256KB,0,auto,9.7\nucb1,256KB,1,tree_simple,9.8\n\
-                    ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\n";
+                    ucb1,64MB,0,auto,99\nucb1,64MB,1,nonsense,9\nucb1,64MB,2,auto,-1\nucb1,,0,auto,9\n";
     let (log, problems, _) = opened("episodes.csv", episodes.as_bytes()).unwrap();
-    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 3, 2, 2));
+    assert_eq!((log.form, log.rows.len(), log.keys.len(), problems.count), (Form::Episodes, 4, 3, 2));
     let given = LogSettings { scale: Some(Scale { nodes: 1, ranks: 8 }), ..LogSettings::default() };
     let logs = vec![NamedLog { name: "episodes.csv".to_owned(), log }];
     let studied = Study::new(logs).study(Settings { logs: vec![given], ..Settings::default() }, &mut Silent).unwrap();
     assert_eq!(studied.results.len(), 2);
+    assert!(studied.notes.join("\n").contains("left out: their key says nothing of size"), "{:?}", studied.notes);
     assert!(studied.results.iter().all(|of| of.decision == Decision::None && of.flags.contains(&Flag::Adaptive)));
     assert!(opened("none.csv", b"size,auto,tree_simple\n").is_err());
 }

@@ -201,7 +201,7 @@ impl Report {
         let settings = crate::policy::request::Settings { seed, ..Default::default() };
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(policy::told)?;
         if let Some((place, _)) = (0..).zip(&studied.can_replay).find(|(_, can)| **can) {
-            policy::play(study, Start { world: Source::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() })?;
+            policy::play(study, &Start { world: Source::Key(place), steps: 2000, seeds: 200, strategies: Vec::new() })?;
         }
         Ok(executor.report(&Contents { workbench: Workbench::Policy, ..self.contents() })?)
     }

@@ -4,7 +4,7 @@ use super::{
     arm::Arm,
     file::{Choice, Policy},
     key::Key,
-    read::{Form, Log, PartialKey},
+    read::{Form, Log, PartialKey, Row},
 };
 use crate::{
     bandit::{
@@ -147,7 +147,7 @@ pub fn attribute(
     let mut lines = Vec::with_capacity(log.rows.len());
     let mut beyond = 0_u64;
     for row in &log.rows {
-        let key = keys[row.key as usize];
+        let Some(key) = keys[row.key as usize] else { continue };
         let turn = counts.entry(row.key).or_insert(u64::from(schedule.warm_up.unwrap_or(0)));
         let by_line = *turn;
         *turn += 1;
@@ -246,13 +246,13 @@ impl Dealt {
     }
 }
 
-/// The keys of a log, whole.
+/// The keys of a log, whole; `None` where one lacks something that nobody says, and others do not.
 fn keys(
     log: &Log,
     settings: &LogSettings,
     elsewhere: &[PartialKey],
     notes: &mut Vec<String>,
-) -> Result<Vec<Key>, String> {
+) -> Result<Vec<Option<Key>>, String> {
     let given = PartialKey {
         collective: settings.collective,
         scale: settings.scale,
@@ -292,5 +292,16 @@ fn keys(
             format!("says nothing of {missing}, and nor does its name: give them")
         })
     };
-    log.keys.iter().map(one).collect()
+    let keys: Vec<Result<Key, String>> = log.keys.iter().map(one).collect();
+    notes.dedup();
+    let lacking = keys.iter().find_map(|key| key.as_ref().err().cloned());
+    if let Some(lacking) = lacking {
+        if keys.iter().all(Result::is_err) {
+            return Err(lacking);
+        }
+        let is_lacking = |row: &&Row| keys.get(row.key as usize).is_some_and(Result::is_err);
+        let lines = log.rows.iter().filter(is_lacking).count() as u64;
+        notes.push(format!("{} left out: their key {lacking}", count(lines, "line")));
+    }
+    Ok(keys.into_iter().map(Result::ok).collect())
 }

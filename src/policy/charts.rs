@@ -158,12 +158,14 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
 #[must_use]
 pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &Highlight) -> Chart {
     let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;
+    // An arm has the colour that it has in the charts of its key.
+    let hue = |place: usize| arms[..place].iter().filter(|arm| *arm != "auto").count() as u8;
     let mut series: Vec<Series> = arms
         .iter()
         .enumerate()
         .map(|(place, arm)| Series {
             name: arm.clone(),
-            colour: if arm == "auto" { Colour::Default } else { Colour::Palette(place as u8) },
+            colour: if arm == "auto" { Colour::Default } else { Colour::Palette(hue(place)) },
             mark: Mark::Line,
             points: (0..)
                 .zip(&of.arm_shares)

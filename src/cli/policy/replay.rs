@@ -71,7 +71,7 @@ impl Replay {
         let mut replayed = Vec::new();
         for (key, world) in sources {
             let start = Start { world, steps: self.steps, seeds: self.seeds.max(1), strategies: Vec::new() };
-            replayed.push((key, play(&mut study, start)?));
+            replayed.push((key, play(&mut study, &start)?));
         }
         let text = if self.json { json(&studied, &replayed) } else { for_people(&studied, &study, &replayed)? };
         terminal::write(&text)
@@ -86,8 +86,8 @@ fn simulation(name: &str) -> Source {
 }
 
 /// Plays all jobs, on all processors.
-pub(in crate::cli) fn play(study: &mut Study, start: Start) -> Result<Replayed, CliError> {
-    let prepared = study.prepare(&start).map_err(told)?;
+pub(in crate::cli) fn play(study: &mut Study, start: &Start) -> Result<Replayed, CliError> {
+    let prepared = study.prepare(start).map_err(told)?;
     let total = prepared.jobs.len();
     let next = AtomicUsize::new(0);
     let threads = thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -92,6 +92,12 @@ impl Collective {
     pub fn busbw_gbps(self, ranks: u32, size_bytes: u64, time_us: f64) -> f64 {
         size_bytes as f64 / time_us / 1000.0 * self.busbw_factor(ranks)
     }
+
+    /// The time in µs of `size_bytes` on `ranks` ranks at a bus bandwidth in GB/s.
+    #[must_use]
+    pub fn time_us(self, ranks: u32, size_bytes: u64, busbw_gbps: f64) -> f64 {
+        size_bytes as f64 / busbw_gbps / 1000.0 * self.busbw_factor(ranks)
+    }
 }
 
 vocabulary! {

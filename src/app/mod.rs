@@ -20,6 +20,7 @@ mod export;
 mod failure;
 mod fields;
 mod files;
+mod handover;
 mod history;
 mod kept;
 mod last_words;

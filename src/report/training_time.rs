@@ -1,18 +1,23 @@
 //! The report of the training-time workbench: the step and what it is made of, memory, the best layouts, calibration, and
 //! the health of the samples.
 
+mod samples;
+
+pub use samples::SHOWN;
+
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
 use crate::{
     text::{Column, Entry, Listing, Problems},
     training_time::{
         calibrate::Calibration,
-        health::Health,
         memory::GIB,
         prediction::Mark,
+        regressors::what_if::{self, Change},
         search::{self, listing as layouts, views},
         step::{
             charts,
             listing::{self, share, time},
+            plan::Asked,
         },
         study::{Outcome, Searched, Study, StudyError},
     },
@@ -29,6 +34,10 @@ pub struct Material<'a> {
     pub calibration: Option<&'a Calibration>,
     /// The best layouts.
     pub searched: Option<&'a Searched>,
+    /// The regressor that is shown, and over which input.
+    pub shown: (Option<u32>, Option<String>),
+    /// Why what was typed of a catalogue can't be read.
+    pub catalogue_error: Option<&'a str>,
     /// What was loaded, and what was left out.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -40,45 +49,61 @@ pub struct Material<'a> {
 /// # Errors
 /// There are no samples.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, outcome, calibration, searched, mut files, problems } = material;
+    let Material { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } = material;
     let privacy = Names::of(contents, &mut files, &problems);
     let settings = study.settings();
-    let health = study.health()?;
     let mut summary = Vec::new();
     let mut sections = Vec::new();
+    let needs = study.needs();
+    let missing = samples::missing(study, &needs);
+    let is_hopeless = needs.iter().any(|need| need.instead.is_none());
+    if is_hopeless {
+        sections.extend(missing.clone());
+    }
     match &outcome {
         Some(Ok(outcome)) => {
             summary.extend(told(outcome, calibration));
-            sections.extend(step(outcome));
+            sections.extend(step(outcome, &settings.changes));
         }
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
+        None if is_hopeless => {
+            summary.push("The run can't be predicted: what it needs and nobody sampled is below.".to_owned());
+        }
         None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
-        None => summary.push(
-            "There is no run to predict: drop a run configuration, or type one. The samples' health is below."
-                .to_owned(),
-        ),
+        None => {
+            summary.push("There is no run to predict: drop a run configuration, or type one.".to_owned());
+            summary.extend(samples::refused_runs(study.bundle(), contents));
+        }
     }
-    if let Some(searched) = searched {
-        summary.extend(best(searched));
-        sections.push(search_section(searched));
+    match searched {
+        Some(searched) => {
+            summary.extend(best(searched));
+            sections.push(search_section(searched));
+        }
+        None => sections.push(Section {
+            title: "Layouts".into(),
+            text: vec!["Type how many GPUs the job has, and all layouts on them are searched.".into()],
+            ..Section::default()
+        }),
     }
-    sections.extend(calibration.map(calibration_section));
-    sections.push(health_section(health));
-    let library = study.library()?;
-    let regressors = Exhibit::new("regressors", "Regressors", library.listing());
-    let errors = "Errors are of rows whose features were held out, three folds, beside those of a trivial model.";
-    let unusable =
-        library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
-    sections.push(Section {
-        title: "Regressors".into(),
-        text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
-        tables: vec![regressors],
-        ..Section::default()
-    });
-    let notes: Vec<String> = study.bundle().notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        sections.push(Section { title: "Files".into(), text: notes, ..Section::default() });
+    match calibration {
+        Some(calibration) => sections.push(calibration_section(calibration)),
+        None if !study.bundle().steps.is_empty() => sections.push(Section {
+            title: "Calibration".into(),
+            text: vec![uncalibrated(study)],
+            ..Section::default()
+        }),
+        None => {}
     }
+    sections.extend(missing.filter(|_| !is_hopeless));
+    sections.push(samples::health(study)?);
+    sections.push(samples::regressors(
+        study,
+        outcome.as_ref().and_then(|outcome| outcome.as_ref().ok().copied()),
+        shown,
+    )?);
+    sections.push(samples::catalogue(&study.bundle().catalogue, catalogue_error));
+    sections.push(samples::files(study.bundle(), contents));
     sections.extend(left_out::section(&problems));
     if !contents.charts {
         sections.iter_mut().for_each(|section| section.charts.clear());
@@ -122,10 +147,7 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
         outcome.tokens_per_gpu,
         share(step.bubble())
     )];
-    if let Some(before) = outcome.unchanged_us {
-        let change = (step.total_us / before - 1.0) * 100.0;
-        sentences.push(format!("The changes make it {} ({} before).", percent(change), time(before)));
-    }
+    sentences.extend(changed(outcome));
     let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
     sentences.push(if beyond > 0.0 {
         format!("{} of its time is extrapolated or suspect.", share(beyond))
@@ -147,7 +169,32 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
     sentences
 }
 
-fn step(outcome: &Outcome) -> Vec<Section> {
+/// What the changes come to; nothing where there are none.
+fn changed(outcome: &Outcome) -> Option<String> {
+    let before = outcome.unchanged_us?;
+    let change = (outcome.step.total_us / before - 1.0) * 100.0;
+    Some(if outcome.step.total_us == before {
+        "What is changed changes nothing here.".to_owned()
+    } else {
+        format!("The changes make it {} ({} before).", percent(change), time(before))
+    })
+}
+
+/// The step with other times, beside what can be changed.
+fn what_if(outcome: &Outcome, changes: &[Change]) -> Section {
+    let collectives = outcome.plan.parts.iter().filter_map(|part| match part.asked {
+        Asked::Collective(_, communicator) => Some((part.name.as_str(), communicator)),
+        Asked::Operator(..) => None,
+    });
+    let mut text: Vec<String> = changed(outcome).into_iter().collect();
+    text.extend(what_if::told(changes, collectives));
+    if text.is_empty() {
+        text.push("Slide a time, or give a collective another curve: the step and the layouts follow at once.".into());
+    }
+    Section { title: "What if".into(), text, ..Section::default() }
+}
+
+fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
     let marks = Mark::ALL.map(|mark| (mark, outcome.marks[mark as usize]));
     let marks = Listing {
         columns: vec![
@@ -172,6 +219,7 @@ fn step(outcome: &Outcome) -> Vec<Section> {
             ],
             ..Section::default()
         },
+        what_if(outcome, changes),
         Section {
             title: "Layer".into(),
             tables: vec![
@@ -199,7 +247,11 @@ fn best(searched: &Searched) -> Vec<String> {
         return found.nothing().into_iter().map(|why| sentence(&why)).collect();
     };
     let ties = found.rows.iter().filter(|row| row.rank == first.rank && row.rank.is_some()).count();
-    let tied = if ties > 1 { format!("; {} others can't be told from it", ties - 1) } else { String::new() };
+    let tied = match ties {
+        0 | 1 => String::new(),
+        2 => "; another one can't be told from it".to_owned(),
+        _ => format!("; {} others can't be told from it", ties - 1),
+    };
     let best = if found.is_partial { "The best layout so far is" } else { "The best layout is" };
     let mut sentences = vec![format!("{best} {}: {}{tied}.", views::words(first), time(first.total_us))];
     match &found.covered {
@@ -208,8 +260,8 @@ fn best(searched: &Searched) -> Vec<String> {
             views::words(row),
             time(row.total_us)
         )),
-        Some(_) => {}
-        None => sentences.push("Every layout needs extrapolation.".to_owned()),
+        None if !found.is_partial => sentences.push("Every layout needs extrapolation.".to_owned()),
+        _ => {}
     }
     if let Some(before) = &searched.unchanged {
         let same = (before.layout, before.micro_batch) == (first.layout, first.micro_batch);
@@ -242,6 +294,19 @@ fn search_section(searched: &Searched) -> Section {
     }
 }
 
+/// Why there is no calibration.
+fn uncalibrated(study: &Study) -> String {
+    match study.settings().calibrate {
+        None => "Choose a table of measured steps, and the coefficients that they tell are applied here and in the search.",
+        Some((table, _)) if study.ran_on(table).is_none() => {
+            "Say on which cluster these steps were measured: neither their folder nor the samples name one that the catalogue \
+             knows."
+        }
+        Some(_) => "The operators of the measured steps are being learnt.",
+    }
+    .to_owned()
+}
+
 fn calibration_section(calibration: &Calibration) -> Section {
     Section {
         title: "Calibration".into(),
@@ -254,34 +319,6 @@ fn calibration_section(calibration: &Calibration) -> Section {
             Exhibit::new("calibration-errors", "How well measured steps are predicted", calibration.scores_listing()),
             Exhibit::new("coefficients", "Coefficients", calibration.coefficients_listing()),
         ],
-        ..Section::default()
-    }
-}
-
-fn health_section(health: &Health) -> Section {
-    let columns = vec![
-        Column::words("Samples", "operator, or collective with its GPUs"),
-        Column::numbers("Rows", "that are odd"),
-        Column::numbers("Of", "all rows"),
-        Column::words("What", "what is odd about them"),
-        Column::words("Effect", "what would change without them"),
-    ];
-    let rows = health.flags.iter().map(|flag| {
-        vec![
-            Entry::text(flag.target.to_string()),
-            Entry::number(Some(flag.count as f64), |count| format!("{count}")),
-            Entry::number(Some(flag.of as f64), |count| format!("{count}")),
-            Entry::text(flag.what.clone()),
-            Entry::text(flag.effect.clone()),
-        ]
-    });
-    let text =
-        if health.flags.is_empty() { "Nothing is odd about the samples." } else { "Nothing is left out unasked." };
-    let listing = Listing { columns, rows: rows.collect() };
-    Section {
-        title: "Health of the samples".into(),
-        text: vec![text.to_owned()],
-        tables: vec![Exhibit::new("health", "What is odd", listing)],
         ..Section::default()
     }
 }

@@ -3,8 +3,11 @@
 
 use super::{
     bundle::{Answer, Answers, Bundle, DroppedFile, bring_together},
+    catalogue::Catalogue,
     health::LeftOut,
+    read::Part,
 };
+use crate::text::Problems;
 
 /// Dropped files with all answers about them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +15,7 @@ pub struct Dropped {
     files: Vec<DroppedFile>,
     answers: Answers,
     left_out: Vec<LeftOut>,
+    typed: Option<Catalogue>,
     bundle: Bundle,
 }
 
@@ -67,6 +71,14 @@ impl Dropped {
         self.gather();
     }
 
+    /// Adds a catalogue that was typed, instead of the one that was typed before.
+    pub fn type_catalogue(&mut self, typed: Option<Catalogue>) {
+        if typed != self.typed {
+            self.typed = typed;
+            self.gather();
+        }
+    }
+
     /// What is left out by hand.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
@@ -74,7 +86,14 @@ impl Dropped {
     }
 
     fn gather(&mut self) {
-        self.bundle = bring_together(self.files.clone(), &self.answers);
+        let typed = self.typed.iter().map(|catalogue| DroppedFile {
+            path: "typed catalogue".to_owned(),
+            size_bytes: 0,
+            part: Part::Catalogue(Box::new(catalogue.clone())),
+            problems: Problems::default(),
+        });
+        let files = self.files.iter().cloned().chain(typed).collect();
+        self.bundle = bring_together(files, &self.answers);
         for left_out in &self.left_out {
             left_out.apply(&mut self.bundle.clusters);
         }

@@ -23,14 +23,14 @@ fn percent(share: Option<f64>) -> Entry {
 #[must_use]
 pub fn files(bundle: &Bundle) -> Listing {
     let columns = vec![
-        Column::words("file", "The file, with its folders"),
-        Column::words("holds", "What it holds"),
-        Column::words("cluster", "The cluster that it belongs to"),
-        Column::numbers("rows", "Rows that were read"),
-        Column::numbers("counted before", "Of those, rows that an earlier file has as well, and that count once"),
-        Column::numbers("left out", "Rows that can't be used"),
-        Column::words("state", "Used, known but unused, asked, or unrecognised"),
-        Column::words("notes", "Why, and what must be known"),
+        Column::words("File", "The file, with its folders"),
+        Column::words("State", "Used, known but unused, asked, or unrecognised"),
+        Column::numbers("Rows", "Rows that were read"),
+        Column::numbers("Twice", "Of those, rows that an earlier file has as well, and that count once"),
+        Column::numbers("Left out", "Rows that can't be used"),
+        Column::words("Holds", "What it holds"),
+        Column::words("Cluster", "The cluster that it belongs to"),
+        Column::words("Notes", "Why, and what must be known"),
     ];
     let rows = bundle.files.iter().enumerate().map(|(index, file)| {
         let (state, why) = match &file.fate {
@@ -56,12 +56,12 @@ pub fn files(bundle: &Bundle) -> Listing {
         let cluster = file.cluster.and_then(|at| bundle.clusters.get(at));
         vec![
             Entry::text(&file.path),
-            Entry::text(&file.holds),
-            Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
+            Entry::text(state),
             whole(file.rows),
             whole(file.doubled),
             Entry::number(Some(file.problems.count as f64), |_| grouped(file.problems.count)),
-            Entry::text(state),
+            Entry::text(&file.holds),
+            Entry::text(cluster.map(|cluster| cluster.name.clone()).unwrap_or_default()),
             Entry::text(notes.join("; ")),
         ]
     });
@@ -72,13 +72,13 @@ pub fn files(bundle: &Bundle) -> Listing {
 #[must_use]
 pub fn flags(flags: &[Flag]) -> Listing {
     let columns = vec![
-        Column::words("cluster", "The cluster"),
-        Column::words("samples", "Operator, or collective over nodes × GPUs per node"),
-        Column::words("what is odd", "With its figures"),
-        Column::numbers("rows", "Rows that are flagged"),
-        Column::numbers("of", "Rows of these samples"),
-        Column::words("effect", "What it changes, and what leaving the rows out does"),
-        Column::words("doubtful", "Leaving the rows out can help"),
+        Column::words("Cluster", "The cluster"),
+        Column::words("Samples", "Operator, or collective over nodes × GPUs per node"),
+        Column::words("What is odd", "With its figures"),
+        Column::numbers("Rows", "Rows that are flagged"),
+        Column::numbers("Of", "Rows of these samples"),
+        Column::words("Effect", "What it changes, and what leaving the rows out does"),
+        Column::words("Doubtful", "Leaving the rows out can help"),
     ];
     let rows = flags.iter().map(|flag| {
         vec![
@@ -98,17 +98,17 @@ pub fn flags(flags: &[Flag]) -> Listing {
 #[must_use]
 pub fn samples(health: &Health) -> Listing {
     let columns = vec![
-        Column::words("samples", "Operator, or collective over nodes × GPUs per node"),
-        Column::words("precision", "Precision of the samples"),
-        Column::numbers("rows", "All rows"),
-        Column::numbers("distinct", "Distinct inputs"),
-        Column::numbers("distinct features", "Distinct values of what regressors see"),
+        Column::words("Samples", "Operator, or collective over nodes × GPUs per node"),
+        Column::words("In", "Precision of the samples"),
+        Column::numbers("Rows", "All rows"),
+        Column::numbers("Distinct", "Distinct inputs"),
+        Column::numbers("Features", "Distinct values of what regressors see"),
         Column::numbers(
-            "noise forward %",
+            "Noise %",
             "Mean deviation of rows with equal features from their mean: no regressor errs less",
         ),
-        Column::numbers("noise backward %", "The same backward"),
-        Column::words("ranges", "Least and greatest value of each input, and how many there are"),
+        Column::numbers("Backward %", "The same of the backward pass"),
+        Column::words("Ranges", "Least and greatest value of each input, and how many there are"),
     ];
     let row = |summary: &Summary| {
         let range = |(name, low, high, count): &(String, f64, f64, usize)| {
@@ -132,13 +132,13 @@ pub fn samples(health: &Health) -> Listing {
 #[must_use]
 pub fn coverage(all: &[Coverage]) -> Listing {
     let columns = vec![
-        Column::words("samples", "Operator or collective"),
-        Column::numbers("intended", "Points of the sampling's grid"),
-        Column::numbers("impossible", "Of those, points that no model can have"),
-        Column::numbers("sampled", "Points that are there"),
-        Column::numbers("missing", "Possible points that are not"),
-        Column::numbers("beside", "Sampled points outside of the grid"),
-        Column::words("gaps", "Inputs with values of which nothing is sampled"),
+        Column::words("Samples", "Operator or collective"),
+        Column::numbers("Intended", "Points of the sampling's grid"),
+        Column::numbers("Impossible", "Of those, points that no model can have"),
+        Column::numbers("Sampled", "Points that are there"),
+        Column::numbers("Missing", "Possible points that are not"),
+        Column::numbers("Beside", "Sampled points outside of the grid"),
+        Column::words("Gaps", "Inputs with values of which nothing is sampled"),
     ];
     let rows = all.iter().map(|coverage| {
         let mut gaps: Vec<String> = Vec::new();
@@ -162,10 +162,10 @@ pub fn coverage(all: &[Coverage]) -> Listing {
 #[must_use]
 pub fn needs(needs: &[Need]) -> Listing {
     let columns = vec![
-        Column::words("missing", "What was not sampled as the run needs it"),
-        Column::words("needed for", "What it is needed for"),
-        Column::words("instead", "What is used instead; empty where nothing can be predicted"),
-        Column::words("message", "In words"),
+        Column::words("Missing", "What was not sampled as the run needs it"),
+        Column::words("Needed for", "What it is needed for"),
+        Column::words("Instead", "What is used instead; empty where nothing can be predicted"),
+        Column::words("Message", "In words"),
     ];
     let rows = needs.iter().map(|need| {
         vec![

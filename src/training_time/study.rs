@@ -1,6 +1,9 @@
 //! Holds what was dropped and learnt, and says what a step costs.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, OnceLock},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +11,14 @@ use super::{
     anatomy::Anatomy,
     bundle::Bundle,
     calibrate::{CalibrateError, Calibration, Coefficients, Measured, Terms, calibrate},
-    catalogue::Catalogue,
+    catalogue::{Catalogue, ClusterEntry},
+    coverage::{self, Coverage},
     dropped::Dropped,
     health::{self, Health},
     interval::{self, Draws},
     measured,
     memory::{self, StageMemory},
+    needs::{self, Need},
     prediction::Regressors,
     regressors::{
         Library, Mode, Options, SavedRegressor,
@@ -24,6 +29,7 @@ use super::{
     samples::{Cluster, Place},
     search::{self, Found, Knowledge},
     step::{self, Plan, Step, StepError},
+    steps::StepTable,
 };
 use crate::progress::{Progress, Silent};
 
@@ -40,6 +46,8 @@ pub struct Settings {
     pub changes: Vec<Change>,
     /// Which table of measured steps calibrates, by index, with how many coefficients.
     pub calibrate: Option<(usize, Terms)>,
+    /// On which cluster of the catalogue those were measured; where it is not said, as their path or the samples tell.
+    pub measured_on: Option<String>,
     /// What is searched.
     pub search: Option<search::Question>,
     /// Of which operator or collective parity's settings are searched on the full grid.
@@ -58,6 +66,7 @@ impl Default for Settings {
             run: None,
             changes: Vec::new(),
             calibrate: None,
+            measured_on: None,
             search: None,
             settings_of: None,
             reserve_gib: memory::RESERVE_GIB,
@@ -99,7 +108,18 @@ struct Bench {
     options: Options,
     library: Library,
     steps: Option<(usize, Library, Vec<Measured>)>,
+    /// The cluster of those steps, where it was said.
+    measured_on: Option<String>,
     health: Health,
+    coverage: OnceLock<Vec<Coverage>>,
+}
+
+impl Bench {
+    /// The cluster that measured steps ran on.
+    fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
+        let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
+        said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
+    }
 }
 
 /// What a worker needs to do jobs.
@@ -216,16 +236,26 @@ impl Study {
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
-            self.bench = Some(Bench { cluster: samples, catalogue, options, library, steps: None, health });
+            self.bench = Some(Bench {
+                cluster: samples,
+                catalogue,
+                options,
+                library,
+                steps: None,
+                health,
+                measured_on: None,
+                coverage: OnceLock::new(),
+            });
         }
         let table = settings.calibrate.map(|(table, _)| table);
         if let Some(bench) = &mut self.bench
-            && bench.steps.as_ref().map(|(known, ..)| *known) != table
+            && (bench.steps.as_ref().map(|(known, ..)| *known) != table || bench.measured_on != settings.measured_on)
         {
+            bench.measured_on.clone_from(&settings.measured_on);
             bench.steps = table.and_then(|table| {
                 let bundle = self.dropped.bundle();
                 let steps = bundle.steps.get(table).filter(|steps| steps.suspicion.is_none())?;
-                let entry = measured::cluster_entry(steps, &bench.cluster, &bench.catalogue)?;
+                let entry = bench.ran_on(steps)?;
                 let on = measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue);
                 let library = Library::new(Arc::new(on), Arc::clone(&bench.catalogue), bench.options.clone());
                 Some((table, library, measured::runs(steps, entry, &bench.catalogue)))
@@ -247,6 +277,30 @@ impl Study {
         Ok(&self.bench()?.health)
     }
 
+    /// Which points of the dropped sampling configurations are there; looked at once.
+    ///
+    /// # Errors
+    /// Nothing was dropped.
+    pub fn coverage(&self) -> Result<&[Coverage], StudyError> {
+        let bench = self.bench()?;
+        let samplings = &self.dropped.bundle().samplings;
+        let all = || samplings.iter().filter_map(|sampling| coverage::coverage(&bench.cluster, sampling)).collect();
+        Ok(bench.coverage.get_or_init(all))
+    }
+
+    /// What the run needs of the chosen cluster and nobody sampled as it needs it; what nothing can stand in for comes
+    /// first.
+    #[must_use]
+    pub fn needs(&self) -> Vec<Need> {
+        let bundle = self.dropped.bundle();
+        let (Some(run), Some(cluster)) = (&self.settings.run, bundle.clusters.get(self.settings.cluster)) else {
+            return Vec::new();
+        };
+        let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
+        let run = Run { cluster: Some(cluster.name.clone()), ..run.clone() };
+        needs::needs(bundle, &run, listed.map_or(&[], |configured| &configured.functions))
+    }
+
     /// The cluster's regressors.
     ///
     /// # Errors
@@ -256,7 +310,7 @@ impl Study {
     }
 
     /// Jobs in rounds, after each of which there is more to be told: the run's regressors trained, those of measured
-    /// steps, their errors; then the search's.
+    /// steps, those of the search; then the errors of the run's, and of the search's.
     ///
     /// # Errors
     /// Nothing was dropped.
@@ -280,7 +334,6 @@ impl Study {
             });
             push(library.jobs(&needed, Task::Train), true, &mut known);
         }
-        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
         if let Some(question) = &self.settings.search {
             let runs = search::space::space(question).runs;
             let needed = bench.library.needed(|rehearsal| {
@@ -288,8 +341,10 @@ impl Study {
                 runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
             });
             push(bench.library.jobs(&needed, Task::Train), false, &mut known);
+            push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
             push(bench.library.jobs(&needed, Task::Validate), false, &mut known);
         }
+        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
         if let Some(function) = &self.settings.settings_of {
             push(bench.library.jobs(&bench.library.of_function(function), Task::Search), false, &mut known);
         }
@@ -320,7 +375,7 @@ impl Study {
         let bench = self.bench()?;
         let of_steps = bench.steps.as_ref().map(|(table, ..)| {
             let bundle = self.dropped.bundle();
-            let entry = measured::cluster_entry(&bundle.steps[*table], &bench.cluster, &bench.catalogue);
+            let entry = bench.ran_on(&bundle.steps[*table]);
             entry.map(|entry| measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue))
         });
         let clusters = [Some((*bench.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
@@ -375,6 +430,14 @@ impl Study {
             let needed = bench.library.needed(|rehearsal| ask(bench, rehearsal));
             needed.iter().all(|regressor| bench.library.is_trained(*regressor))
         })
+    }
+
+    /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor the
+    /// samples name one.
+    #[must_use]
+    pub fn ran_on(&self, table: usize) -> Option<&str> {
+        let steps = self.dropped.bundle().steps.get(table)?;
+        self.bench.as_ref()?.ran_on(steps).map(|entry| entry.name.as_str())
     }
 
     /// Coefficients from the measured steps that are chosen; `None` where none are, or they are not learnt yet.
@@ -461,7 +524,7 @@ impl Study {
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
         let least = self.settings.changes.iter().map(|change| match change.to {
             To::Times(factor) => factor.min(1.0),
-            To::Table(_) => 1.0,
+            To::Table { .. } => 1.0,
         });
         let known = Knowledge {
             regressors: &changed,
@@ -505,28 +568,38 @@ fn job(number: u32) -> Job {
 }
 
 /// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
-///
-/// # Errors
-/// The basis comes from another build.
-pub fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<(u32, Vec<u8>)>, StudyError> {
-    let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
-    let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
-    let options = Options { mode, precision, doubtful, ..Options::default() };
-    let libraries: Vec<Library> = clusters
-        .into_iter()
-        .map(|cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone()))
-        .collect();
-    let mut done = Vec::new();
-    for (count, number) in jobs.iter().enumerate() {
-        progress.report("Learning from samples", count as u64, jobs.len() as u64);
-        let place = if number & OF_STEPS == 0 { libraries.first() } else { libraries.get(1) };
-        if let Some(library) = place {
-            let job = job(*number);
-            // What takes minutes says itself how far it is.
-            let bytes =
-                if job.task == Task::Search { library.work(job, progress) } else { library.work(job, &mut Silent) };
-            done.push((*number, bytes));
-        }
+pub struct Workshop {
+    /// Of the samples; of the measured steps.
+    libraries: Vec<Library>,
+}
+
+impl Workshop {
+    /// Reads the basis.
+    ///
+    /// # Errors
+    /// It comes from another build.
+    pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
+        let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
+        let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
+        let options = Options { mode, precision, doubtful, ..Options::default() };
+        let library = |cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone());
+        Ok(Self { libraries: clusters.into_iter().map(library).collect() })
     }
-    Ok(done)
+
+    /// Does some jobs: their numbers, with what is for [`Study::take`].
+    pub fn work(&self, jobs: &[u32], progress: &mut dyn Progress) -> Vec<(u32, Vec<u8>)> {
+        let mut done = Vec::new();
+        for (count, number) in jobs.iter().enumerate() {
+            progress.report("Learning from samples", count as u64, jobs.len() as u64);
+            let place = if number & OF_STEPS == 0 { self.libraries.first() } else { self.libraries.get(1) };
+            if let Some(library) = place {
+                let job = job(*number);
+                // What takes minutes says itself how far it is.
+                let bytes =
+                    if job.task == Task::Search { library.work(job, progress) } else { library.work(job, &mut Silent) };
+                done.push((*number, bytes));
+            }
+        }
+        done
+    }
 }

@@ -10,6 +10,7 @@
 //! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
 //! it stands in; [`Exhibit::choose`](crate::report::Exhibit::choose) makes the rows of a table choices.
 
+pub mod handover;
 mod overlap;
 mod policy;
 mod topology;
@@ -112,6 +113,8 @@ pub struct Shown {
     pub jobs: Jobs,
     /// Links and schedules to be drawn, where they are others than those before.
     pub network: Option<Box<Network>>,
+    /// How many times longer a kernel takes beside collectives: another workbench can use it.
+    pub slowdown: Option<f64>,
 }
 
 /// Whether a workbench has nothing to show before something is loaded: no example that is made, and no simulation.
@@ -162,6 +165,14 @@ pub trait Study {
     /// It comes from another build, or can't be used.
     fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError>;
 
+    /// Draws conclusions from what was taken in: once, however much it was.
+    ///
+    /// # Errors
+    /// Nothing is there to study.
+    fn conclude(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        Ok(())
+    }
+
     /// Searches on for a moment, where [`Jobs::goes_on`]. Nothing here has a clock: `last_ms` is how long the moment before
     /// took, 0 where there was none.
     ///
@@ -194,6 +205,11 @@ pub trait Study {
 
     /// Links and schedules to be drawn, where they are others than those that were given away before.
     fn network(&mut self) -> Option<Box<Network>> {
+        None
+    }
+
+    /// How many times longer a kernel takes beside collectives, where that was predicted.
+    fn slowdown(&self) -> Option<f64> {
         None
     }
 
@@ -245,6 +261,8 @@ pub struct Studies {
     pub policy: Policy,
     /// Link graphs.
     pub topology: Topology,
+    /// Samples of training steps that this worker did jobs from.
+    kept: Option<training_time::Kept>,
 }
 
 impl Studies {
@@ -259,6 +277,7 @@ impl Studies {
             )),
             policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
             topology: Topology::new(parts.topologies.into_iter().map(|(_, name, part)| (name, part)).collect()),
+            kept: None,
         }
     }
 
@@ -297,12 +316,19 @@ impl Studies {
         progress: &mut dyn Progress,
     ) -> Result<Answer, WorkbenchError> {
         if let Question::Do { basis, jobs } = question {
-            return Ok(Answer::Done(work(workbench, &basis, &jobs, progress)?));
+            let done = match workbench {
+                Workbench::TrainingTime => training_time::work(&mut self.kept, &basis, &jobs, progress),
+                _ => work(workbench, &basis, &jobs, progress),
+            };
+            return Ok(Answer::Done(done?));
         }
         let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
         match question {
             Question::Choose(choices) => study.choose(choices, progress)?,
-            Question::Take(done) => done.iter().try_for_each(|done| study.take(done, progress))?,
+            Question::Take(done) => {
+                done.iter().try_for_each(|done| study.take(done, progress))?;
+                study.conclude(progress)?;
+            }
             Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
             Question::Cut(from_ns, chunk) => return Ok(Answer::Cut(study.cut(from_ns, chunk))),
             Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
@@ -313,6 +339,7 @@ impl Studies {
         let network = study.network();
         Ok(Answer::Shown(Box::new(Shown {
             network,
+            slowdown: study.slowdown(),
             form: study.form()?,
             files: study.files(),
             report: study.report(material, &contents)?,
@@ -333,7 +360,7 @@ pub fn work(
 ) -> Result<Vec<u8>, WorkbenchError> {
     match workbench {
         Workbench::Overlap => overlap::work(basis, jobs, progress),
-        Workbench::TrainingTime => training_time::work(basis, jobs, progress),
+        Workbench::TrainingTime => training_time::work(&mut None, basis, jobs, progress),
         Workbench::Policy => policy::work(basis, jobs, progress),
         Workbench::Tuning | Workbench::Topology => Err(WorkbenchError::NoForm),
     }

@@ -37,6 +37,7 @@ pub struct Overlap {
     done: SortedSet<u32>,
     is_anew: bool,
     prediction: Option<Section>,
+    slowdown: Option<f64>,
 }
 
 /// What a worker did.
@@ -151,7 +152,7 @@ impl Overlap {
 
     /// Predicts the kernel that is asked for, once every model was compared.
     fn predict(&mut self, progress: &mut dyn Progress) {
-        self.prediction = None;
+        (self.prediction, self.slowdown) = (None, None);
         if !self.is_complete() {
             return;
         }
@@ -159,6 +160,8 @@ impl Overlap {
         let mut section = Section { title: PREDICTION.into(), ..Section::default() };
         match (found, self.study.dataset()) {
             (Ok((answer, asked)), Ok(dataset)) => {
+                let times = answer.duration_ns / asked.alone_ns;
+                self.slowdown = Some(times).filter(|times| times.is_finite() && *times > 0.0);
                 section.text.push(format!(
                     "{}: {} µs alone, of which {} overlap communication.",
                     asked.name,
@@ -302,6 +305,10 @@ impl Study for Overlap {
         rounds.retain(|round| !round.is_empty());
         let basis = if rounds.is_empty() { Vec::new() } else { studied.run.clone() };
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
+    }
+
+    fn slowdown(&self) -> Option<f64> {
+        self.slowdown
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

@@ -1,6 +1,47 @@
 //! Steps of training: samples are dropped, and what a step is made of is there without another click.
 
-use crate::{look::assert_fits_a_phone, page::Page};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{look::assert_fits_a_phone, overlap::published, page::Page, sweep::real_sweeps};
+
+/// The shared files in folders below `training_time/`, by their paths; `None`, and a line that says so, without them.
+pub fn samples(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let root = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("training_time");
+    let mut files = Vec::new();
+    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if let Ok(bytes) = fs::read(&path) {
+            files.push((path.strip_prefix(&root).unwrap().display().to_string(), bytes));
+        } else {
+            eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
+            return None;
+        }
+    }
+    files.sort();
+    Some(files)
+}
+
+/// The page with a folder of the shared samples and other files beside it, everything answered.
+fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Option<Page> {
+    let files = samples(folders)?;
+    let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    files.extend(beside);
+    let page = Page::open_at(fragment);
+    page.drop_folder("bundle", &files);
+    page.wait_until(|| page.look_for("button", "Share").is_some(), "the files are read");
+    page.wait_until_idle();
+    Some(page)
+}
+
+fn file_of(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).unwrap()
+}
 
 /// The page with the example open, all regressors trained and validated.
 fn example() -> Page {
@@ -52,7 +93,7 @@ fn a_choice_is_answered_stands_in_the_address_and_is_undone() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn layouts_are_searched_by_their_address() {
     let page = Page::open_at("#v=1&w=training-time&x=1&s.gpus=16");
-    page.wait_until(|| page.look_for("heading", "Layouts").is_some(), "there is a ranking");
+    page.wait_until(|| page.look_for("region", "Layouts by step time").is_some(), "there is a ranking");
     page.wait_until_idle();
     assert!(page.fragment().contains("&s.gpus=16"), "{}", page.fragment());
     page.assert_clean();
@@ -81,4 +122,134 @@ fn bad_files_are_located_and_a_pickle_is_refused() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
     assert_fits_a_phone(&example());
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_tuned_curve_is_handed_over() {
+    let Some(folder) = real_sweeps() else { return };
+    let sweep = file_of(&folder, "all_reduce_1n.csv");
+    let beside = [("all_reduce_1n.csv", sweep.as_slice())];
+    let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
+    page.click("link", "Training time");
+    page.wait_until_idle();
+    let before = answer(&page);
+    page.click("link", "Tuning");
+    page.wait_until_idle();
+    page.click("button", "Use this curve in training time");
+    page.wait_until_idle();
+    page.wait_until(|| answer(&page) != before, "the step is another one");
+    assert!(page.fragment().contains("&x.tensor-curve=1x"), "{}", page.fragment());
+    let answer_now = answer(&page);
+    assert!(answer_now.contains("The changes make it −"), "{answer_now}");
+    let what_if = page.text_in("region", "What if");
+    assert!(what_if.contains("allreduce over 1×2 GPUs has the bus bandwidth of the curve over 1×8."), "{what_if}");
+    // It is a choice as any other: the address holds it, and Back takes it back.
+    let link = page.fragment();
+    page.run("history.back(); history.back()", &[]);
+    page.wait_until(|| page.fragment() != link, "it is taken back");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_slowdown_is_handed_over() {
+    let Some(kernels) = published("merged_features_82sm.csv") else { return };
+    let beside = [("merged_features_82sm.csv", kernels.as_slice())];
+    let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
+    page.click("link", "Overlap");
+    page.wait_until_idle();
+    page.click("button", "in training time");
+    page.wait_until_idle();
+    assert!(page.fragment().contains("w=training-time") && page.fragment().contains("&x.operators=1."));
+    page.wait_until(|| answer(&page).contains("The changes make it +"), "the step is slower");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn sliders_answer_and_are_undone() {
+    let page = example();
+    let before = answer(&page);
+    let slide = "const [label, value] = arguments;
+        const field = [...document.querySelectorAll('label.slider')].find((field) => field.innerText.includes(label));
+        const slider = field.querySelector('input');
+        slider.value = value;
+        slider.dispatchEvent(new Event('input', { bubbles: true }));";
+    page.run(slide, &["Messages between stages".into(), "0.1".into()]);
+    page.wait_until(|| answer(&page).contains("The changes make it −"), "the step is faster");
+    assert!(page.text_in("region", "What if").contains("The changes make it −"));
+    assert!(page.fragment().contains("&x.p2p=0.1"), "{}", page.fragment());
+    page.run(slide, &["Messages between stages".into(), "1".into()]);
+    page.wait_until(|| answer(&page) == before, "nothing is changed");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn what_is_missing_is_named_and_can_be_sampled() {
+    let Some(mut files) = samples(&["ett/Perlmutter", "ett/examples"]) else { return };
+    files.retain(|(name, _)| !name.contains("_p2p_") && !name.contains("flash_atten"));
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let page = Page::open();
+    page.drop_folder("bundle", &files);
+    page.wait_for_text("What was not sampled");
+    page.wait_until_idle();
+    let section = page.text_in("region", "What was not sampled");
+    assert!(section.contains("flash_atten") && section.contains("p2p"), "{section}");
+    let script = page.download(|| page.click("button", "Save sample.sh"));
+    let script = String::from_utf8(script).unwrap();
+    assert!(
+        script.contains("#SBATCH") && script.contains("torchrun") && script.contains("flash_atten.yml"),
+        "{script}"
+    );
+    let grid = page.download(|| page.click("button", "Save flash_atten.yml"));
+    assert!(String::from_utf8(grid).unwrap().contains("columns_name: ['mp', 'b', 'h', 'l', 'dim'"));
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn coverage_curves_and_files_are_shown() {
+    let folders = ["ett/Perlmutter", "ett/examples", "ett/sampling"];
+    let Some(page) = dropped("", &folders, &[]) else { return };
+    page.wait_for_text("Coverage of the samplings");
+    assert!(page.rows("Which points of the samplings are there") > 15);
+    assert!(page.rows("What was sampled") > 40 && page.rows("What became of each file") > 60);
+    // A regressor is opened beside its samples.
+    page.run(
+        "const table = document.querySelector('[role=region][aria-label=\"Regressors\"] table') ?? document;
+         [...table.querySelectorAll('tbody tr')].find((row) => row.innerText.startsWith('linear3 forward')).querySelector('button, a, th, td').click()",
+        &[],
+    );
+    page.wait_for_text("linear3 forward over dim");
+    assert!(page.fragment().contains("&shown="), "{}", page.fragment());
+    page.choose("Shown over", "mp");
+    page.wait_for_text("linear3 forward over mp");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_catalogue_is_typed_and_saved() {
+    let page = example();
+    let type_it = |text: &str| {
+        page.run(
+            "const field = [...document.querySelectorAll('label')].find((label) => label.innerText.includes('Added to the catalogue'));
+             const area = field.querySelector('textarea');
+             area.value = arguments[0];
+             area.dispatchEvent(new Event('change', { bubbles: true }));",
+            &[text.into()],
+        );
+    };
+    type_it("catalogue: 1\noperators: [{name: swiglu");
+    page.wait_for_text("What is typed can't be read");
+    type_it(
+        "catalogue: 1\noperators:\n  - {name: swiglu, inputs: [mp, b, l, ffn], features: [\"b*l\", \"ffn//mp\"], bytes: \"6*b*l*ffn//mp\"}",
+    );
+    page.wait_until(|| !page.text().contains("What is typed can't be read"), "it is read");
+    page.wait_until_idle();
+    let saved = page.download(|| page.click("button", "Save the catalogue"));
+    assert!(String::from_utf8(saved).unwrap().contains("swiglu"));
+    page.assert_clean();
 }

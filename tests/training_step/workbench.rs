@@ -52,6 +52,7 @@ fn finish(bench: &mut TrainingTime) -> usize {
             let numbers: Vec<u32> = part.iter().map(|(number, _)| *number).collect();
             let done = workbench::work(Workbench::TrainingTime, &jobs.basis, &numbers, &mut Silent).unwrap();
             bench.take(&done, &mut Silent).unwrap();
+            bench.conclude(&mut Silent).unwrap();
         }
     }
 }
@@ -66,7 +67,7 @@ fn a_dropped_bundle_with_a_run_is_answered() {
     println!("{}\n{}", report.title, report.summary.join("\n"));
     assert!(report.summary[0].contains("on 16 GPUs (pp 4, tp 2, dp 2)"));
     let titles: Vec<&str> = report.sections.iter().map(|section| section.title.as_str()).collect();
-    assert_eq!(titles[..3], ["Step", "Layer", "Memory"]);
+    assert_eq!(titles[..4], ["Step", "What if", "Layer", "Memory"]);
     assert!(titles.contains(&"Health of the samples") && titles.contains(&"Regressors"));
     // The timeline is drawn, and every field of the form has a key of its own.
     assert_eq!(report.sections[0].charts.len(), 2);
@@ -125,6 +126,7 @@ fn the_first_layouts_are_shown_at_once() {
         let numbers: Vec<u32> = round.iter().map(|(number, _)| *number).collect();
         let done = workbench::work(Workbench::TrainingTime, &bench.jobs().unwrap().basis, &numbers, &mut Silent);
         bench.take(&done.unwrap(), &mut Silent).unwrap();
+        bench.conclude(&mut Silent).unwrap();
     }
     assert!(bench.jobs().unwrap().goes_on);
     let layouts = |bench: &TrainingTime| {
@@ -349,6 +351,7 @@ fn the_full_grid_is_searched_to_its_end() {
         let mut told = Counting::default();
         let done = workbench::work(Workbench::TrainingTime, &jobs.basis, &[number], &mut told).unwrap();
         bench.take(&done, &mut Silent).unwrap();
+        bench.conclude(&mut Silent).unwrap();
         let points: Vec<u64> =
             told.0.iter().filter(|(doing, ..)| doing == "Searching settings").map(|(_, done, _)| *done).collect();
         println!("{} points in {:.1?}", points.len() - 1, begin.elapsed());

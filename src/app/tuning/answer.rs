@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::Bench;
 use crate::{
-    app::{live::live, text_file::Notes},
+    app::{handover::handover, live::live, text_file::Notes},
     collective::{Algorithm, Configuration},
     tuning::{
         decision::{Decision, words},
@@ -12,6 +12,7 @@ use crate::{
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
     units::{count, percent, significant},
+    workbench::handover::tuned_curve,
 };
 
 /// So many configurations of a set are named.
@@ -22,9 +23,14 @@ const NAMED: usize = 8;
 pub fn Answer() -> impl IntoView {
     let bench: Bench = expect_context();
     let recommendation = Memo::new(move |_| bench.recommendation());
+    let curve = move || {
+        let shown = bench.workload()?;
+        bench.answer.with(|answer| tuned_curve(answer, shown.collective, shown.scale))
+    };
     view! {
         <section class="panel answer" aria-label="Answer">
             {live(move || recommendation.get().map(|recommendation| view! { <AnswerView recommendation /> }))}
+            <div class="export">{handover(|| "Use this curve in training time".to_owned(), curve)}</div>
         </section>
     }
 }

@@ -6,11 +6,14 @@ use super::state::Desk;
 use crate::{
     app::{
         fields::{choice_field, stay},
+        handover::handover,
         live::{For, Show, live},
         tuning::Bench,
     },
     form::{Control, Field},
     report::Workbench,
+    units::significant,
+    workbench::handover::slowdown,
 };
 
 /// More files than this are chosen from a list.
@@ -42,7 +45,9 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         view! {
             <details class="limits">
                 <summary>{live(words)}</summary>
-                <Fields workbench group />
+                <div class="own">
+                    <Fields workbench group />
+                </div>
             </details>
         }
     };
@@ -50,6 +55,9 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
     let button = move |(key, label): (String, String)| {
         view! { <button type="button" on:click=move |_| bench.save(workbench, key.clone())>{label}</button> }
     };
+    let times = move || desk.shown.with(|shown| shown.as_ref().and_then(|shown| shown.slowdown));
+    let label = move || format!("Use ×{} in training time", times().map(significant).unwrap_or_default());
+    let given = move || times().map(slowdown);
     let chosen = RwSignal::new(0_usize);
     let save = move || {
         let all = files();
@@ -76,6 +84,7 @@ pub(super) fn Bar(workbench: Workbench) -> impl IntoView {
         <section class="controls" aria-label="What is chosen">
             <Fields workbench group=String::new() />
             <For each=folds key=String::clone children=fold />
+            {handover(label, given)}
             <Show when=move || !files().is_empty()>
                 <div class="export" role="group" aria-label="Files">
                     {live(save)}

@@ -7,10 +7,7 @@ use super::{
     },
     Flag, Health, Rule, Summary, Target,
 };
-use crate::{
-    math::median,
-    units::{count, grouped, significant},
-};
+use crate::units::{count, grouped, significant};
 
 /// No network gives one GPU so many GB/s: ports of 800 Gb/s have 100.
 const MOST_BETWEEN_NODES_GBPS: f64 = 200.0;
@@ -141,13 +138,29 @@ impl Rows<'_> {
     }
 }
 
-/// The median of the rows around each, cut at the ends: rows max(0, i − 10) to min(n − 1, i + 10).
+/// The median of the rows around each, cut at the ends: rows max(0, i − 10) to min(n − 1, i + 10). The window stays sorted
+/// while it moves.
 fn running_medians(rows: &[CollectiveRow]) -> Vec<f64> {
-    let around = |row: usize| {
-        let from = row.saturating_sub(REACH);
-        let to = (row + REACH + 1).min(rows.len());
-        let mut times: Vec<f64> = rows[from..to].iter().map(|row| row.time_us).collect();
-        median(&mut times).unwrap_or(1.0)
-    };
-    (0..rows.len()).map(around).collect()
+    let mut window: Vec<f64> = Vec::with_capacity(2 * REACH + 1);
+    let place = |window: &[f64], time: f64| window.partition_point(|known| known.total_cmp(&time).is_lt());
+    let mut medians = Vec::with_capacity(rows.len());
+    let mut to = 0;
+    for row in 0..rows.len() {
+        while to < (row + REACH + 1).min(rows.len()) {
+            let time = rows[to].time_us;
+            window.insert(place(&window, time), time);
+            to += 1;
+        }
+        if row > REACH {
+            let left = place(&window, rows[row - REACH - 1].time_us);
+            window.remove(left);
+        }
+        let middle = window.len() / 2;
+        medians.push(if window.len() % 2 == 1 {
+            window[middle]
+        } else {
+            f64::midpoint(window[middle - 1], window[middle])
+        });
+    }
+    medians
 }

@@ -171,11 +171,12 @@ fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
 /// Against the lowest median of the rows that differ in one input only, of the inputs with at least three values there.
 fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
     let samples = flags.samples;
+    let lines = lines(samples, distinct);
     for (way, times) in [("", &samples.forward_us), (" backward", &samples.backward_us)] {
         if times.len() != samples.len() {
             continue;
         }
-        let lowest = lowest_medians(samples, distinct, times);
+        let lowest = lowest_medians(samples, &lines, times);
         let is = |far: fn(f64, f64) -> bool| -> Vec<usize> {
             (0..samples.len()).filter(|row| lowest[*row].is_some_and(|median| far(times[*row], median))).collect()
         };
@@ -203,13 +204,12 @@ fn far_off(flags: &mut Flags<'_>, distinct: &Distinct) {
     }
 }
 
-/// For each row the lowest of the medians along its inputs.
-fn lowest_medians(samples: &OperatorSamples, distinct: &Distinct, times: &[f64]) -> Vec<Option<f64>> {
+/// Rows that differ in one input only, of all inputs, where they are enough.
+fn lines(samples: &OperatorSamples, distinct: &Distinct) -> Vec<Vec<usize>> {
     /// A line of fewer points has no telling median.
     const LEAST: usize = 3;
-    let mut lowest: Vec<Option<f64>> = vec![None; samples.len()];
-    let width = samples.inputs.len();
-    for axis in 0..width {
+    let mut lines = Vec::new();
+    for axis in 0..samples.inputs.len() {
         // Rows of one line stand together where the axis counts last.
         let mut order = distinct.order.clone();
         let without = |row: usize| {
@@ -220,15 +220,20 @@ fn lowest_medians(samples: &OperatorSamples, distinct: &Distinct, times: &[f64])
             let differs = without(*a).zip(without(*b)).map(|(a, b)| a.total_cmp(b)).find(|ordering| ordering.is_ne());
             differs.unwrap_or(std::cmp::Ordering::Equal)
         });
-        for line in order.chunk_by(|a, b| without(*a).eq(without(*b))) {
-            let mut values: Vec<f64> = line.iter().map(|row| times[*row]).collect();
-            if values.len() < LEAST {
-                continue;
-            }
-            let Some(middle) = median(&mut values) else { continue };
-            for row in line {
-                lowest[*row] = Some(lowest[*row].map_or(middle, |known| known.min(middle)));
-            }
+        let of_axis = order.chunk_by(|a, b| without(*a).eq(without(*b)));
+        lines.extend(of_axis.filter(|line| line.len() >= LEAST).map(<[usize]>::to_vec));
+    }
+    lines
+}
+
+/// For each row the lowest of the medians along its inputs.
+fn lowest_medians(samples: &OperatorSamples, lines: &[Vec<usize>], times: &[f64]) -> Vec<Option<f64>> {
+    let mut lowest: Vec<Option<f64>> = vec![None; samples.len()];
+    for line in lines {
+        let mut values: Vec<f64> = line.iter().map(|row| times[*row]).collect();
+        let Some(middle) = median(&mut values) else { continue };
+        for row in line {
+            lowest[*row] = Some(lowest[*row].map_or(middle, |known| known.min(middle)));
         }
     }
     lowest

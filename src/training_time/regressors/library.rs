@@ -309,16 +309,36 @@ impl Library {
                 }
                 Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
                 Source::Messages { name, communicator } => {
-                    let is_parity = self.options.mode == Mode::Parity;
-                    let is_of = |collective: &str| collective == name || !is_parity && family_of(collective) == name;
-                    let collectives = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
-                    let rows = collectives.flat_map(|samples| &samples.rows);
-                    let within = rows.filter(|row| communicator.is_none_or(|within| within == row.communicator));
-                    Sampled::messages(within, communicator.is_none(), doubtful)
+                    Sampled::messages(self.messages(name, *communicator), communicator.is_none(), doubtful)
                 }
                 Source::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
             }
         }))
+    }
+
+    /// How many rows a regressor has, and how many distinct features among them where somebody has looked already.
+    pub(super) fn counts(&self, regressor: u32) -> (usize, Option<usize>) {
+        let Some(entry) = self.entries.get(regressor as usize) else { return (0, None) };
+        let (source, sampled) = &self.sources[entry.source];
+        match (sampled.get(), source) {
+            (Some(sampled), _) => (sampled.len(), Some(sampled.distinct_features)),
+            (None, Source::Operator(index)) => (self.cluster.operators[*index].len(), None),
+            (None, Source::Messages { name, communicator }) => (self.messages(name, *communicator).count(), None),
+            (None, Source::Gemms | Source::Nothing) => (0, None),
+        }
+    }
+
+    /// The rows of a collective, over some GPUs or any.
+    fn messages<'a>(
+        &'a self,
+        name: &'a str,
+        communicator: Option<Communicator>,
+    ) -> impl Iterator<Item = &'a crate::training_time::samples::CollectiveRow> {
+        let is_parity = self.options.mode == Mode::Parity;
+        let is_of = move |collective: &str| collective == name || !is_parity && family_of(collective) == name;
+        let collectives = self.cluster.collectives.iter().filter(move |samples| is_of(&samples.collective));
+        let rows = collectives.flat_map(|samples| &samples.rows);
+        rows.filter(move |row| communicator.is_none_or(|within| within == row.communicator))
     }
 
     /// The setting of a target in parity mode, where there is one.

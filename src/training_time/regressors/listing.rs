@@ -19,9 +19,9 @@ const COLUMNS: [Column; 8] = [
     Column::words("Family", "what is fitted to the rows"),
     Column::numbers("Rows", "measurements that it learns from"),
     Column::numbers("Distinct", "distinct features among them"),
-    Column::numbers("Error", "mean error of rows whose features it had not seen, in per cent"),
-    Column::numbers("Trivial", "the same of a power law alone, or of a straight line for collectives"),
-    Column::numbers("Outside", "median error where the highest values of an input were held out, in per cent"),
+    Column::numbers("Error %", "mean error of rows whose features it had not seen, in per cent"),
+    Column::numbers("Trivial %", "the same of a power law alone, or of a straight line for collectives"),
+    Column::numbers("Outside %", "median error where the highest values of an input were held out, in per cent"),
     Column::words("State", "trained or not: only what a run needs is"),
 ];
 
@@ -75,23 +75,47 @@ impl Library {
     #[must_use]
     pub fn listing(&self) -> Listing {
         let decimals = |value: Option<f64>| Entry::number(value, |value| format!("{value:.1}"));
-        let row = |(number, target): (usize, &Target)| {
-            let regressor = number as u32;
-            let sampled = self.sampled(regressor).filter(|sampled| sampled.len() > 0)?;
+        let row = |regressor: u32| {
+            let (target, (rows, distinct)) = (self.target(regressor)?, self.counts(regressor));
             let score = self.score(regressor).unwrap_or_default();
-            let whole = |count: usize| Entry::number(Some(count as f64), |_| grouped(count as u64));
+            let whole =
+                |count: Option<usize>| Entry::number(count.map(|count| count as f64), |count| grouped(count as u64));
             Some(vec![
                 Entry::text(target.to_string()),
                 Entry::text(self.family_title(regressor, target)),
-                whole(sampled.len()),
-                whole(sampled.distinct_features),
+                whole(Some(rows)),
+                whole(distinct),
                 decimals(score.grouped_percent),
                 decimals(score.trivial_percent),
                 decimals(score.beyond_percent),
                 Entry::text(self.state(regressor)),
             ])
         };
-        Listing { columns: COLUMNS.to_vec(), rows: self.targets().enumerate().filter_map(row).collect() }
+        Listing { columns: COLUMNS.to_vec(), rows: self.listed().filter_map(row).collect() }
+    }
+
+    /// The regressors of [`Library::listing`], by their numbers.
+    pub fn listed(&self) -> impl Iterator<Item = u32> {
+        let has_rows = |regressor: &u32| self.counts(*regressor).0 > 0;
+        (0..self.targets().count() as u32).filter(has_rows)
+    }
+
+    /// A chart of what a regressor says beside its samples: of a collective over the size of its messages, of an operator
+    /// over one of its inputs, the others as the scope has them.
+    #[must_use]
+    pub fn chart(&self, regressor: u32, input: Option<&str>, scope: &Scope) -> Option<Chart> {
+        let first = || self.inputs(regressor).last().cloned();
+        self.curve_chart(regressor)
+            .or_else(|| self.input_chart(regressor, &input.map(str::to_owned).or_else(first)?, scope))
+    }
+
+    /// The inputs of an operator's regressor that were sampled with several values; none of a collective's.
+    #[must_use]
+    pub fn inputs(&self, regressor: u32) -> Vec<String> {
+        let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
+        let sampled = self.sampled(regressor).filter(|_| is_operator);
+        let several = sampled.into_iter().flat_map(|sampled| sampled.inputs()).filter(|(_, values)| values.len() > 1);
+        several.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// A regressor of a collective over the size of messages, with its samples: those that the curve goes through and

@@ -30,7 +30,68 @@ pub enum To {
     /// So many times what it was.
     Times(f64),
     /// What a table of a collective says: message sizes in elements with times in µs, straight between them.
-    Table(Vec<(f64, f64)>),
+    Table {
+        /// Elements and µs.
+        points: Vec<(f64, f64)>,
+        /// Over which GPUs it was measured. Over others it is scaled to the same bus bandwidth, between nodes or within a
+        /// node as it was measured; the other way it says nothing. `None` for a table of any GPUs.
+        over: Option<Communicator>,
+    },
+}
+
+impl Change {
+    /// How many times as long as its table says a collective takes over some GPUs; `None` where it says nothing of them.
+    #[must_use]
+    pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
+        let To::Table { over, .. } = &self.to else { return None };
+        if self.function != name || self.communicator.is_some_and(|changed| changed != asked) {
+            return None;
+        }
+        match over {
+            Some(over) if (over.nodes > 1) != (asked.nodes > 1) => None,
+            Some(over) => Some(share(name, asked) / share(name, *over)).filter(|times| times.is_finite()),
+            None => Some(1.0),
+        }
+    }
+}
+
+/// What tables say of the collectives that were asked for, in words.
+#[must_use]
+pub fn told<'a>(changes: &[Change], asked: impl Iterator<Item = (&'a str, Communicator)> + Clone) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for change in changes {
+        let To::Table { over: Some(over), .. } = &change.to else { continue };
+        let mut own = asked.clone().filter(|(name, _)| *name == change.function);
+        let Some((name, first)) = own.clone().next() else { continue };
+        sentences.push(match own.find(|(name, communicator)| change.scale(name, *communicator).is_some()) {
+            Some((_, communicator)) if communicator == *over => {
+                format!("{name} is as the curve over {over} GPUs says.")
+            }
+            Some((_, communicator)) => {
+                format!("{name} over {communicator} GPUs has the bus bandwidth of the curve over {over}.")
+            }
+            None => {
+                let [of_run, of_curve] = [first, *over]
+                    .map(|communicator| if communicator.nodes > 1 { "between nodes" } else { "within a node" });
+                format!(
+                    "{name} stays as it is: over {first} GPUs it is {of_run}, and the curve over {over} {of_curve}."
+                )
+            }
+        });
+    }
+    sentences
+}
+
+/// What of a message each rank's links carry: time is this over the bus bandwidth (nccl-tests, doc/PERFORMANCE.md; of an
+/// all-gather per what one rank gives).
+fn share(name: &str, over: Communicator) -> f64 {
+    let n = f64::from(over.ranks());
+    match super::collectives::family_of(name) {
+        "allreduce" => 2.0 * (n - 1.0) / n,
+        "allgather" => n - 1.0,
+        "alltoall" => (n - 1.0) / n,
+        _ => 1.0,
+    }
 }
 
 /// Regressors of which some say something else.
@@ -45,7 +106,7 @@ impl<'a, R: Regressors + ?Sized> WhatIf<'a, R> {
     pub fn new(regressors: &'a R, changes: &'a [Change]) -> Self {
         let curve = |change: &Change| match &change.to {
             To::Times(_) => None,
-            To::Table(points) => {
+            To::Table { points, .. } => {
                 let is_usable = |(size, time): &&(f64, f64)| size.is_finite() && time.is_finite() && *time > 0.0;
                 Curve::through(points.iter().filter(is_usable).copied().collect(), false)
             }
@@ -74,18 +135,19 @@ impl<R: Regressors + ?Sized> Regressors for WhatIf<'_, R> {
         let fits = |change: &Change| {
             change.function == name && change.communicator.is_none_or(|changed| changed == communicator)
         };
-        let table = self.changes.iter().rev().find_map(|(change, curve)| curve.as_ref().filter(|_| fits(change)));
+        let mut tables = self.changes.iter().rev().filter_map(|(change, curve)| Some((change, curve.as_ref()?)));
+        let table = tables.find_map(|(change, curve)| Some((curve, change.scale(name, communicator)?)));
         let said = self.regressors.collective(name, elements, communicator);
         let mut said = match (table, said) {
-            (Some(curve), said) => {
+            (Some((curve, times)), said) => {
                 let known = curve.points();
                 let is_inside = known
                     .first()
                     .zip(known.last())
                     .is_some_and(|(first, last)| (first.0..=last.0).contains(&(elements as f64)));
-                let mark = if is_inside { Mark::Interpolated } else { Mark::Extrapolated };
+                let mark = if is_inside && times == 1.0 { Mark::Interpolated } else { Mark::Extrapolated };
                 let regressor = said.map_or(u32::MAX, |said| said.regressor);
-                Prediction { time_us: curve.at(elements as f64), mark, beyond: None, regressor }
+                Prediction { time_us: times * curve.at(elements as f64), mark, beyond: None, regressor }
             }
             (None, said) => said?,
         };
@@ -134,9 +196,10 @@ mod tests {
         let changes = [
             change("p2p", Some(over), None, To::Times(0.1)),
             change("gelu", None, Some(Direction::Backward), To::Times(2.0)),
-            change("allreduce", None, None, To::Table(vec![(10.0, 1.0), (20.0, 2.0)])),
+            change("allreduce", None, None, To::Table { points: vec![(10.0, 1.0), (20.0, 2.0)], over: None }),
             change("allreduce", None, None, To::Times(3.0)),
-            change("alltoall", None, None, To::Table(vec![(10.0, 5.0)])),
+            change("alltoall", None, None, To::Table { points: vec![(10.0, 5.0)], over: None }),
+            change("allgather_large", None, None, To::Table { points: vec![(1.0, 2.0), (9.0, 2.0)], over: Some(over) }),
         ];
         let changed = WhatIf::new(&Constant, &changes);
         let time = |name, elements, communicator| -> Result<f64, Missing> {
@@ -145,6 +208,12 @@ mod tests {
         assert_eq!((time("p2p", 1, over)?, time("p2p", 1, within)?), (10.0, 100.0));
         assert_eq!((time("allreduce", 15, over)?, time("alltoall", 10, over)?), (4.5, 5.0));
         assert_eq!(changed.collective("allreduce", 99, over)?.mark, Mark::Extrapolated);
+        // A table over two ranks, asked for four: between nodes as well, its bus bandwidth holds; within a node it is silent.
+        let four = Communicator { nodes: 2, per_node: 2 };
+        assert_eq!((time("allgather_large", 5, over)?, time("allgather_large", 5, four)?), (2.0, 6.0));
+        assert_eq!(time("allgather_large", 5, within)?, 100.0);
+        let mark = |communicator| changed.collective("allgather_large", 5, communicator).map(|said| said.mark);
+        assert_eq!((mark(over)?, mark(four)?), (Mark::Interpolated, Mark::Extrapolated));
         let operator = |direction| changed.operator("gelu", direction, &Scope::default()).map(|said| said.time_us);
         assert_eq!((operator(Direction::Forward)?, operator(Direction::Backward)?), (10.0, 20.0));
         Ok(())

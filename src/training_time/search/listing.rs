@@ -27,8 +27,8 @@ pub fn layouts(rows: &[Row]) -> Listing {
         Column::numbers("Step", "predicted time of a step"),
         Column::words("90 %", "interval of the step's time"),
         Column::numbers("Tokens/s/GPU", "tokens per second and GPU"),
-        Column::numbers("MFU", "share of the GPUs' peak that the model's operations come to, in per cent"),
-        Column::numbers("Memory", "of the fullest stage, in GiB"),
+        Column::numbers("MFU", "share of the GPUs' peak that the model's operations come to"),
+        Column::numbers("Memory", "of the fullest stage"),
         Column::numbers("Bubble", "share of the busiest stage's pipeline time that it waits"),
         Column::numbers("Extrapolated", "share of the step's time that is extrapolated or suspect"),
     ];
@@ -52,8 +52,8 @@ pub fn layouts(rows: &[Row]) -> Listing {
                 row.interval_us.map_or_else(String::new, |[low, high]| format!("{} – {}", time(low), time(high))),
             ),
             Entry::number(Some(row.tokens_per_gpu), |tokens| format!("{tokens:.0}")),
-            Entry::number(row.utilisation, |share| format!("{:.1}", share * 100.0)),
-            Entry::number(Some(row.memory_bytes), |bytes| format!("{:.1}", bytes / GIB)),
+            Entry::number(row.utilisation, share),
+            Entry::number(Some(row.memory_bytes), |bytes| format!("{:.1} GiB", bytes / GIB)),
             Entry::number(Some(row.bubble), share),
             Entry::number(Some(beyond), share),
         ]

@@ -11,7 +11,7 @@ use crate::{
         memory::{GIB, StageMemory},
         prediction::{Direction, Mark, Prediction},
     },
-    units::significant,
+    units::{Size, significant},
 };
 
 /// A time as people write it: `9.48 s`, `22.0 ms`, `233 µs`.
@@ -61,7 +61,7 @@ pub fn stages(step: &Step) -> Listing {
     let columns = vec![
         Column::numbers("Stage", "from 0"),
         Column::numbers("Layers", "of the stage"),
-        Column::numbers("Parameters", "on one rank, in millions"),
+        Column::numbers("Parameters", "on one rank, in millions (M)"),
         Column::numbers("Forward", "one micro-batch, with messages that block"),
         Column::numbers("Backward", "one micro-batch, with what is computed again and messages that block"),
         Column::numbers("Gradients", "the gradients' all-reduce"),
@@ -72,7 +72,7 @@ pub fn stages(step: &Step) -> Listing {
         vec![
             Entry::number(Some(index as f64), |at| format!("{at}")),
             Entry::number(Some(stage.layers), |layers| format!("{layers}")),
-            Entry::number(Some(stage.parameters), |parameters| format!("{:.1}", parameters / 1e6)),
+            Entry::number(Some(stage.parameters), |parameters| format!("{:.1} M", parameters / 1e6)),
             time_cell(stage.forward_us),
             time_cell(stage.backward_us),
             time_cell(stage.all_reduce_us),
@@ -111,7 +111,7 @@ pub fn layer(plan: &Plan) -> Listing {
         Some(vec![
             Entry::text(part.name.clone()),
             Entry::text(pass),
-            Entry::number(Some(used.count), significant),
+            Entry::number(Some(used.count), plain),
             time_cell(part.prediction.time_us),
             time_cell(of(used)),
             share_cell(of(used) / all),
@@ -127,7 +127,7 @@ pub fn layer(plan: &Plan) -> Listing {
 pub fn parts(plan: &Plan) -> Listing {
     let columns = vec![
         Column::words("Operator or collective", "what was asked"),
-        Column::words("Of", "direction of an operator; elements and GPUs (nodes × GPUs of each) of a collective"),
+        Column::words("Of", "direction of an operator; bytes and GPUs (nodes × GPUs of each) of a collective"),
         Column::numbers("Time", "predicted"),
         Column::words("Where from", "whether the time was measured, interpolated, extrapolated, or is suspect"),
         Column::words("Beyond", "the worst input, where it is extrapolated"),
@@ -137,7 +137,9 @@ pub fn parts(plan: &Plan) -> Listing {
             Asked::Operator(Direction::Forward, _) if part.name.ends_with("_optimizer") => "whole stage".to_owned(),
             Asked::Operator(Direction::Forward, _) => "forward".to_owned(),
             Asked::Operator(Direction::Backward, _) => "backward".to_owned(),
-            Asked::Collective(elements, communicator) => format!("{elements} over {communicator}"),
+            Asked::Collective(elements, communicator) => {
+                format!("{} over {communicator} GPUs", Size(elements.saturating_mul(2)))
+            }
         };
         vec![
             Entry::text(part.name.clone()),
@@ -155,10 +157,10 @@ pub fn parts(plan: &Plan) -> Listing {
 pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     let mut columns = vec![Column::numbers("Stage", "from 0")];
     let names = StageMemory::default().parts().map(|(name, _)| name);
-    columns.extend(names.map(|name| Column::numbers(name, "GiB on one rank")));
-    columns.push(Column::numbers("Total", "GiB on one rank"));
+    columns.extend(names.map(|name| Column::numbers(name, "on one rank")));
+    columns.push(Column::numbers("Total", "on one rank"));
     columns.push(Column::words("Too much", "the first that does not fit"));
-    let gib = |bytes: f64| Entry::number(Some(bytes), |bytes| format!("{:.2}", bytes / GIB));
+    let gib = |bytes: f64| Entry::number(Some(bytes), |bytes| format!("{:.2} GiB", bytes / GIB));
     let row = |(index, stage): (usize, &StageMemory)| {
         let mut row = vec![Entry::number(Some(index as f64), |at| format!("{at}"))];
         row.extend(stage.parts().map(|(_, bytes)| gib(bytes)));
@@ -182,12 +184,16 @@ pub const fn mark(mark: Mark) -> &'static str {
 
 fn beyond(prediction: &Prediction) -> String {
     prediction.beyond.as_ref().map_or_else(String::new, |beyond| {
-        format!(
-            "{} {}: sampled {} to {}",
-            beyond.input,
-            significant(beyond.value),
-            significant(beyond.low),
-            significant(beyond.high)
-        )
+        let [value, low, high] = [beyond.value, beyond.low, beyond.high].map(plain);
+        if beyond.low == beyond.high {
+            format!("{} {value}: only {low} was sampled", beyond.input)
+        } else {
+            format!("{} {value}: sampled {low} to {high}", beyond.input)
+        }
     })
+}
+
+/// A whole number as it is counted.
+fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { significant(value) }
 }

@@ -1,5 +1,7 @@
 //! The training-time workbench: which cluster and run, what if, which layouts, which measured steps.
 
+mod form;
+
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -7,13 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::{Jobs, Material, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
-    form::{ChoiceError, Choices, Control, Field},
+    form::{ChoiceError, Choices, Field},
     order::Order,
     progress::Progress,
-    report::{self, Contents, Report, TextFile},
+    report::{self, Contents, Report, TextFile, training_time::SHOWN},
     training_time::{
         bundle::{Answer, Answers, Asks, Question, Unit},
         calibrate::{Calibration, Terms},
+        catalogue::Catalogue,
         dropped::Dropped,
         health::{LeftOut, health},
         memory,
@@ -22,16 +25,14 @@ use crate::{
             what_if::{Change, To},
         },
         run::{Execution, Layout, Model, Recompute, Run},
+        samples::Communicator,
         search::{self, listing as layouts},
-        study::{self, Outcome, Searched, Settings, StudyError},
+        study::{self, Outcome, Searched, Settings, StudyError, Workshop},
     },
 };
 
-const RUN: &str = "Run";
-const WHAT_IF: &str = "What if";
-const SEARCH: &str = "Layouts";
-const CALIBRATION: &str = "Calibration";
-const SAMPLES: &str = "Samples";
+/// What is typed of a catalogue.
+const CATALOGUE_KEY: &str = "catalogue";
 
 /// What was dropped of training steps, and learnt.
 #[derive(Default)]
@@ -44,6 +45,9 @@ pub struct TrainingTime {
     outcome: Option<Result<Outcome, String>>,
     calibration: Option<Calibration>,
     searched: Option<Searched>,
+    /// The catalogue as it was typed, and why it can't be read.
+    typed: String,
+    catalogue_error: Option<String>,
     /// Questions about files, also those that were answered: an answer can be taken back.
     asked: Vec<Question>,
 }
@@ -59,9 +63,25 @@ struct Done {
 ///
 /// # Errors
 /// They come from another build.
-pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, WorkbenchError> {
-    let jobs = study::work(basis, jobs, progress)?;
-    Ok(postcard::to_allocvec(&Done { of: Crc32::of(basis), jobs })?)
+pub(super) fn work(
+    kept: &mut Option<Kept>,
+    basis: &[u8],
+    jobs: &[u32],
+    progress: &mut dyn Progress,
+) -> Result<Vec<u8>, WorkbenchError> {
+    let kept = match kept {
+        Some(kept) if kept.basis == basis => kept,
+        _ => kept.insert(Kept { workshop: Workshop::new(basis)?, of: Crc32::of(basis), basis: basis.to_vec() }),
+    };
+    let jobs = kept.workshop.work(jobs, progress);
+    Ok(postcard::to_allocvec(&Done { of: kept.of, jobs })?)
+}
+
+/// What a worker keeps between jobs from the same samples, which would otherwise be read again for each.
+pub(super) struct Kept {
+    basis: Vec<u8>,
+    of: u32,
+    workshop: Workshop,
 }
 
 impl TrainingTime {
@@ -89,6 +109,11 @@ impl TrainingTime {
     fn decimal(&self, key: &str, usual: f64) -> Result<f64, WorkbenchError> {
         let value = self.choices.parsed::<f64>(key, "a number")?.unwrap_or(usual);
         Ok(if value.is_finite() { value } else { usual })
+    }
+
+    /// The regressor that is shown.
+    fn shown(&self) -> Option<u32> {
+        self.choices.get(SHOWN).and_then(|number| number.parse().ok())
     }
 
     fn mode(&self) -> Mode {
@@ -201,13 +226,12 @@ impl TrainingTime {
             }
             // A curve that another workbench tuned: bytes and µs, a pair per line.
             if let Some(lines) = self.choices.get(&format!("x.{key}-curve")) {
-                let points = curve(lines)?;
-                changes.extend(
-                    functions.iter().map(|function| Change { to: To::Table(points.clone()), ..change(function, 1.0) }),
-                );
+                let (points, over) = curve(lines)?;
+                let to = To::Table { points, over };
+                changes.extend(functions.iter().map(|function| Change { to: to.clone(), ..change(function, 1.0) }));
             }
         }
-        let slowdown = self.decimal("x.operators", 1.0)?;
+        let slowdown = self.decimal(OPERATORS, 1.0)?;
         if slowdown != 1.0
             && let Some(run) = self.run()?
         {
@@ -241,6 +265,7 @@ impl TrainingTime {
             mode: self.mode(),
             changes: self.changes()?,
             calibrate: table.map(|number| (number - 1, terms)),
+            measured_on: self.choices.get("steps-on").map(str::to_owned),
             search,
             settings_of: settings_of.map(str::to_owned),
             reserve_gib,
@@ -300,6 +325,18 @@ impl TrainingTime {
         Ok(question)
     }
 
+    /// Adds what is typed of a catalogue, or says why it can't be read.
+    fn read_catalogue(&mut self) {
+        let typed = self.choices.get(CATALOGUE_KEY).unwrap_or_default();
+        if typed == self.typed {
+            return;
+        }
+        typed.clone_into(&mut self.typed);
+        let read = (!typed.is_empty()).then(|| Catalogue::parse(typed)).transpose();
+        self.catalogue_error = read.as_ref().err().map(ToString::to_string);
+        self.study.dropped_mut().type_catalogue(read.unwrap_or_default());
+    }
+
     /// Answers about files and rows that are left out, as they were chosen.
     fn answer_files(&mut self) {
         self.note_questions();
@@ -333,8 +370,13 @@ impl TrainingTime {
 
     /// The flagged rows that are left out.
     fn left_out(&self) -> Vec<LeftOut> {
-        let Some(chosen) = self.choices.get("out") else { return Vec::new() };
+        let chosen = self.choices.get("out").unwrap_or_default();
         let known = self.study.dropped().left_out();
+        let held: Vec<String> = known.iter().map(key_of).collect();
+        let is_as_before = chosen.split(',').filter(|key| !key.is_empty()).eq(held.iter().map(String::as_str));
+        if is_as_before || chosen.is_empty() {
+            return if chosen.is_empty() { Vec::new() } else { known.to_vec() };
+        }
         let bundle = self.study.bundle();
         let flags = bundle.clusters.iter().flat_map(|cluster| health(cluster, &bundle.catalogue).flags);
         let mut all: Vec<LeftOut> = known.to_vec();
@@ -348,102 +390,8 @@ impl TrainingTime {
         all
     }
 
-    /// Tells what is known by now.
-    fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
-        (self.outcome, self.searched) = (None, None);
-        self.calibration = self.study.calibration()?;
-        let calibration = self.calibration.as_ref();
-        if self.study.settings().run.is_some() && self.study.is_ready() {
-            self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
-        }
-        if self.study.can_search() {
-            // The first rows at once; the others by and by.
-            self.searched = self.study.searched(calibration, progress, &mut |_| ControlFlow::Break(()))?;
-        }
-        Ok(())
-    }
-
     fn is_partial(&self) -> bool {
         self.searched.as_ref().is_some_and(|searched| searched.found.is_partial)
-    }
-
-    /// Fields of the run.
-    fn run_fields(&self, fields: &mut Vec<Field>) {
-        let run = self.study.settings().run.clone().unwrap_or_else(|| self.blank());
-        let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
-        let mut number = |key: &str, label: &str, value: u32| {
-            let mut field = Field::new(&self.choices, key, label, Control::Number, value.to_string());
-            field.value = value.to_string();
-            fields.push(field.of(RUN));
-        };
-        number("r.pp", "Pipeline stages", layout.pipeline);
-        number("r.tp", "Tensor degree", layout.tensor);
-        number("r.dp", "Data-parallel degree", layout.data);
-        if model.experts > 1 {
-            number("r.ep", "Expert degree", layout.expert);
-        }
-        number("r.g", "GPUs of a node", layout.gpus_per_node);
-        number("r.b", "Sequences of a micro-batch", run.micro_batch);
-        number("r.m", "Micro-batches per step", run.micro_batches);
-        number("r.chunks", "Chunks per stage", execution.virtual_stages);
-        number("r.layers", "Layers", model.layers);
-        number("r.hidden", "Hidden size", model.hidden);
-        number("r.heads", "Attention heads", model.heads);
-        number("r.l", "Sequence length", model.sequence);
-        number("r.vocabulary", "Vocabulary", model.vocabulary);
-        number("r.experts", "Experts", model.experts);
-        if model.experts > 1 {
-            number("r.top-k", "Experts of a token", model.top_k);
-        }
-        let mut push = |key: &str, label: &str, control, usual: String| {
-            fields.push(Field::new(&self.choices, key, label, control, usual).of(RUN));
-        };
-        push("r.recompute", "Recompute", Control::One(again()), layouts::recompute(execution.recompute).to_owned());
-        let zero = options(&[("0", "every rank updates everything"), ("1", "the optimizer is sharded")]);
-        push("r.zero", "ZeRO", Control::One(zero), execution.zero.to_string());
-        let p2p = options(&[("0", "block"), ("1", "hide behind computing")]);
-        push("r.p2p", "Messages between stages", Control::One(p2p), u8::from(execution.p2p_overlapped).to_string());
-        let slider = |least, most, step| Control::Slider { least, most, step };
-        push(
-            "r.hidden-exchange",
-            "Hidden share of the gradients' exchange",
-            slider(0.0, 1.0, 0.05),
-            execution.data_overlap.to_string(),
-        );
-        if model.experts > 1 {
-            push("r.balance", "Fullest expert over the mean", slider(1.0, 4.0, 0.05), model.load_balance.to_string());
-        }
-    }
-
-    fn search_fields(&self, fields: &mut Vec<Field>) {
-        let settings = self.study.settings();
-        let run = settings.run.clone().unwrap_or_else(|| self.blank());
-        let gpus = settings.search.as_ref().and_then(|search| search.gpus.first().copied());
-        let batch = usual_batch(&run, gpus.unwrap_or(run.layout.gpus() as u32));
-        let memory = self.study.memory_gib(&run).map(|gib| gib.to_string()).unwrap_or_default();
-        let mut push = |key: &str, label: &str, control, usual: String, hint: &str| {
-            fields.push(Field::new(&self.choices, key, label, control, usual).of(SEARCH).hinted(hint));
-        };
-        push(
-            "s.gpus",
-            "GPUs",
-            Control::Text(Vec::new()),
-            String::new(),
-            "searches all layouts on so many; several numbers with commas between",
-        );
-        push("s.batch", "Global batch", Control::Number, batch.to_string(), "sequences in a step of all replicas");
-        push("s.b", "Micro-batches", Control::Text(Vec::new()), "1,2,4,8,16".to_owned(), "sizes to try");
-        push(
-            "s.recompute",
-            "Recompute",
-            Control::Many(again()),
-            layouts::recompute(run.execution.recompute).to_owned(),
-            "to try",
-        );
-        push("s.between", "Tensor groups over several nodes", Control::Switch, String::new(), "");
-        push("s.memory", "Memory of a GPU (GiB)", Control::Number, memory, "");
-        push("s.reserve", "Kept free of it (GiB)", Control::Number, memory::RESERVE_GIB.to_string(), "");
-        push("s.all", "Every layout, not only the best", Control::Switch, String::new(), "");
     }
 }
 
@@ -451,27 +399,21 @@ impl TrainingTime {
 const MOST_GPUS: u32 = 1 << 20;
 
 /// Curves that can be scaled, with the collectives that they are.
-const CURVES: [(&str, &[&str]); 4] = [
+const CURVES: [(&str, &[&str]); 5] = [
     ("tensor", &["allreduce"]),
     ("gradient", &["allreduce_large"]),
     ("gather", &["allgather_large"]),
     ("p2p", &["p2p"]),
+    (EXPERT, &["alltoall"]),
 ];
-const CURVE_LABELS: [&str; 4] =
-    ["Tensor all-reduce", "Gradient all-reduce", "Parameter all-gather", "Messages between stages"];
+const EXPERT: &str = "expert";
+/// The factor of all operators of a layer.
+pub(super) const OPERATORS: &str = "x.operators";
 
 fn usual_batch(run: &Run, gpus: u32) -> u32 {
     // As many sequences per GPU as the run has.
     let of_run = run.global_batch().saturating_mul(u64::from(gpus)) / run.layout.gpus().max(1);
     u32::try_from(of_run.max(1)).unwrap_or(u32::MAX)
-}
-
-fn options(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(value, label)| ((*value).to_owned(), (*label).to_owned())).collect()
-}
-
-fn again() -> Vec<(String, String)> {
-    options(&[("full", "full"), ("selective", "selective"), ("none", "none")])
 }
 
 fn recompute_of(name: &str) -> Recompute {
@@ -488,8 +430,8 @@ fn key_of(rows: &LeftOut) -> String {
     format!("{}.{}.{}.{}", rows.cluster, rows.target, first.line, rows.places.len()).replace([',', ' '], "_")
 }
 
-/// Bytes and microseconds, a pair per line.
-fn curve(lines: &str) -> Result<Vec<(f64, f64)>, WorkbenchError> {
+/// Bytes and microseconds, a pair per line; the first line may say over how many nodes and GPUs of each: `2x8`.
+fn curve(lines: &str) -> Result<(Vec<(f64, f64)>, Option<Communicator>), WorkbenchError> {
     let pair = |line: &str| {
         let mut numbers = line.split([' ', '\t', ':', ';']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
@@ -501,31 +443,51 @@ fn curve(lines: &str) -> Result<Vec<(f64, f64)>, WorkbenchError> {
             }),
         }
     };
-    let lines = lines.split(['\n', '~']).map(str::trim).filter(|line| !line.is_empty());
-    Ok(lines.map(pair).collect::<Result<_, _>>()?)
+    let mut lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    let over = lines.peek().and_then(|line| {
+        let (nodes, per_node) = line.split_once(['x', '×'])?;
+        let count = |text: &str| text.trim().parse::<u32>().ok().filter(|count| *count > 0);
+        Some(Communicator { nodes: count(nodes)?, per_node: count(per_node)? })
+    });
+    let points = lines.skip(usize::from(over.is_some())).map(pair).collect::<Result<_, _>>()?;
+    Ok((points, over))
 }
 
 impl Study for TrainingTime {
     fn choose(&mut self, choices: Choices, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         self.choices = choices;
+        self.read_catalogue();
         self.answer_files();
         let settings = self.settings()?;
-        let table = self.study.settings().calibrate.map(|(table, _)| table);
+        let steps = |settings: &Settings| (settings.calibrate.map(|(table, _)| table), settings.measured_on.clone());
+        let before = steps(self.study.settings());
         self.is_anew = self.study.choose(settings)?;
-        if self.is_anew || table != self.study.settings().calibrate.map(|(table, _)| table) {
+        if self.is_anew || before != steps(self.study.settings()) {
             self.basis = self.study.basis()?;
             self.is_anew = true;
         }
         self.conclude(progress)
     }
 
-    fn take(&mut self, done: &[u8], progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn take(&mut self, done: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let done: Done = postcard::from_bytes(done)?;
         if done.of != Crc32::of(&self.basis) {
             return Ok(());
         }
-        self.study.take(&done.jobs)?;
-        self.conclude(progress)
+        Ok(self.study.take(&done.jobs)?)
+    }
+
+    fn conclude(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        (self.outcome, self.searched) = (None, None);
+        self.calibration = self.study.calibration()?;
+        let calibration = self.calibration.as_ref();
+        if self.study.settings().run.is_some() && self.study.is_ready() {
+            self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
+        }
+        if self.study.can_search() {
+            self.searched = self.study.searched(calibration, progress, &mut |_| ControlFlow::Break(()))?;
+        }
+        Ok(())
     }
 
     fn go_on(&mut self, _last_ms: u32, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
@@ -537,86 +499,7 @@ impl Study for TrainingTime {
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
-        let bundle = self.study.bundle();
-        let field =
-            |key: &str, label: &str, control, usual: &str| Field::new(&self.choices, key, label, control, usual);
-        let numbered = |names: Vec<String>| {
-            names.into_iter().enumerate().map(|(at, name)| ((at + 1).to_string(), name)).collect::<Vec<_>>()
-        };
-        let mut fields = Vec::new();
-        if bundle.runs.len() > 1 {
-            let names = numbered(bundle.runs.iter().map(|configured| configured.run.name.clone()).collect());
-            fields.push(field("run", "Run", Control::One(names), "1").leading());
-        }
-        if bundle.clusters.len() > 1 {
-            let usual = (self.study.settings().cluster + 1).to_string();
-            let names = bundle.clusters.iter().map(|cluster| format!("{} ({})", cluster.name, cluster.gpu)).collect();
-            fields.push(field("cluster", "Cluster", Control::One(numbered(names)), &usual));
-        }
-        let modes = options(&[
-            ("default", "power laws, trees and curves; simulated pipeline"),
-            ("parity", "as estimate-train-time"),
-        ]);
-        fields.push(field("mode", "Mode", Control::One(modes), "default"));
-        self.run_fields(&mut fields);
-        for ((key, _), label) in CURVES.iter().zip(CURVE_LABELS) {
-            let slider = Control::Slider { least: 0.1, most: 4.0, step: 0.05 };
-            fields.push(field(&format!("x.{key}"), label, slider, "1").of(WHAT_IF).hinted("times its time"));
-        }
-        let slider = Control::Slider { least: 0.5, most: 2.0, step: 0.01 };
-        fields.push(
-            field("x.operators", "Operators of a layer", slider, "1").of(WHAT_IF).hinted("slowdown beside collectives"),
-        );
-        for ((key, _), label) in CURVES.iter().zip(CURVE_LABELS) {
-            let label = format!("{label}: another curve");
-            let lines = field(&format!("x.{key}-curve"), &label, Control::Lines, "");
-            fields.push(lines.of(WHAT_IF).hinted("bytes and microseconds, a pair per line"));
-        }
-        self.search_fields(&mut fields);
-        if !bundle.steps.is_empty() {
-            let mut tables = vec![("0".to_owned(), "none".to_owned())];
-            tables.extend(numbered(bundle.steps.iter().map(|table| table.name.clone()).collect()));
-            fields.push(field("steps", "Measured steps", Control::One(tables), "0").of(CALIBRATION));
-            let terms = options(&[("4", "four"), ("6", "six")]);
-            fields.push(field("terms", "Coefficients", Control::One(terms), "4").of(CALIBRATION));
-        }
-        if self.mode() == Mode::Parity {
-            let cluster = bundle.clusters.get(self.study.settings().cluster);
-            let operators = cluster.iter().flat_map(|cluster| cluster.operators.iter().map(|of| of.operator.clone()));
-            let collectives = cluster.iter().flat_map(|c| c.collectives.iter().map(|of| of.collective.clone()));
-            let mut names: Vec<(String, String)> = vec![(String::new(), "none".to_owned())];
-            names.extend(operators.chain(collectives).map(|name| (name.clone(), name)));
-            let grid = field("grid", "Search settings of", Control::One(names), "").of(SAMPLES);
-            fields.push(grid.hinted("on the reference's full grid: minutes"));
-        }
-        let flags = self.study.health()?.flags.iter().filter(|flag| flag.rule.is_doubtful());
-        let own = flags.map(|flag| (key_of(&LeftOut::from(flag)), format!("{}: {}", flag.target, flag.what)));
-        let known = self
-            .study
-            .dropped()
-            .left_out()
-            .iter()
-            .map(|rows| (key_of(rows), format!("{}: {} rows", rows.target, rows.places.len())));
-        let all: Vec<(String, String)> = known.chain(own).collect();
-        if !all.is_empty() {
-            fields.push(field("out", "Leave out", Control::Many(all), "").of(SAMPLES));
-        }
-        for question in &self.asked {
-            let choices = match &question.asks {
-                Asks::Operator { candidates, new } => {
-                    let known = candidates.iter().map(|candidate| candidate.operator.clone());
-                    known.chain(new.clone()).map(|name| (name.clone(), name)).collect()
-                }
-                Asks::Unit { suspicion, .. } => options(&[("as", "as written"), ("other", suspicion)]),
-                Asks::Conflict { with } => options(&[("both", &format!("count beside {with}"))]),
-            };
-            let mut choices: Vec<(String, String)> = choices;
-            choices.push(("out".to_owned(), "leave it out".to_owned()));
-            choices.insert(0, (String::new(), "…".to_owned()));
-            fields
-                .push(field(&format!("ask.{}", question.file), &question.path, Control::One(choices), "").of(SAMPLES));
-        }
-        Ok(fields)
+        self.fields()
     }
 
     fn files(&self) -> Vec<(String, String)> {
@@ -663,6 +546,8 @@ impl Study for TrainingTime {
             outcome: self.outcome.as_ref().map(|outcome| outcome.as_ref().map_err(Clone::clone)),
             calibration: self.calibration.as_ref(),
             searched: self.searched.as_ref(),
+            catalogue_error: self.catalogue_error.as_deref(),
+            shown: (self.shown(), self.choices.get("over").map(str::to_owned)),
             files,
             problems,
         };

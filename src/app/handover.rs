@@ -1,0 +1,35 @@
+//! What one workbench found is handed to another: a button, where the other one has something to use it for.
+
+use leptos::prelude::*;
+
+use super::{live::Show, tuning::Bench};
+use crate::{report::Workbench, workbench::handover::Handover};
+
+/// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
+pub fn handover(
+    label: impl Fn() -> String + Send + Sync + 'static,
+    found: impl Fn() -> Option<Handover> + Send + Sync + 'static,
+) -> AnyView {
+    let bench: Bench = expect_context();
+    let found = StoredValue::new(found);
+    let label = StoredValue::new(label);
+    let is_there = move || bench.can_study(Workbench::TrainingTime) && found.with_value(|found| found().is_some());
+    let hand = move |_| {
+        if let Some(Handover { to, choices }) = untrack(move || found.with_value(|found| found())) {
+            let desk = bench.desk(to);
+            desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
+            bench.workbench.set(to);
+            bench.study(to);
+            window().scroll_to_with_x_and_y(0.0, 0.0);
+        }
+    };
+    view! {
+        <Show when=is_there>
+            // A run that is under way would be left.
+            <button type="button" disabled=move || bench.task.with(Option::is_some) on:click=hand>
+                {super::live::live(move || label.with_value(|label| label()))}
+            </button>
+        </Show>
+    }
+    .into_any()
+}

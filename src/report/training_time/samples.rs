@@ -1,0 +1,206 @@
+//! What a report says of the samples: what is missing, how healthy they are, what is learnt of them, and the files.
+
+use crate::{
+    form::RowChoice,
+    order::Order,
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    report::{Contents, Exhibit, Section, TextFile, wire::leaf},
+    text::{Column, Entry, Listing},
+    training_time::{
+        bundle::{Bundle, Fate},
+        catalogue::Catalogue,
+        coverage::Coverage,
+        listing,
+        needs::Need,
+        sampling_files::sampling_files,
+        scope::Scope,
+        step::{listing::share, plan::Asked},
+        study::{Outcome, Study, StudyError},
+    },
+    units::{count, grouped},
+};
+
+/// The key of the choice which regressor is shown.
+pub const SHOWN: &str = "shown";
+
+/// What the run needs and nobody sampled, with what to run to sample it.
+pub(super) fn missing(study: &Study, needs: &[Need]) -> Option<Section> {
+    let run = study.settings().run.as_ref().filter(|_| !needs.is_empty())?;
+    let hopeless = needs.iter().filter(|need| need.instead.is_none()).count();
+    let mut text = vec![match hopeless {
+        0 => "The run can be predicted; what was not sampled as it needs it is marked, and here is what stands in."
+            .into(),
+        _ => "Without samples of these the run can't be predicted:".to_owned(),
+    }];
+    text.extend(needs.iter().filter(|need| need.instead.is_none()).map(|need| super::sentence(&need.sentence)));
+    let files = sampling_files(study.bundle(), run, needs).into_iter().map(|(name, text)| {
+        let note = match name.strip_suffix(".sh") {
+            Some(_) => "Runs them all on the cluster: sbatch sample.sh".to_owned(),
+            None => "A sampling configuration of estimate-train-time".to_owned(),
+        };
+        TextFile { name, text, note }
+    });
+    Some(Section {
+        title: "What was not sampled".into(),
+        text,
+        tables: vec![Exhibit::new("missing", "What is missing", listing::needs(needs))],
+        files: files.collect(),
+        ..Section::default()
+    })
+}
+
+/// The health of the samples, their noise, and how far they cover what was to be sampled.
+pub(super) fn health(study: &Study) -> Result<Section, StudyError> {
+    let health = study.health()?;
+    let columns = vec![
+        Column::words("Samples", "operator, or collective with its GPUs"),
+        Column::numbers("Rows", "that are odd"),
+        Column::numbers("Of", "all rows"),
+        Column::words("What is odd", "and what would change without these rows"),
+    ];
+    let rows = health.flags.iter().map(|flag| {
+        vec![
+            Entry::text(flag.target.to_string()),
+            Entry::number(Some(flag.count as f64), |count| grouped(count as u64)),
+            Entry::number(Some(flag.of as f64), |count| grouped(count as u64)),
+            Entry::text(format!("{} {}", super::sentence(&flag.what), super::sentence(&flag.effect))),
+        ]
+    });
+    let mut text = vec![if health.flags.is_empty() {
+        "Nothing is odd about the samples.".to_owned()
+    } else {
+        "Nothing is left out unasked: what is marked here is.".to_owned()
+    }];
+    let mut tables = vec![
+        Exhibit::new("health", "What is odd", Listing { columns, rows: rows.collect() }),
+        Exhibit::new("samples", "What was sampled", listing::samples(health)),
+    ];
+    let coverage = study.coverage()?;
+    let mut charts = Vec::new();
+    if coverage.is_empty() {
+        text.push("Drop the sampling configurations (YAML) to see which of their points are there.".to_owned());
+    } else {
+        charts.push(coverage_map(coverage));
+        tables.push(Exhibit::new("coverage", "Which points of the samplings are there", listing::coverage(coverage)));
+    }
+    Ok(Section { title: "Health of the samples".into(), text, charts, tables, ..Section::default() })
+}
+
+/// The share of possible points that are there, for each value of each input.
+fn coverage_map(all: &[Coverage]) -> Chart {
+    let mut values: Vec<(&str, f64)> =
+        all.iter().flat_map(|one| &one.values).map(|value| (value.input.as_str(), value.value)).collect();
+    values.order_by(|a, b| a.0.cmp(b.0).then(a.1.total_cmp(&b.1)));
+    // What one sampling alone has would leave a column empty but for it.
+    let shared = values.chunk_by(|a, b| a == b).filter(|same| same.len() > 1 || all.len() == 1);
+    let values: Vec<(&str, f64)> = shared.map(|same| same[0]).collect();
+    let shown: Vec<&Coverage> = all.iter().filter(|one| !one.values.is_empty()).collect();
+    let mut points = Vec::new();
+    for (row, one) in shown.iter().enumerate() {
+        for (column, (input, value)) in values.iter().enumerate() {
+            let found = one.values.iter().find(|known| known.input == *input && known.value == *value);
+            let found = found.filter(|known| known.possible > 0);
+            let share = found.map(|known| known.sampled as f64 / known.possible as f64);
+            let note = found.map_or_else(String::new, |known| {
+                format!("{}, {input} {value}: {} of {}", one.function, known.sampled, known.possible)
+            });
+            points.push(Point { note, ..Point::cell(column, row, share) });
+        }
+    }
+    let (sampled, possible) = all.iter().fold((0, 0), |(sampled, possible), one| {
+        (sampled + one.sampled, possible + one.intended.saturating_sub(one.impossible))
+    });
+    Chart {
+        id: "training-time-coverage".to_owned(),
+        title: "Coverage of the samplings".to_owned(),
+        summary: format!("{} of the points that can be are there.", share(sampled as f64 / possible.max(1) as f64)),
+        x: Axis::of_names("Input", values.iter().map(|(input, value)| format!("{input} {value}")).collect()),
+        y: Axis::of_names("Samples", shown.iter().map(|one| one.function.clone()).collect()),
+        series: vec![Series {
+            name: "Sampled".to_owned(),
+            colour: Colour::Answer,
+            mark: Mark::Cells(Quantity::Share, Spacing::Linear),
+            points,
+        }],
+    }
+}
+
+/// All regressors, and one of them beside its samples: that which is chosen, or that of the collective that takes the
+/// longest.
+pub(super) fn regressors(
+    study: &Study,
+    outcome: Option<&Outcome>,
+    (shown, input): (Option<u32>, Option<String>),
+) -> Result<Section, StudyError> {
+    let library = study.library()?;
+    let mut all = Exhibit::new("regressors", "Regressors", library.listing());
+    let values = library.listed().map(|regressor| regressor.to_string()).collect();
+    all.choose = Some(RowChoice { key: SHOWN.into(), values });
+    let slowest = || {
+        let collectives = outcome?.plan.parts.iter().filter(|part| matches!(part.asked, Asked::Collective(..)));
+        let slowest = collectives.max_by(|a, b| a.prediction.time_us.total_cmp(&b.prediction.time_us))?;
+        Some(slowest.prediction.regressor)
+    };
+    let scope = study.settings().run.as_ref().map_or_else(Scope::default, |run| run.scope());
+    let chart = shown
+        .or_else(slowest)
+        .or_else(|| library.listed().last())
+        .and_then(|regressor| library.chart(regressor, input.as_deref(), &scope));
+    let errors = "Errors are of rows whose features were held out, three folds, beside those of a trivial model. Open a row \
+                  to see it beside its samples.";
+    let unusable =
+        library.unusable().iter().map(|(of, why)| format!("The saved regressor of {of} is not used: {why}."));
+    Ok(Section {
+        title: "Regressors".into(),
+        text: std::iter::once(errors.to_owned()).chain(unusable).collect(),
+        charts: chart.into_iter().collect(),
+        tables: vec![all],
+        ..Section::default()
+    })
+}
+
+/// All files, and what became of each.
+pub(super) fn files(bundle: &Bundle, contents: &Contents) -> Section {
+    let mut listing = listing::files(bundle);
+    for (row, number) in listing.rows.iter_mut().zip(1..) {
+        // What lies in an archive has a path as well.
+        if let Some(name) = row.first_mut() {
+            name.text = if contents.file_names { leaf(&name.text) } else { format!("file {number}") };
+        }
+    }
+    Section {
+        title: "Files".into(),
+        text: bundle.notes.iter().map(|note| super::sentence(note)).collect(),
+        tables: vec![Exhibit::new("files", "What became of each file", listing)],
+        ..Section::default()
+    }
+}
+
+/// What the catalogue knows; what is typed of it is beside.
+pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
+    let known = [
+        count(catalogue.gpus.len() as u64, "GPU"),
+        count(catalogue.clusters.len() as u64, "cluster"),
+        count(catalogue.operators.len() as u64, "operator"),
+        count(catalogue.collectives.len() as u64, "collective"),
+    ];
+    let mut text = vec![format!(
+        "It knows {} and {}. What is typed here, as YAML or JSON with `catalogue: 1`, is added; an entry of the same name \
+         replaces the one before.",
+        known.join(", "),
+        count(catalogue.architectures.len() as u64, "architecture")
+    )];
+    text.extend(error.map(|why| format!("What is typed can't be read: {why}.")));
+    Section { title: "Catalogue".into(), text, ..Section::default() }
+}
+
+/// Why dropped configurations are no run.
+pub(super) fn refused_runs(bundle: &Bundle, contents: &Contents) -> Vec<String> {
+    let is_configuration = |path: &str| [".yml", ".yaml", ".json"].iter().any(|end| path.to_lowercase().ends_with(end));
+    let refused = bundle.files.iter().filter(|file| is_configuration(&file.path)).filter_map(|file| match &file.fate {
+        Fate::Unrecognised(why) => Some((leaf(&file.path), why)),
+        _ => None,
+    });
+    let named = |name: String| if contents.file_names { name } else { "A configuration".to_owned() };
+    refused.take(3).map(|(name, why)| super::sentence(&format!("{} is left out: {why}", named(name)))).collect()
+}

@@ -1,0 +1,220 @@
+//! Steps of training: how long samples take from the drop to the breakdown, learning, searching, and what sliders answer.
+//! The figures of the reference are printed by `benches/against_training_reference/compare.py`.
+
+use serde_json::Value;
+
+use super::{WATCH_MEMORY, worker_memory_bytes};
+use crate::{page::Page, training_time::samples};
+
+/// Writes down whenever one of these changes: what is going on, the answer's title, the rows of the breakdown, of the
+/// layouts, and of the regressors.
+const WATCH: &str = "
+    window.seen = [];
+    addEventListener('drop', () => { window.dropped = performance.now(); }, { capture: true });
+    const rows = (name) => document.querySelectorAll(`[role=region][aria-label=\"${name}\"] tbody tr`);
+    let last = '';
+    new MutationObserver(() => {
+        const line = document.querySelector('section[aria-label=\"Work under way\"]')?.textContent ?? '';
+        const title = document.querySelector('#answer-heading')?.textContent ?? '';
+        const now = [line.split(/[:0-9]/)[0], title, rows('What the time goes into').length, rows('Layouts by step time').length];
+        const said = JSON.stringify(now);
+        if (said !== last) seen.push([performance.now(), ...now]);
+        last = said;
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+";
+
+/// What was seen at one moment.
+struct Moment {
+    /// Since the drop.
+    ms: f64,
+    /// What was going on.
+    line: String,
+    title: String,
+    /// Rows of the breakdown, and of the layouts.
+    parts: u64,
+    layouts: u64,
+}
+
+struct Seen(Vec<Moment>);
+
+impl Seen {
+    fn of(page: &Page) -> Self {
+        let seen = page.run("return [window.dropped, seen]", &[]);
+        let dropped = seen[0].as_f64().unwrap_or_default();
+        let step = |step: &Value| {
+            let word = |at: usize| step[at].as_str().unwrap_or_default().to_owned();
+            let count = |at: usize| step[at].as_u64().unwrap_or_default();
+            let ms = step[0].as_f64().unwrap() - dropped;
+            Moment { ms, line: word(1), title: word(2), parts: count(3), layouts: count(4) }
+        };
+        Self(seen[1].as_array().unwrap().iter().map(step).filter(|moment| moment.ms > 0.0).collect())
+    }
+
+    /// When something was first so, in ms since the drop.
+    fn first(&self, is_so: impl Fn(&Moment) -> bool) -> f64 {
+        self.0.iter().find(|moment| is_so(moment)).map_or(f64::NAN, |moment| moment.ms)
+    }
+
+    /// From the first words about the samples to the breakdown: what learning takes, to and from the workers included.
+    fn learning_ms(&self) -> f64 {
+        self.broken_down_ms() - self.first(|moment| !moment.title.is_empty())
+    }
+
+    fn broken_down_ms(&self) -> f64 {
+        self.first(|moment| moment.parts > 0)
+    }
+}
+
+/// Drops folders with a run, at an address.
+fn drop_at(fragment: &str, folders: &[&str], run: Option<&[u8]>) -> Option<Page> {
+    let files = samples(folders)?;
+    let page = Page::closed();
+    page.before_loading(WATCH);
+    page.before_loading(WATCH_MEMORY);
+    page.visit(&format!("#v=1&w=training-time{fragment}"));
+    page.wait_until_idle();
+    let mut files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    files.extend(run.map(|run| ("run.yml", run)));
+    page.drop_folder("bundle", &files);
+    Some(page)
+}
+
+/// So many regressors are trained.
+fn trained(page: &Page) -> u64 {
+    let count = "return [...rows('Regressors')].filter((row) => row.innerText.includes('trained')).length";
+    let prelude = "const rows = (name) => document.querySelectorAll(`[role=region][aria-label=\"${name}\"] tbody tr`);";
+    page.run(&format!("{prelude} {count}"), &[]).as_u64().unwrap_or_default()
+}
+
+fn best(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn samples_to_the_breakdown() {
+    for (mode, floor_ms) in [("default", 2000.0), ("parity", f64::INFINITY)] {
+        let (mut read, mut whole, mut learnt) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let fragment = format!("&mode={mode}");
+            let Some(page) = drop_at(&fragment, &["ett/Perlmutter", "ett/examples"], None) else { return };
+            page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
+            let seen = Seen::of(&page);
+            read.push(seen.first(|moment| moment.line.starts_with("Predicting")));
+            whole.push(seen.broken_down_ms());
+            learnt.push(seen.learning_ms());
+            if mode == "parity" {
+                page.wait_until_idle();
+                let (_, all) = worker_memory_bytes(&page);
+                println!("training/parity: the largest worker's memory grew to {:.0} MB", all / 1e6);
+                assert!(all < 150e6, "{all} bytes");
+            }
+        }
+        println!(
+            "training/{mode}: Perlmutter's 48 files read after {:.0} ms, example P broken down after {:.0} ms, of which learning \
+             its regressors took {:.0} ms (best of five)",
+            best(&read),
+            best(&whole),
+            best(&learnt)
+        );
+        println!("training/{mode}: all drops {whole:.0?} ms, all learnings {learnt:.0?} ms");
+        assert!(best(&whole) <= floor_ms, "{:.0} ms", best(&whole));
+    }
+}
+
+/// A run that asks for every operator, over many communicators: all that a cluster has is learnt for it.
+const EVERYTHING: &str = "
+training_config: [4, 2, 2, 4, 32, 4096, 4096, 8, 4]
+encoders: 32
+layernorm_name: layernorm
+encoder_function_list: [layernorm, RMSlayernorm, linear1, RoPE, flash_atten, baddbmm, fillmask, softmax,
+  ScaledUpperTriangMaskedSoftmax, bmm, linear2, linear3, gelu, linear4, res_add]
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn all_regressors_of_a_cluster() {
+    for mode in ["default", "parity"] {
+        let (mut learnt, mut count) = (Vec::new(), 0);
+        for _ in 0..3 {
+            let fragment = format!("&mode={mode}&s.gpus=32&s.between=1&s.b=4");
+            let Some(page) = drop_at(&fragment, &["ett/Perlmutter"], Some(EVERYTHING.as_bytes())) else { return };
+            page.wait_until(|| Seen::of(&page).first(|moment| moment.layouts > 0) > 0.0, "there are layouts");
+            let seen = Seen::of(&page);
+            count = trained(&page);
+            learnt.push(seen.first(|moment| moment.layouts > 0) - seen.first(|moment| !moment.title.is_empty()));
+        }
+        println!("training/{mode}: {count} regressors of Perlmutter learnt in {:.0} ms ({learnt:.0?})", best(&learnt));
+    }
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn both_clusters_are_parsed() {
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let Some(page) = drop_at("", &["ett/Perlmutter", "ett/Vista"], None) else { return };
+        page.wait_until_idle();
+        all.push(Seen::of(&page).first(|moment| moment.line.starts_with("Predicting")));
+    }
+    println!("training/parse: both clusters, 140,138 rows, from the drop until they are read and merged: {all:.0?} ms");
+}
+
+/// Answers how long each of some changes of a control took until the page said something else, and until that was drawn.
+const TIME_CHANGES: &str = "
+    const [label, event, values] = arguments;
+    const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes(label)).querySelector('input');
+    const answer = document.querySelector('.answer');
+    const times = [];
+    for (const value of values) {
+        const began = performance.now();
+        const changed = new Promise((resolve) => {
+            const watch = new MutationObserver(() => { watch.disconnect(); resolve(); });
+            watch.observe(answer, { subtree: true, childList: true, characterData: true });
+        });
+        field.value = value;
+        field.dispatchEvent(new Event(event, { bubbles: true }));
+        await changed;
+        const said = performance.now() - began;
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+        times.push([said, performance.now() - began]);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    return times;
+";
+
+fn changes(page: &Page, label: &str, event: &str, values: &[&str]) -> (Vec<f64>, Vec<f64>) {
+    let values: Vec<Value> = values.iter().map(|value| (*value).into()).collect();
+    let times = page.run(TIME_CHANGES, &[label.into(), event.into(), values.into()]);
+    let of = |at: usize| times.as_array().unwrap().iter().filter_map(|pair| pair[at].as_f64()).collect();
+    (of(0), of(1))
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn the_search_of_1024_gpus() {
+    let fragment = "&s.gpus=512&s.batch=1024";
+    let Some(page) = drop_at(fragment, &["ett/Perlmutter", "ett/examples"], None) else { return };
+    page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
+    page.wait_until_idle();
+    page.wait_for_text("Errors are of what regressors had not seen.");
+    let (said, drawn) = changes(&page, "GPUs of the job", "change", &["1024", "512", "1024", "512", "1024"]);
+    println!(
+        "training/search: 1,024 and 512 GPUs with five micro-batches: first rows said after {said:.0?} ms, drawn after {drawn:.0?} ms"
+    );
+    assert!(best(&said) < 1000.0, "{said:?}");
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn sliders() {
+    let Some(page) = drop_at("", &["ett/Perlmutter", "ett/examples"], None) else { return };
+    page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
+    page.wait_until_idle();
+    page.wait_for_text("Errors are of what regressors had not seen.");
+    let values = ["0.5", "0.6", "0.7", "0.8", "0.9", "1.1", "1.2", "1.3"];
+    let (mut said, drawn) = changes(&page, "Messages between stages ×", "input", &values);
+    println!("training/slider: said after {said:.0?} ms, drawn after {drawn:.0?} ms");
+    said.sort_by(f64::total_cmp);
+    assert!(said[said.len() / 2] <= 50.0, "{said:?}");
+}

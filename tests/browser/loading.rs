@@ -109,6 +109,20 @@ fn a_slow_line_shows_the_page_at_once_and_how_much_has_come() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn files_are_taken_before_the_workers_are_there() {
+    let page = Page::closed();
+    page.slow_down(500_000);
+    page.visit("");
+    page.wait_for_text("Nothing is uploaded");
+    page.find("button", "Open files");
+    page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
+    page.wait_for_text("Reading: loading the code for it");
+    page.wait_for_text("validated on what was held out");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn without_scripts_a_sentence_says_so() {
     let page = Page::closed();
     page.allow_scripts(false);

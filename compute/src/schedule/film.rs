@@ -212,7 +212,7 @@ impl Film {
             ..Self::default()
         };
         let mut critical = self.critical.clone();
-        critical.sort_unstable();
+        critical.order_by_number(|index| u64::from(*index));
         let mut arrived = vec![0; self.nodes as usize];
         for (link, (_, node)) in self.links.iter().enumerate() {
             let own = self.first[link] as usize..self.first[link + 1] as usize;
@@ -390,7 +390,7 @@ impl Film {
     pub fn in_order(ownership: &[u64]) -> Vec<u32> {
         let mut order: Vec<u32> =
             (0..ownership.len() as u32).filter(|cell| ownership[*cell as usize] != u64::MAX).collect();
-        order.sort_by_key(|cell| ownership[*cell as usize]);
+        order.order_by_number(|cell| ownership[*cell as usize]);
         order
     }
 
@@ -401,7 +401,7 @@ impl Film {
         for (link, (_, to)) in (0..).zip(&self.links) {
             arrivals[*to as usize].extend(self.of_link(link).map(|sent| sent.end));
         }
-        arrivals.iter_mut().for_each(|arrivals| arrivals.sort_unstable());
+        arrivals.iter_mut().for_each(|arrivals| arrivals.order_by_number(|time| *time));
         arrivals
     }
 
@@ -412,7 +412,7 @@ impl Film {
         for link in 0..self.links.len() as u32 {
             events.extend(self.of_link(link).flat_map(|sent| [sent.start, sent.end]));
         }
-        events.sort_unstable();
+        events.order_by_number(|time| *time);
         events.dedup();
         events
     }

@@ -34,9 +34,9 @@ impl fmt::Display for Size {
     /// In the largest binary unit in which it is exact to three decimals, else in bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, bytes) in UNITS.iter().rev() {
-            if self.0 >= *bytes && (u128::from(self.0) * 1000).is_multiple_of(u128::from(*bytes)) {
-                let thousandths = u128::from(self.0) * 1000 / u128::from(*bytes);
-                let (whole, rest) = (thousandths / 1000, thousandths % 1000);
+            let (whole, thousandths) = (self.0 / bytes, self.0 % bytes * 1000);
+            if whole > 0 && thousandths.is_multiple_of(*bytes) {
+                let rest = thousandths / bytes;
                 let text = if rest == 0 { format!("{whole} {name}") } else { format!("{whole}.{rest:03}") };
                 return if rest == 0 { f.pad(&text) } else { f.pad(&format!("{} {name}", text.trim_end_matches('0'))) };
             }

@@ -203,7 +203,7 @@ fn bad_input_is_told_with_its_place() {
     refused(&["synthesize", "ring:5", "--synthesizer", "magic"], 2, "possible values");
     refused(&["synthesize", "ring:5", "--time-limit", "soon"], 2, "is no time");
     refused(&["synthesize", "ring:5", "--chunk", "much"], 2, "--chunk");
-    refused(&["synthesize", "ring:5", "--latency", "-1"], 2, "--latency");
+    refused(&["synthesize", "ring:5", "--latency=-1"], 2, "--latency");
     refused(&["synthesize", "ring:5", "--bandwidth", "0"], 1, "bandwidth is not above zero");
     refused(&["synthesize", "ring:5", "--rate", "gfx950"], 2, "write gfx950=76.8");
     refused(&["synthesize", "ring:5", "-o", "schedule.txt"], 2, "ends in .csv, .json, .trace.json or .xml");

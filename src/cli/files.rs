@@ -57,7 +57,7 @@ pub(super) fn read_any(
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
-        let name = if is_stdin(&path) { "standard input".to_owned() } else { path.display().to_string() };
+        let name = name(&path);
         sources.push(open(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
         names.push(FileToLoad { id, name, mapping: configuration.cloned() });
     }
@@ -123,6 +123,11 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
         open.append(&mut inside);
     }
     Ok(all)
+}
+
+/// What a file is called.
+pub(super) fn name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 fn is_stdin(path: &Path) -> bool {

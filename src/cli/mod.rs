@@ -117,6 +117,9 @@ enum CliError {
     /// No cluster of that name.
     #[error("--cluster {wanted} names no cluster of these files; they hold {held}")]
     NoCluster { wanted: String, held: String },
+    /// The configuration of a run that can't be used.
+    #[error("--run {name}: {why}")]
+    NoRun { name: String, why: String },
     /// The files say nothing about the collective.
     #[error("{wanted} was not measured; these files hold {held}")]
     NotMeasured { wanted: String, held: String },

@@ -12,9 +12,12 @@ use super::{CliError, arguments::Measured, files, terminal};
 use crate::{
     progress::{Progress, Silent},
     training_time::{
+        bundle::Fate,
         calibrate::{Calibration, Terms},
         dropped::Dropped,
-        memory, regressors,
+        memory,
+        read::name::stem,
+        regressors,
         run::Run,
         study::{Settings, Study, StudyError},
     },
@@ -115,9 +118,14 @@ impl Bundle {
     fn chosen(&self, study: &Study) -> Result<Option<Run>, CliError> {
         let runs = &study.bundle().runs;
         let Some(path) = &self.run else { return Ok(runs.first().map(|configured| configured.run.clone())) };
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let named = runs.iter().rev().find(|configured| configured.run.name == stem);
-        let found = named.or(runs.last()).map(|configured| configured.run.clone());
+        let name = files::name(path);
+        let file = study.bundle().files.iter().rfind(|file| file.path == name);
+        if let Some(Fate::Unrecognised(why)) = file.map(|file| &file.fate) {
+            return Err(CliError::NoRun { name, why: why.clone() });
+        }
+        let stem = stem(&name);
+        let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| file.is_some());
+        let found = found.map(|configured| configured.run.clone());
         found.map(Some).ok_or(CliError::Typed("--run names no configuration that can be read"))
     }
 }

@@ -305,9 +305,10 @@ impl Synthesize {
         let begin = Instant::now();
         let mut bar = terminal::Bar::new();
         let mut standing = study.begin(wanted, method, self.seed, SLICE, &mut bar).map_err(told)?;
-        while standing.is_working && begin.elapsed() < self.time_limit {
+        // Until there is something to take, no time is over.
+        while standing.is_working && (begin.elapsed() < self.time_limit || standing.time_ns.is_none()) {
             let (spent, limit) = (begin.elapsed().as_millis() as u64, self.time_limit.as_millis() as u64);
-            bar.report(&format!("Looking for a schedule: {}", standing.sentence), spent, limit);
+            bar.report(&format!("Looking for a schedule: {}", standing.sentence), spent.min(limit), limit);
             standing = study.improve(SLICE, &mut Silent).map_err(told)?;
         }
         drop(bar);

@@ -136,7 +136,7 @@ impl<'a> Paper<'a> {
     /// A crisp horizontal or vertical line about one CSS pixel wide, moved to whole device pixels.
     pub fn hairline(&self, from: (f64, f64), to: (f64, f64), colour: &impl Color) -> Result<(), DrawError> {
         let pixels = (self.units / self.device + 0.25).floor().max(1.0);
-        let centre = if pixels % 2.0 == 1.0 { 0.5 } else { 0.0 };
+        let centre = if (pixels / 2.0).fract() == 0.5 { 0.5 } else { 0.0 };
         let snap = |length: f64| ((length * self.units / self.device).floor() + centre) * self.device;
         let snapped = |(x, y): (f64, f64)| (snap(x).round() as i32, snap(y).round() as i32);
         let width = (pixels * self.device).round() as u32;

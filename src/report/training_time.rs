@@ -260,8 +260,8 @@ fn best(searched: &Searched) -> Vec<String> {
             views::words(row),
             time(row.total_us)
         )),
-        Some(_) => {}
-        None => sentences.push("Every layout needs extrapolation.".to_owned()),
+        None if !found.is_partial => sentences.push("Every layout needs extrapolation.".to_owned()),
+        _ => {}
     }
     if let Some(before) = &searched.unchanged {
         let same = (before.layout, before.micro_batch) == (first.layout, first.micro_batch);

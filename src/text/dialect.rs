@@ -44,6 +44,7 @@ impl Dialect {
     /// How many of the first lines are as wide as the first one, and that width.
     fn fit(self, head: &[u8]) -> (usize, usize) {
         let mut records = Records::new(head, self);
+        records.skip_comments();
         let (mut fitting, mut width) = (0, 0);
         for _ in 0..LINES {
             match records.next() {
@@ -67,6 +68,7 @@ mod tests {
             ("a,b\n1,2\n", b',', b'\n'),
             ("a\tb,c\r\n1\t2\r\n", b'\t', b'\n'),
             ("a;b\n0,5;1,5\n0,7;2,5\n", b';', b'\n'),
+            ("# ms; two nodes; all arms\na,b,c\n1,2,3\n", b',', b'\n'),
             ("\"a;b\",c\n\"1;2\",3\n", b',', b'\n'),
             ("a,b\r1,2\r", b',', b'\r'),
             ("one word", b',', b'\n'),

@@ -240,9 +240,11 @@ pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -
         Err(error) => again.why = Some(error.to_string()),
         Ok((problem, clock)) => {
             let mut search = Search::new(problem, Method::Auto, seed);
-            let slices = 8;
-            for _ in 0..slices {
-                if search.work(effort / slices) == State::Finished {
+            const SLICES: u64 = 8;
+            // On until there is something to compare with, however long that takes.
+            for slice in 1.. {
+                let is_finished = search.work(effort / SLICES) == State::Finished;
+                if is_finished || slice >= SLICES && search.time().is_some() {
                     break;
                 }
             }

@@ -18,6 +18,26 @@ fn a_narrow_window_needs_no_scrolling_sideways() {
     page.assert_clean();
 }
 
+/// Each workbench is in sight in a narrow window, not beyond a rim to be scrolled to.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn all_workbenches_are_in_sight_in_a_narrow_window() {
+    let page = Page::open();
+    page.resize(360, 740);
+    let seen = page.run(
+        "return [...document.querySelectorAll('.masthead .tab')].map((tab) => {
+             const { left, right, top, height } = tab.getBoundingClientRect();
+             const at = document.elementFromPoint((left + right) / 2, top + height / 2);
+             return left >= 0 && right <= 360 && at === tab ? tab.innerText : `hidden: ${tab.innerText}`;
+         })",
+        &[],
+    );
+    assert_eq!(seen, json!(["Tuning", "Policy", "Training time", "Topology", "Overlap"]));
+    page.click("link", "Overlap");
+    page.wait_for_text("Overlap");
+    page.assert_clean();
+}
+
 /// At the width of a phone everything fits and is readable, in light and dark, and nothing went wrong.
 pub fn assert_fits_a_phone(page: &Page) {
     page.resize(360, 740);

@@ -384,10 +384,11 @@ fn rewards(bytes: &[u8]) {
     let Content::Rewards(log) = content else { return };
     assert!(log.rows.iter().all(|row| row.latency_ms > 0.0 && row.latency_ms.is_finite()), "a row without a latency");
     let arms = || simulate::ARMS.iter().filter_map(|arm| Arm::parse(arm)).collect();
-    let policies = policy_files().iter().filter_map(|bytes| Some(Policy::read(bytes).ok()?.policy)).collect();
+    let policies = policy_files().into_iter().next().and_then(|bytes| Some(Policy::read(&bytes).ok()?.policy));
+    let policies: Vec<Policy> = policies.into_iter().collect();
     for schedule in [
         Schedule::default(),
-        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
+        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), policies: Vec::new() },
         Schedule { policies, ..Schedule::default() },
     ] {
         let settings = request::Settings { schedule, ..Default::default() };
@@ -428,7 +429,11 @@ fn reward_logs() -> Vec<Vec<u8>> {
                allreduce,4096,1,8,3.5,tree,simple,8\nallreduce,4096,1,8,3.1,auto,,\n";
     let episodes = r#"[{"episode":0,"arm_idx":3,"arm_label":"auto","mean_ms":9.7},{"episode":1,"arm_idx":0,"arm_label":"tree_simple","mean_ms":9.9}]"#;
     let nested = r#"{"sequential":{"64KB":{"auto":8.443,"tree_simple":8.495}}}"#;
-    texts([plain, headed, own, "9.7\n9.8\n10.1\n", episodes, nested])
+    let means = "# means\nmode,size,auto,tree_simple\nsequential,64KB,8.443,8.495\n";
+    let of_episodes = "log,size,episode,arm,mean_ms\nucb1,64MB,0,auto,9.7\nucb1,64MB,1,tree_simple,9.9\n";
+    let mut all = texts([plain, headed, own, "9.7\n9.8\n10.1\n", episodes, nested, means, of_episodes]);
+    all.extend(policy_files());
+    all
 }
 
 fn policy_files() -> Vec<Vec<u8>> {

@@ -150,7 +150,7 @@ pub fn topology_files() -> [&'static str; 3] {
     [
         "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,3,500,1\n3,2,500,1\n3,4,500,50\n4,0,500,50\n",
         "3\nBandwidth (GiB/s)\tDst\tsource\tLatency (us)\n50.5\t1\t0\t0.5\n50\t2\t1\t1\n25\t0\t2\t1\n",
-        "3\n# a triangle\n0;1;5e2;inf\n1;2;500;1e1\n2;0;1;0.5\n1;0;3;7\n",
+        "3\n# a triangle\n0;1;5e2;1e1\n1;2;500;inf\n2;0;1;0.5\n1;0;3;7\n",
     ]
 }
 

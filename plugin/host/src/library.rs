@@ -231,14 +231,10 @@ impl Plugin {
 
     /// The same plugin, asked through a tuner that lies elsewhere.
     ///
-    /// # Errors
-    /// The plugin can't be loaded.
-    ///
     /// # Safety
     /// There lies a tuner of the version that is asked for from now on, which stays.
-    #[must_use]
-    pub unsafe fn through(path: impl AsRef<OsStr>, address: usize) -> Result<Self, String> {
-        Ok(Self { elsewhere: Some(address), ..Self::open(path)? })
+    pub(crate) unsafe fn through(&self, address: usize) -> Result<Self, String> {
+        Ok(Self { elsewhere: Some(address), ..Self::open(&self.path)? })
     }
 
     fn tuner(&self, version: Version) -> Tuner<'_> {

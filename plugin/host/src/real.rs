@@ -84,17 +84,18 @@ impl Nccl {
         Ok(communicator.into_iter().find(|word| *word > 1 << 33))
     }
 
-    /// Its own wrapper around an earlier version of the plugin's interface: the address of a tuner of its newest. `None` where it
-    /// has no such wrapper, or takes no tuner of this version.
+    /// The plugin behind its own wrapper around a version of the interface, to be asked as its newest. `None` where it has no such
+    /// wrapper, or takes no tuner of this version.
     #[must_use]
-    pub fn wrapped(&self, version: Version, plugin: &Plugin) -> Option<usize> {
+    pub fn wrapped(&self, version: Version, plugin: &Plugin) -> Option<Plugin> {
         let place = self.place(&format!("_Z15getNcclTuner_v{}Pv", version.number()))?;
         // SAFETY: the function is at this place, and looks the version's symbol up by the handle.
         let tuner = unsafe {
             let wrap: unsafe extern "C" fn(*mut c_void) -> *mut c_void = std::mem::transmute(self.base + place);
             wrap(plugin.handle())
         };
-        (!tuner.is_null()).then_some(tuner as usize)
+        // SAFETY: its wrapper is a tuner of the newest version that it knows, and part of it.
+        if tuner.is_null() { None } else { unsafe { plugin.through(tuner as usize) }.ok() }
     }
 }
 

@@ -26,7 +26,7 @@ fn take_out(choices: &mut Choices, lists: &[&str], named: &[String]) -> bool {
     let mut was_there = false;
     for list in lists {
         let held = choices.get(list).unwrap_or_default().to_owned();
-        let words: Vec<&str> = held.split(',').filter(|word| !word.trim().is_empty()).collect();
+        let words: Vec<&str> = held.split([',', ' ', ';']).filter(|word| !word.is_empty()).collect();
         let left: Vec<&str> = words.iter().copied().filter(|word| !named.contains(&about(word))).collect();
         was_there |= left.len() < words.len();
         if left.is_empty() { choices.clear(list) } else { choices.set(list, &left.join(",")) }

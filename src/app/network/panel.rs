@@ -26,7 +26,10 @@ const TOLD: usize = 12;
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
     let nodes = move || viewer.with(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
-    let of = move |want_link: bool| viewer.picked.get().is_some_and(|picked| (picked >= nodes()) == want_link);
+    // What was picked may be gone from the graph.
+    let links = move || viewer.with(|scene| scene.network.topology.links.len()).unwrap_or(0);
+    let is_node = move || viewer.picked.get().is_some_and(|picked| picked < nodes());
+    let is_link = move || viewer.picked.get().is_some_and(|picked| (nodes()..nodes() + links()).contains(&picked));
     let hint = move || viewer.picked.get().is_none() && viewer.absent.get().is_none();
     let node = move || {
         let picked = viewer.picked.get().filter(|picked| *picked < nodes())?;
@@ -43,10 +46,10 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
                 </p>
             </Show>
             {live(node_view)}
-            <Show when=move || of(false)>
+            <Show when=is_node>
                 <NodeEdits viewer />
             </Show>
-            <Show when=move || of(true)>
+            <Show when=is_link>
                 <LinkPanel viewer />
             </Show>
             <Show when=move || viewer.absent.get().is_some()>

@@ -180,7 +180,7 @@ impl Bench {
                 let report = move |share: f64| {
                     if self.still(run).is_ok() {
                         let share = (total - left + here * share) / total;
-                        let doing = "Predicting what was held out".into();
+                        let doing = words(workbench).jobs.into();
                         let step = Step { doing, done: (share * 1000.0) as u64, total: 1000 };
                         self.task.set(Some(Task { name: words(workbench).doing, step }));
                     }

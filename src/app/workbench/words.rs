@@ -14,6 +14,8 @@ pub struct Words {
     pub made: &'static str,
     /// What the worker does.
     pub doing: &'static str,
+    /// What other workers do.
+    pub jobs: &'static str,
     /// Why there is no answer.
     pub refused: &'static str,
     /// Something was cancelled.
@@ -36,6 +38,7 @@ pub const fn words(workbench: Workbench) -> Words {
             example: "This is the example: simulated kernels, not a measurement. Drop your own to replace it.",
             made: "",
             doing: "Comparing",
+            jobs: "Predicting what was held out",
             refused: "Nothing to compare",
             partial: "Not all models were compared.",
             again: "Compare",
@@ -58,6 +61,7 @@ pub const fn words(workbench: Workbench) -> Words {
             example: "This is the example: simulated samples, not measurements. Drop your own to replace them.",
             made: "",
             doing: "Predicting",
+            jobs: "Predicting what was held out",
             refused: "Nothing to predict",
             partial: "Not all regressors were trained.",
             again: "Go on",
@@ -71,10 +75,11 @@ pub const fn words(workbench: Workbench) -> Words {
             example: "This is the example: a made graph. Drop your own to replace it.",
             made: "This is the example: a made graph. Drop your own to replace it.",
             doing: "Synthesizing",
+            jobs: "",
             refused: "Nothing to synthesize",
             partial: "Not all synthesizers were asked.",
             again: "Go on",
-            complete: "Every schedule was verified.",
+            complete: "Every schedule that is shown was verified.",
         },
         Workbench::Policy => Words {
             lead: "Drop reward logs of a job's tuner, and see what a bandit would have learnt, what it would have cost, \
@@ -84,6 +89,7 @@ pub const fn words(workbench: Workbench) -> Words {
             example: "This is the example: simulated rewards, not measurements. Drop your own to replace them.",
             made: "Strategies play in simulated latencies. Drop a reward log to let them play in measured ones.",
             doing: "Replaying",
+            jobs: "Playing seeds",
             refused: "Nothing to replay",
             partial: "Not everything was replayed.",
             again: "Go on",
@@ -93,5 +99,15 @@ pub const fn words(workbench: Workbench) -> Words {
 }
 
 /// What the workbench with a page of its own says elsewhere.
-const OTHER: Words =
-    Words { lead: "", reads: "", example: "", made: "", doing: "", refused: "", partial: "", again: "", complete: "" };
+const OTHER: Words = Words {
+    lead: "",
+    reads: "",
+    example: "",
+    made: "",
+    doing: "",
+    jobs: "",
+    refused: "",
+    partial: "",
+    again: "",
+    complete: "",
+};

@@ -236,7 +236,7 @@ impl Rival {
                 none.insert((Search::new(problem, self.method, seed), clock))
             }
         };
-        if search.work(piece) == State::Working && self.spent_ms < limit_ms {
+        if search.work(piece) == State::Working && (self.spent_ms < limit_ms || search.time().is_none()) {
             return Ok(());
         }
         self.is_done = true;

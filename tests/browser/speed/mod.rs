@@ -64,7 +64,7 @@ fn worker_memory_bytes(page: &Page) -> (f64, f64) {
          channel.onmessage = (event) => { if (Array.isArray(event.data)) event.data.forEach((size) => sizes.push(size)); };
          channel.postMessage('how large?');
          await new Promise((resolve) => setTimeout(resolve, 1000));
-         const training = performance.timeOrigin + timeline.steps.find((step) => step[2].startsWith('Training'))[0];
+         const training = performance.timeOrigin + (timeline.steps.find((step) => step[2].startsWith('Training'))?.[0] ?? Infinity);
          const peak = (sizes) => sizes.reduce((peak, size) => Math.max(peak, size[1]), 0);
          return [peak(sizes.filter((size) => size[0] < training)), peak(sizes)];",
         &[],
@@ -386,5 +386,59 @@ fn frames_of_a_schedule() {
         if let Some(most_ms) = most_ms {
             assert!(at(0.95) <= most_ms, "a frame takes {:.1} ms", at(0.95));
         }
+    }
+}
+
+/// Chooses a mesh, and writes down when its schedule is told and what keeps the page's thread meanwhile.
+const CHOOSE_MESH: &str = "
+    timeline.longTasks.length = 0;
+    timeline.chosen = performance.now();
+    delete timeline.answered;
+    const told = `mesh:${arguments[0]} in`;
+    const observer = new MutationObserver(() => {
+        if (!timeline.answered && document.querySelector('.answer')?.innerText.includes(told)) {
+            timeline.answered = performance.now();
+            observer.disconnect();
+        }
+    });
+    observer.observe(document, { subtree: true, childList: true, characterData: true });
+    history.replaceState(null, '', location.pathname);
+    location.hash = `#v=1&w=topology&graph=mesh&mesh=${arguments[0]}`;
+";
+
+#[test]
+#[ignore = "needs the built page: cargo xtask bench"]
+fn schedules_of_a_thousand_and_of_four_thousand_nodes() {
+    for (mesh, most_ms) in [("32x32", Some(1000.0)), ("64x64", None)] {
+        let page = Page::closed();
+        page.before_loading(WATCH);
+        page.before_loading(WATCH_MEMORY);
+        page.visit("#v=1&w=topology&graph=mesh&mesh=4x4");
+        page.wait_for_text("all_gather over mesh:4x4 in");
+        page.wait_until_idle();
+        let mut took = Vec::new();
+        for _ in 0..if most_ms.is_some() { 5 } else { 1 } {
+            page.run(CHOOSE_MESH, &[mesh.into()]);
+            page.wait_for_state("busy");
+            page.wait_until_idle();
+            page.wait_for_text(&format!("all_gather over mesh:{mesh} in"));
+            let timeline = page.run("return timeline", &[]);
+            took.push(timeline["answered"].as_f64().unwrap() - timeline["chosen"].as_f64().unwrap());
+            let tasks = timeline["longTasks"].as_array().unwrap().iter();
+            let tasks: Vec<String> = tasks.map(|task| format!("{:.0}", task[1].as_f64().unwrap())).collect();
+            println!(
+                "answers/mesh_{mesh}: {:.0} ms from the choice to the schedule; tasks over 50 ms: {}",
+                took.last().unwrap(),
+                if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") }
+            );
+            page.run("location.hash = '#v=1&w=topology&graph=mesh&mesh=4x4'", &[]);
+            page.wait_for_text("all_gather over mesh:4x4 in");
+            page.wait_until_idle();
+        }
+        let bytes = worker_memory_bytes(&page).1;
+        println!("answers/mesh_{mesh}: the worker's memory grew to {:.0} MB", bytes / 1e6);
+        assert!(bytes < 2e9, "of 4 GiB that a worker can have");
+        let fastest = took.iter().copied().fold(f64::MAX, f64::min);
+        assert!(most_ms.is_none_or(|most_ms| fastest <= most_ms), "{fastest:.0} ms");
     }
 }

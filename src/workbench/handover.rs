@@ -70,3 +70,45 @@ fn expected_gbps(found: &Recommendation) -> Option<f64> {
 pub fn slowdown(times: f64) -> Handover {
     Handover { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{collective::Workload, tuning::decision::Decision};
+
+    fn answer(of: Collective, scale: Scale, points: &[(u64, f64)]) -> Vec<Recommendation> {
+        let found = |&(size_bytes, busbw): &(u64, f64)| Recommendation {
+            decision: Decision::Deploy,
+            predicted_busbw_gbps: Some(busbw),
+            ..Recommendation::unknown(Workload { collective: of, scale, size_bytes })
+        };
+        points.iter().map(found).collect()
+    }
+
+    #[test]
+    fn a_tuned_collective_becomes_curves() {
+        let scale = Scale { nodes: 2, ranks: 16 };
+        let points = [(1 << 20, 93.75), (1 << 30, 187.5)];
+        let found = tuned_curve(&answer(Collective::AllReduce, scale, &points), Collective::AllReduce, scale);
+        // 1 MiB · 2 · 15/16 at 93.75 GB/s are 20.97 µs.
+        let lines = "2x8\n1048576:20.97\n1073741824:10737".to_owned();
+        let both = ["tensor", "gradient"].map(|key| (format!("x.{key}-curve"), lines.clone()));
+        assert_eq!(found.map(|found| found.choices), Some(both.to_vec()));
+        // What a rank gives of an all-gather is a share of what all gather.
+        let found = tuned_curve(&answer(Collective::AllGather, scale, &points), Collective::AllGather, scale);
+        assert!(found.is_some_and(|found| found.choices[0].1.starts_with("2x8\n65536:10.49\n")));
+    }
+
+    #[test]
+    fn what_a_step_has_no_use_for_is_not_handed_over() {
+        let scale = Scale { nodes: 1, ranks: 8 };
+        let points = [(1 << 20, 100.0), (1 << 30, 200.0)];
+        assert_eq!(tuned_curve(&answer(Collective::Reduce, scale, &points), Collective::Reduce, scale), None);
+        let one = answer(Collective::AllReduce, scale, &points[..1]);
+        assert_eq!(tuned_curve(&one, Collective::AllReduce, scale), None);
+        let mut unknown = answer(Collective::AllReduce, scale, &points);
+        unknown.iter_mut().for_each(|found| found.decision = Decision::Unknown);
+        assert_eq!(tuned_curve(&unknown, Collective::AllReduce, scale), None);
+        assert_eq!(slowdown(1.25).choices, [("x.operators".to_owned(), "1.250".to_owned())]);
+    }
+}

@@ -186,8 +186,9 @@ fn what_if(outcome: &Outcome, changes: &[Change]) -> Section {
         Asked::Collective(_, communicator) => Some((part.name.as_str(), communicator)),
         Asked::Operator(..) => None,
     });
+    let collectives: Vec<_> = collectives.collect();
     let mut text: Vec<String> = changed(outcome).into_iter().collect();
-    text.extend(what_if::told(changes, collectives));
+    text.extend(what_if::told(changes, &collectives));
     if text.is_empty() {
         text.push("Slide a time, or give a collective another curve: the step and the layouts follow at once.".into());
     }

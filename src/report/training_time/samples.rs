@@ -12,6 +12,7 @@ use crate::{
         coverage::Coverage,
         listing,
         needs::Need,
+        run::Run,
         sampling_files::sampling_files,
         scope::Scope,
         step::{listing::share, plan::Asked},
@@ -141,7 +142,7 @@ pub(super) fn regressors(
         let slowest = collectives.max_by(|a, b| a.prediction.time_us.total_cmp(&b.prediction.time_us))?;
         Some(slowest.prediction.regressor)
     };
-    let scope = study.settings().run.as_ref().map_or_else(Scope::default, |run| run.scope());
+    let scope = study.settings().run.as_ref().map_or_else(Scope::default, Run::scope);
     let chart = shown
         .or_else(slowest)
         .or_else(|| library.listed().last())

@@ -1,6 +1,9 @@
 //! Tables and charts of regressors for people.
 
-use super::library::{Library, Mode, Target};
+use super::{
+    library::{Library, Mode, Target},
+    sampled::Sampled,
+};
 use crate::{
     learn::curve::{Stray, strays},
     order::Order,
@@ -114,7 +117,7 @@ impl Library {
     pub fn inputs(&self, regressor: u32) -> Vec<String> {
         let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
         let sampled = self.sampled(regressor).filter(|_| is_operator);
-        let several = sampled.into_iter().flat_map(|sampled| sampled.inputs()).filter(|(_, values)| values.len() > 1);
+        let several = sampled.into_iter().flat_map(Sampled::inputs).filter(|(_, values)| values.len() > 1);
         several.map(|(name, _)| name.to_owned()).collect()
     }
 

@@ -57,21 +57,21 @@ impl Change {
 
 /// What tables say of the collectives that were asked for, in words.
 #[must_use]
-pub fn told<'a>(changes: &[Change], asked: impl Iterator<Item = (&'a str, Communicator)> + Clone) -> Vec<String> {
+pub fn told(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for change in changes {
         let To::Table { over: Some(over), .. } = &change.to else { continue };
-        let mut own = asked.clone().filter(|(name, _)| *name == change.function);
+        let mut own = asked.iter().filter(|(name, _)| *name == change.function);
         let Some((name, first)) = own.clone().next() else { continue };
         sentences.push(match own.find(|(name, communicator)| change.scale(name, *communicator).is_some()) {
-            Some((_, communicator)) if communicator == *over => {
+            Some((_, communicator)) if communicator == over => {
                 format!("{name} is as the curve over {over} GPUs says.")
             }
             Some((_, communicator)) => {
                 format!("{name} over {communicator} GPUs has the bus bandwidth of the curve over {over}.")
             }
             None => {
-                let [of_run, of_curve] = [first, *over]
+                let [of_run, of_curve] = [first, over]
                     .map(|communicator| if communicator.nodes > 1 { "between nodes" } else { "within a node" });
                 format!(
                     "{name} stays as it is: over {first} GPUs it is {of_run}, and the curve over {over} {of_curve}."

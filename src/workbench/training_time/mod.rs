@@ -226,8 +226,7 @@ impl TrainingTime {
             }
             // A curve that another workbench tuned: bytes and µs, a pair per line.
             if let Some(lines) = self.choices.get(&format!("x.{key}-curve")) {
-                let (points, over) = curve(lines)?;
-                let to = To::Table { points, over };
+                let to = curve(lines)?;
                 changes.extend(functions.iter().map(|function| Change { to: to.clone(), ..change(function, 1.0) }));
             }
         }
@@ -431,7 +430,7 @@ fn key_of(rows: &LeftOut) -> String {
 }
 
 /// Bytes and microseconds, a pair per line; the first line may say over how many nodes and GPUs of each: `2x8`.
-fn curve(lines: &str) -> Result<(Vec<(f64, f64)>, Option<Communicator>), WorkbenchError> {
+fn curve(lines: &str) -> Result<To, WorkbenchError> {
     let pair = |line: &str| {
         let mut numbers = line.split([' ', '\t', ':', ';']).filter(|word| !word.is_empty()).map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
@@ -450,7 +449,7 @@ fn curve(lines: &str) -> Result<(Vec<(f64, f64)>, Option<Communicator>), Workben
         Some(Communicator { nodes: count(nodes)?, per_node: count(per_node)? })
     });
     let points = lines.skip(usize::from(over.is_some())).map(pair).collect::<Result<_, _>>()?;
-    Ok((points, over))
+    Ok(To::Table { points, over })
 }
 
 impl Study for TrainingTime {

@@ -133,6 +133,9 @@ pub(super) const MOST_STEPS: usize = 64;
 pub(super) const MOST_BLOCKS: usize = 64;
 const MOST_CHANNELS: usize = 32;
 const MOST_COUNT: i64 = 71;
+/// The most chunks of a buffer, and of all buffers together: what can be run here.
+const MOST_CHUNKS: i64 = 1 << 16;
+const MOST_IN_ALL: i64 = 1 << 22;
 const COLLECTIVES: [&str; 11] = [
     "allreduce",
     "allgather",
@@ -195,6 +198,10 @@ impl Algo {
         if root.children.len() as i64 != ranks || root.children.len() > 1024 {
             return fail(&root, format!("ngpus=\"{ranks}\", and {} follow", root.children.len()));
         }
+        if !(1..=MOST_CHUNKS).contains(&algo.chunks) {
+            return fail(&root, format!("nchunksperloop=\"{}\" is not 1 to {MOST_CHUNKS}", algo.chunks));
+        }
+        let mut in_all = ranks * algo.chunks;
         if algo.channels == 0 || algo.channels > MOST_CHANNELS {
             return fail(&root, format!("nchannels is not 1 to {MOST_CHANNELS}"));
         }
@@ -203,6 +210,13 @@ impl Algo {
                 return fail(gpu, format!("<gpu id=\"{rank}\"> was expected"));
             }
             let chunks = [number(gpu, "i_chunks")?, number(gpu, "o_chunks")?, number(gpu, "s_chunks")?];
+            if let Some(many) = chunks.iter().find(|many| !(0..=MOST_CHUNKS).contains(*many)) {
+                return fail(gpu, format!("{many} chunks of a buffer are not 0 to {MOST_CHUNKS}"));
+            }
+            in_all += chunks.iter().sum::<i64>();
+            if in_all > MOST_IN_ALL {
+                return fail(gpu, format!("more than {MOST_IN_ALL} chunks in all buffers"));
+            }
             let mut read = Gpu { chunks, blocks: Vec::new() };
             let nodes: usize = gpu.children.iter().map(|block| 1 + block.children.len()).sum();
             if gpu.children.len() > MOST_BLOCKS {

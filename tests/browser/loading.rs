@@ -113,8 +113,7 @@ fn files_are_taken_before_the_workers_are_there() {
     let page = Page::closed();
     page.slow_down(500_000);
     page.visit("");
-    page.wait_for_text("Nothing is uploaded");
-    page.find("button", "Open files");
+    page.wait_for_text("Open files");
     page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
     page.wait_for_text("Reading: loading the code for it");
     page.wait_for_text("validated on what was held out");

@@ -21,7 +21,7 @@ const MOMENTS: [Moment; 2] = [
         comes: |name| !name.starts_with("worker-"),
         ceiling_bytes: 490_000,
     },
-    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 1_410_000 },
+    Moment { name: "until it answers, with the workers: all", comes: |_| true, ceiling_bytes: 1_430_000 },
 ];
 
 /// What one file weighs.

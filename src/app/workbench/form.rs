@@ -163,7 +163,9 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
     let bench: Bench = expect_context();
     // What every kind needs: what stands there, and what happens when it changes.
     let key = StoredValue::new(key);
-    let value = move || key.with_value(|key| desk.of_field(key, |field| field.value.clone())).unwrap_or_default();
+    // Only another value is written into a field: an answer that goes on must not take away what is being typed.
+    let held = Memo::new(move |_| key.with_value(|key| desk.of_field(key, |field| field.value.clone())));
+    let value = move || held.get().unwrap_or_default();
     let choose = move |value: &str| bench.choose(workbench, &key.get_value(), value.trim());
     let hint = move || key.with_value(|key| desk.of_field(key, |field| field.hint.clone())).unwrap_or_default();
     let options = move || {

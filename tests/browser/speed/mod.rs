@@ -64,7 +64,7 @@ fn worker_memory_bytes(page: &Page) -> (f64, f64) {
          channel.onmessage = (event) => { if (Array.isArray(event.data)) event.data.forEach((size) => sizes.push(size)); };
          channel.postMessage('how large?');
          await new Promise((resolve) => setTimeout(resolve, 1000));
-         const training = performance.timeOrigin + (timeline.steps.find((step) => step[2].startsWith('Training'))?.[0] ?? Infinity);
+         const training = performance.timeOrigin + (window.timeline?.steps.find((step) => step[2].startsWith('Training'))?.[0] ?? Infinity);
          const peak = (sizes) => sizes.reduce((peak, size) => Math.max(peak, size[1]), 0);
          return [peak(sizes.filter((size) => size[0] < training)), peak(sizes)];",
         &[],

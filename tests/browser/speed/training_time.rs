@@ -13,14 +13,15 @@ const WATCH: &str = "
     addEventListener('drop', () => { window.dropped = performance.now(); }, { capture: true });
     const rows = (name) => document.querySelectorAll(`[role=region][aria-label=\"${name}\"] tbody tr`);
     let last = '';
-    new MutationObserver(() => {
+    window.watch = new MutationObserver(() => {
         const line = document.querySelector('section[aria-label=\"Work under way\"]')?.textContent ?? '';
         const title = document.querySelector('#answer-heading')?.textContent ?? '';
         const now = [line.split(/[:0-9]/)[0], title, rows('What the time goes into').length, rows('Layouts by step time').length];
         const said = JSON.stringify(now);
         if (said !== last) seen.push([performance.now(), ...now]);
         last = said;
-    }).observe(document, { subtree: true, childList: true, characterData: true });
+    });
+    watch.observe(document, { subtree: true, childList: true, characterData: true });
 ";
 
 /// What was seen at one moment.
@@ -165,6 +166,8 @@ const TIME_CHANGES: &str = "
     const [label, event, values] = arguments;
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes(label)).querySelector('input');
     const answer = document.querySelector('.answer');
+    // It counts rows with every change, which takes longer than the change.
+    window.watch.disconnect();
     const times = [];
     for (const value of values) {
         const began = performance.now();

@@ -79,7 +79,7 @@ pub fn Stage(
             let geometry = geometry(kept, scene, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
             let hair = 1.0 / sheet.pixel_ratio;
-            moving(&pen, hair, &inks, (scene, &geometry), of, reel, time, chunk);
+            moving(&pen, hair, &inks, (scene, &geometry), (of, reel), time, chunk);
             if let Some(act) = scene.acts.get(film) {
                 rings(&pen, &inks, (scene, &geometry), act, reel, time);
             }
@@ -314,8 +314,7 @@ fn moving(
     hair: f64,
     inks: &Inks,
     (scene, geometry): (&Scene, &Geometry),
-    film: &Film,
-    reel: &Reel,
+    (film, reel): (&Film, &Reel),
     time: u64,
     chunk: Option<usize>,
 ) {

@@ -12,7 +12,10 @@ use std::{
 
 use collectune::{collective::Collective, tuning::simulate::Simulation};
 use serde_json::Value;
-use support::real;
+use support::{
+    real,
+    terminal::{collectune, json},
+};
 
 /// A folder of one test, removed at its end.
 struct Folder(PathBuf);
@@ -40,10 +43,6 @@ impl Drop for Folder {
     }
 }
 
-fn collectune(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap()
-}
-
 fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -55,13 +54,6 @@ fn stderr(output: &Output) -> String {
 #[track_caller]
 fn succeeded(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
-}
-
-#[track_caller]
-fn json(arguments: &[&str]) -> Value {
-    let output = collectune(arguments);
-    succeeded(&output);
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn real(name: &str) -> Option<String> {

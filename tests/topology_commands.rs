@@ -5,11 +5,12 @@
 
 mod support;
 
-use std::process::{Command, Output};
-
 use collectune::report::{self, Workbench};
 use serde_json::Value;
-use support::real;
+use support::{
+    real,
+    terminal::{collectune, ended, json, text, write},
+};
 use tempfile::TempDir;
 
 /// Five nodes in a ring with one slow pair: 80,125 ns is optimal for an all_gather of 1 MiB.
@@ -17,36 +18,11 @@ const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,5
                     3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
 const HEADER: &str = "Src,Dest,Latency (ns),Bandwidth (GB/s)\n";
 
-fn collectune(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-#[track_caller]
-fn ended(output: &Output, code: i32) -> String {
-    assert_eq!(output.status.code(), Some(code), "{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
-}
-
 #[track_caller]
 fn refused(arguments: &[&str], code: i32, why: &str) {
     let output = collectune(arguments);
     ended(&output, code);
     assert!(text(&output.stderr).contains(why), "{arguments:?}: {}", text(&output.stderr));
-}
-
-#[track_caller]
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&ended(&collectune(arguments), 0)).unwrap()
-}
-
-fn write(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = folder.path().join(name);
-    std::fs::write(&path, content).unwrap();
-    path.display().to_string()
 }
 
 fn read(folder: &TempDir, name: &str) -> String {

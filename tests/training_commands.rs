@@ -2,35 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    fs,
-    process::{Command, Output},
-};
+mod support;
+
+use std::fs;
 
 use serde_json::Value;
+use support::terminal::{collectune, ended, json, text};
 use tempfile::TempDir;
 
 /// Samples of a made-up cluster, with a run.
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/public/examples/simulated_training.zip");
-
-fn collectune(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap()
-}
-
-#[track_caller]
-fn written(output: &Output) -> String {
-    assert!(output.status.success(), "{}", said(output));
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-#[track_caller]
-fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&written(&collectune(arguments))).unwrap()
-}
 
 fn sum(of: &Value) -> f64 {
     of.as_object().unwrap().values().map(|value| value.as_f64().unwrap()).sum()
@@ -60,7 +41,7 @@ fn a_step_is_written_with_its_parts() {
     assert!((sum(&step["components"]) / total - 1.0).abs() < 1e-9);
     assert!((sum(&step["marks"]) - 1.0).abs() < 1e-9);
     assert_eq!(step["stages"].as_array().unwrap().len(), 4);
-    let people = written(&collectune(&["step", EXAMPLE]));
+    let people = ended(&collectune(&["step", EXAMPLE]), 0);
     assert!(people.contains("on 16 GPUs: pp 4, tp 2, dp 2, b 4, m 8; default mode"), "{people}");
 }
 
@@ -102,20 +83,24 @@ fn what_can_not_be_predicted_says_why() {
     let refused = collectune(&["step", EXAMPLE, "--run", &run]);
     assert!(!refused.status.success());
     let why = "line 1, column 18, mp: mp = 3 does not divide h = 32; 2 does";
-    assert!(said(&refused).contains(why), "{}", said(&refused));
+    assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
     // Another file than a run is none, though the archive holds one.
     let notes = write("notes.yml", "a: &b [1]\nc: *b\n");
     let refused = collectune(&["step", EXAMPLE, "--run", &notes]);
-    assert!(!refused.status.success() && said(&refused).contains("--run names no configuration"), "{}", said(&refused));
+    assert!(
+        !refused.status.success() && text(&refused.stderr).contains("--run names no configuration"),
+        "{}",
+        text(&refused.stderr)
+    );
     let own = write("own.yml", "training_config: [2, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
-    let people = written(&collectune(&["step", EXAMPLE, "--run", &own]));
+    let people = ended(&collectune(&["step", EXAMPLE, "--run", &own]), 0);
     assert!(people.contains("on 8 GPUs: pp 2, tp 2, dp 2"), "{people}");
     let no_samples = write("run.yml", "training_config: [4, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\n");
     let nothing = collectune(&["step", &no_samples]);
     assert!(
-        !nothing.status.success() && said(&nothing).contains("there are no samples to study"),
+        !nothing.status.success() && text(&nothing.stderr).contains("there are no samples to study"),
         "{}",
-        said(&nothing)
+        text(&nothing.stderr)
     );
     assert!(!collectune(&["layouts", EXAMPLE, "--gpus", "0", "--batch", "64"]).status.success());
 }

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    path::PathBuf,
-    process::{Command, Output},
-};
+mod support;
 
 use collectune::{
     collective::Collective,
@@ -15,27 +12,8 @@ use collectune::{
     },
 };
 use serde_json::Value;
+use support::terminal::{collectune, ended, text, write};
 use tempfile::TempDir;
-
-fn collectune(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_collectune")).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-#[track_caller]
-fn ended(output: &Output, code: i32) -> String {
-    assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-fn write(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
-    let path: PathBuf = folder.path().join(name);
-    std::fs::write(&path, content).unwrap();
-    path.display().to_string()
-}
 
 fn simulated(folder: &TempDir) -> String {
     let simulation = Simulation {

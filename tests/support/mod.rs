@@ -7,5 +7,6 @@ pub mod clusters;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;
+pub mod terminal;
 pub mod worker;
 pub mod zip;

@@ -199,14 +199,7 @@ fn still(
                     pen.set_global_alpha(0.75);
                     match (found, geometry.nodes.get(from as usize), geometry.nodes.get(to as usize)) {
                         (Some(link), ..) => stroke(pen, geometry, &mut [link].into_iter()),
-                        (None, Some(from), Some(to)) => {
-                            dashed(pen, &[4.0, 4.0]);
-                            pen.begin_path();
-                            pen.move_to(from.0, from.1);
-                            pen.line_to(to.0, to.1);
-                            pen.stroke();
-                            dashed(pen, &[]);
-                        }
+                        (None, Some(from), Some(to)) => no_link(pen, *from, *to),
                         _ => {}
                     }
                     pen.set_global_alpha(1.0);
@@ -239,6 +232,11 @@ fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, pai
     let (Some(from), Some(to)) = (geometry.nodes.get(from), geometry.nodes.get(to)) else { return };
     pen.set_stroke_style_str(&inks.picked);
     pen.set_line_width(2.0);
+    no_link(pen, *from, *to);
+}
+
+/// A straight line between nodes that no link joins.
+fn no_link(pen: &CanvasRenderingContext2d, from: (f64, f64), to: (f64, f64)) {
     dashed(pen, &[4.0, 4.0]);
     pen.begin_path();
     pen.move_to(from.0, from.1);

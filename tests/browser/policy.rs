@@ -144,6 +144,18 @@ fn broken_logs_and_policies_are_met_with_sentences() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_log_that_is_refused_says_why_with_nothing_else_open() {
+    let page = Page::open();
+    page.click("link", "Policy");
+    let mostly = "allreduce,4096,1,8,3\n".to_owned() + &"allreduce,4096,1,8,-1\n".repeat(9);
+    page.drop_files(&[("mostly.log", mostly.as_bytes())]);
+    page.wait_until_idle();
+    page.wait_for_text("has 10 lines of which 1 can be read");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn the_workbench_fits_a_narrow_window_and_is_readable() {
     assert_fits_a_phone(&example());
 }

@@ -113,6 +113,10 @@ pub fn Welcome(
                 </div>
                 <p class="small">{reads}</p>
             </div>
+            // What was opened and has nothing for this workbench, and why.
+            <Show when=move || bench.has_files()>
+                <Files />
+            </Show>
             <KeptFiles />
             <p class="promise">"Nothing is uploaded. Files are read and trained on in this tab."</p>
         </main>

@@ -264,7 +264,7 @@ fn with_batch(question: &Question, layout: Layout, micro_batch: u32, recompute: 
     if question.run.execution.virtual_stages > 1 && !micro_batches.is_multiple_of(layout.pipeline.into()) {
         return Err(Reason::Groups);
     }
-    let micro_batches = u32::try_from(micro_batches).map_err(|_| Reason::Size)?;
+    let micro_batches = u32::try_from(micro_batches).ok().ok_or(Reason::Size)?;
     let mut run = Run { layout, micro_batch, micro_batches, ..question.run.clone() };
     run.execution.recompute = recompute;
     run.execution.layers_per_stage = None;

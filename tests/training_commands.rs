@@ -146,7 +146,7 @@ fn what_files_do_not_tell_is_asked_and_answered() {
     // Steps in seconds are not calibrated on before somebody says that they are.
     let seconds = collectune(&["step", &samples, "--answer", answer, "--calibrate", &steps]);
     let said = text(&seconds.stderr);
-    assert!(seconds.status.code() == Some(1) && said.contains("are they seconds?"), "{said}");
+    assert!(seconds.status.code() == Some(1) && said.contains("are they seconds? It does not count until"), "{said}");
     assert!(said.contains("its times have a doubtful unit") && said.contains("steps.csv=seconds"), "{said}");
     let calibrate = ["step", &samples, "--answer", answer, "--answer", "steps.csv=seconds", "--calibrate", &steps];
     let said = text(&collectune(&calibrate).stderr);

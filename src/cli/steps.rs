@@ -13,7 +13,7 @@ use crate::{
     progress::{Progress, Silent},
     training_time::{
         self,
-        bundle::{Fate, Question},
+        bundle::{Asks, Fate, Question, Unit},
         calibrate::{Calibration, Terms},
         dropped::Dropped,
         memory,
@@ -105,7 +105,7 @@ impl Bundle {
         let study = Study::new(dropped);
         let bundle = study.bundle();
         terminal::say_notes(&bundle.notes);
-        bundle.questions.iter().for_each(|question| say_question(question, bundle));
+        bundle.questions.iter().for_each(say_question);
         let run = self.chosen(&study)?;
         let usual = run.as_ref().and_then(|run| bundle.cluster_for(run));
         let held = || bundle.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>().join(", ");
@@ -200,9 +200,10 @@ fn words(question: &Question) -> String {
     question.asks.answers().into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
 }
 
-fn say_question(question: &Question, bundle: &training_time::bundle::Bundle) {
-    let fate = bundle.files.get(question.file as usize).map(|file| &file.fate);
-    let until = if fate == Some(&Fate::Asked) { "It does not count until" } else { "It counts as written unless" };
+fn say_question(question: &Question) {
+    // Times that may be seconds calibrate nothing; sizes that may be bytes are taken as they are written.
+    let counts = matches!(question.asks, Asks::Unit { unit: Unit::Bytes, .. });
+    let until = if counts { "It counts as written unless" } else { "It does not count until" };
     let (path, asked) = (&question.path, question.asks.sentence());
     terminal::say("note", &format!("{path}: {asked} {until} --answer {path}=ANSWER says it: {}", words(question)));
 }

@@ -4,6 +4,7 @@ use super::{
     super::{
         catalogue::Catalogue,
         run::{Execution, Layout, Model, Recompute, Run},
+        step::rules::nearest_divisor,
     },
     name,
 };
@@ -81,8 +82,8 @@ fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     let [pp, mp, dp, b, h, l, dim, m, g] = numbers;
     let layers = fields.needed("encoders", "the number of layers")?.count("encoders", 1)?;
     let layout = Layout { pipeline: pp, tensor: mp, data: dp, expert: 1, gpus_per_node: g };
-    let shape = Shape { layers, hidden: dim, heads: h, sequence: l };
-    common(fields, shape, layout, b, m, catalogue)
+    let model = Model::dense(layers, dim, h, l);
+    common(fields, model, layout, b, m, catalogue)
 }
 
 fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
@@ -91,12 +92,12 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
         Some((key, node)) => node.count(key, 1),
         None => Err(model.missing(keys[0], expected)),
     };
-    let shape = Shape {
-        layers: needed(&["layers", "E", "encoders"], "the number of layers")?,
-        hidden: needed(&["hidden", "dim"], "the hidden size")?,
-        heads: needed(&["heads", "h"], "the number of heads")?,
-        sequence: needed(&["sequence", "l"], "the sequence length")?,
-    };
+    let dense = Model::dense(
+        needed(&["layers", "E", "encoders"], "the number of layers")?,
+        needed(&["hidden", "dim"], "the hidden size")?,
+        needed(&["heads", "h"], "the number of heads")?,
+        needed(&["sequence", "l"], "the sequence length")?,
+    );
     let mut parallel = Fields::of(fields.needed("parallel", "a mapping")?, "parallel")?;
     let mut degree = |keys: &[&'static str]| parallel.any(keys).map_or(Ok(1), |(key, node)| node.count(key, 1));
     let layout = Layout {
@@ -119,7 +120,7 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     };
     refuse_rest(&batch, "micro, global or micro_batches")?;
     // What the model says beside its shape are the same keys as in the short form.
-    let mut configured = common(fields, shape, layout, micro, m, catalogue)?;
+    let mut configured = common(fields, dense, layout, micro, m, catalogue)?;
     model_keys(&mut model, &mut configured, catalogue)?;
     refuse_rest(&model, "a key of the model")?;
     Ok(configured)
@@ -127,12 +128,8 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
 
 fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     let mut count = |key: &str| fields.needed(key, "a whole number")?.count(key, 1);
-    let shape = Shape {
-        layers: count("num_layers")?,
-        hidden: count("hidden_size")?,
-        heads: count("num_attention_heads")?,
-        sequence: count("max_length")?,
-    };
+    let dense =
+        Model::dense(count("num_layers")?, count("hidden_size")?, count("num_attention_heads")?, count("max_length")?);
     let (tensor, data, pipeline) =
         (count("tensor_parallel_size")?, count("data_parallel_size")?, count("pipeline_parallel_size")?);
     let (micro, global) = (count("micro_batch_size")?, count("global_batch_size")?);
@@ -158,7 +155,7 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
         zero: 0,
         ..Execution::default()
     };
-    let model = Model { vocabulary, norm: "layernorm".to_owned(), ..shape.model() };
+    let model = Model { vocabulary, norm: "layernorm".to_owned(), ..dense };
     let mut configured = Configured {
         run: Run { execution, ..new(model, layout, micro, m) },
         functions: Vec::new(),
@@ -169,36 +166,6 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
         take_architecture(&mut configured.run.model, gpt);
     }
     Ok(configured)
-}
-
-#[derive(Clone, Copy)]
-struct Shape {
-    layers: u32,
-    hidden: u32,
-    heads: u32,
-    sequence: u32,
-}
-
-impl Shape {
-    fn model(&self) -> Model {
-        Model {
-            architecture: None,
-            layers: self.layers,
-            hidden: self.hidden,
-            heads: self.heads,
-            kv_heads: self.heads,
-            sequence: self.sequence,
-            ffn: self.hidden.saturating_mul(4),
-            vocabulary: 50257,
-            layer: Vec::new(),
-            norm: "RMSlayernorm".to_owned(),
-            forward_syncs: 2,
-            backward_syncs: 2,
-            experts: 1,
-            top_k: 1,
-            load_balance: 1.0,
-        }
-    }
 }
 
 fn new(model: Model, layout: Layout, micro_batch: u32, micro_batches: u32) -> Run {
@@ -226,13 +193,13 @@ fn micro_batches(node: &Node, key: &str, global: u32, micro: u32, data: u32) -> 
 /// The keys that both forms have.
 fn common(
     fields: &mut Fields<'_>,
-    shape: Shape,
+    model: Model,
     layout: Layout,
     micro_batch: u32,
     micro_batches: u32,
     catalogue: &Catalogue,
 ) -> Result<Configured> {
-    let mut run = new(shape.model(), layout, micro_batch, micro_batches);
+    let mut run = new(model, layout, micro_batch, micro_batches);
     run.gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
     if let Some((key, node)) = fields.any(&["cluster", "operator_data_folder", "nccl_data_folder"]) {
         let text = node.word(key)?;
@@ -479,11 +446,4 @@ fn check(root: &Node, configured: &Configured, catalogue: &Catalogue) -> Result<
         }
     }
     Ok(())
-}
-
-/// The divisor of `whole` that is nearest to `part`, the lower one of two.
-fn nearest_divisor(whole: u32, part: u32) -> u32 {
-    let small = (1..=whole.isqrt()).filter(|divisor| whole.is_multiple_of(*divisor));
-    let all = small.flat_map(|divisor| [divisor, whole / divisor]);
-    all.min_by_key(|divisor| (divisor.abs_diff(part), *divisor)).unwrap_or(1)
 }

@@ -92,7 +92,8 @@ pub enum Broken {
 }
 
 /// The divisor of `whole` that is nearest to `degree`, the smaller of two.
-fn nearest_divisor(whole: u32, degree: u32) -> u32 {
+#[must_use]
+pub fn nearest_divisor(whole: u32, degree: u32) -> u32 {
     let small = (1..=whole.isqrt()).filter(|divisor| whole.is_multiple_of(*divisor));
     let all = small.flat_map(|divisor| [divisor, whole / divisor]);
     all.min_by_key(|divisor| (divisor.abs_diff(degree), *divisor)).unwrap_or(1)

@@ -122,6 +122,12 @@ pub fn attribute(
     let keys = keys(log, settings, elsewhere, &mut notes)?;
     let policies = &schedule.policies;
     let arms = &schedule.arms;
+    // A log that tells no generations ran by one policy.
+    let policy_of = |row: &Row| match row.generation {
+        Some(own) => policies.iter().find(|policy| policy.generation == own),
+        None => policies.first().filter(|_| policies.len() == 1),
+    };
+    let by_policy = log.rows.iter().any(|row| row.call.is_some() && policy_of(row).is_some());
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
     let has_calls = log.rows.iter().any(|row| row.call.is_some());
     let how = if settings.arm.is_some() {
@@ -131,7 +137,7 @@ pub fn attribute(
         Attribution::None
     } else if has_arms {
         Attribution::Columns
-    } else if has_calls && !policies.is_empty() {
+    } else if by_policy {
         Attribution::Schedule
     } else if has_calls && arms.len() > 1 {
         Attribution::CallTurns
@@ -142,6 +148,14 @@ pub fn attribute(
     } else {
         Attribution::None
     };
+    if has_calls && !has_arms && !by_policy && !policies.is_empty() && how != Attribution::Given {
+        let has_generations = log.rows.iter().any(|row| row.generation.is_some());
+        notes.push(if has_generations {
+            "Its lines are of generations that no policy file is here of".to_owned()
+        } else {
+            format!("It tells no generation of its lines, and there are {} policy files", policies.len())
+        });
+    }
     let mut counts = crate::sorted::SortedMap::new();
     let mut dealt = Dealt::default();
     let mut lines = Vec::with_capacity(log.rows.len());
@@ -171,12 +185,7 @@ pub fn attribute(
                 .and_then(|call| arms.get((call % arms.len() as u64) as usize).copied()),
             Attribution::LineTurns => takes_turns(by_line).then(|| arms[(by_line % arms.len() as u64) as usize]),
             Attribution::Schedule => {
-                // A log that tells no generations ran by one policy.
-                let of_row = match row.generation {
-                    Some(own) => policies.iter().find(|policy| policy.generation == own),
-                    None => policies.first().filter(|_| policies.len() == 1),
-                };
-                let ran = of_row.zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, call));
+                let ran = policy_of(row).zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, call));
                 propensity = propensity.or(ran.map(|(_, propensity)| propensity));
                 ran.map(|(arm, _)| arm)
             }

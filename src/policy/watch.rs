@@ -1,7 +1,7 @@
 //! Learning while a job runs: from what its ranks follow and what it logged to the policy of the next epoch.
 
 use super::{
-    file::{Choice, Entry, Policy, opened},
+    file::{Choice, Entry, Policy},
     read::Log,
 };
 use crate::bandit::{
@@ -10,19 +10,6 @@ use crate::bandit::{
     statistics::{NormalInverseGamma, Statistics, pooled_deviation},
     strategies::{Kind, counts, rounded},
 };
-
-/// The policy that a record of an epoch carries; `None` where it is torn, or carries none.
-///
-/// A record is a line `collectune-record 1 …`, the text that is followed, and the line that tells whether it is whole.
-#[must_use]
-pub fn policy_of_record(bytes: &[u8]) -> Option<Policy> {
-    let text = std::str::from_utf8(opened(bytes).ok()?).ok()?;
-    let (head, body) = text.split_once('\n')?;
-    let words = head.strip_prefix("collectune-record 1 ")?;
-    let carries = words.starts_with("online ") || words == "next";
-    let body = body.strip_suffix('\n')?;
-    if carries { Some(Policy::read(body.as_bytes()).ok()?.policy) } else { None }
-}
 
 /// What is learnt of one exploring key.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,7 +145,7 @@ mod tests {
     use super::*;
     use crate::{
         collective::{Collective, Scale},
-        policy::{arm::Arm, file::sealed, read},
+        policy::{arm::Arm, read},
         text::{Dialect, Records},
     };
 
@@ -211,16 +198,5 @@ mod tests {
         // Another generation, another size: nothing is about the key.
         assert!(super::next(&[policy()], &log(&text.replace(",4\n", ",3\n")), Kind::Ucb1).is_none());
         assert!(super::next(&[policy()], &log(&text.replace("67108864", "4096")), Kind::Ucb1).is_none());
-    }
-
-    #[test]
-    fn records_carry_policies() {
-        let record = |head: &str, body: &str| sealed(format!("collectune-record 1 {head}\n{body}\n"));
-        let text = policy().text();
-        assert_eq!(policy_of_record(record("next", &text).as_bytes()), Some(policy()));
-        let first = record("online nodes=2 ranks=8 overlap=0 epoch=64", &text);
-        assert_eq!(policy_of_record(first.as_bytes()), Some(policy()));
-        assert_eq!(policy_of_record(record("keep", "").as_bytes()), None);
-        assert!((0..first.len()).all(|length| policy_of_record(&first.as_bytes()[..length]).is_none()));
     }
 }

@@ -21,6 +21,7 @@ use collectune::{
     progress::Silent,
     text::Problems,
 };
+use support::rewards::explored;
 
 /// What a file holds, and what could not be used.
 fn opened(name: &str, bytes: &[u8]) -> Result<(Log, Problems, Vec<String>), String> {
@@ -593,6 +594,7 @@ fn the_page_asks_and_is_answered() {
         "#world=own&means.own=10,x",
         "#size=much",
         "#world=own&means.own=10",
+        "#nodes=9&ranks=8",
     ] {
         let request = Request::Study {
             workbench: Workbench::Policy,
@@ -615,43 +617,6 @@ fn without_any_log_strategies_play_in_a_simulation() {
     assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
     assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
     assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
-}
-
-/// A policy that explores, and a log of its calls that names no arm.
-fn explored() -> (collectune::policy::file::Policy, String) {
-    use collectune::{
-        bandit::schedule::deal,
-        policy::{
-            bands::Bands,
-            file::{Choice, Entry, Policy},
-            key::BandKey,
-        },
-    };
-    let scale = Scale { nodes: 2, ranks: 8 };
-    let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
-    let policy = Policy {
-        generation: 3,
-        seed: 42,
-        bands: Bands::default(),
-        arms: ["auto", "tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect(),
-        keys: vec![Entry {
-            collective: key.collective,
-            band: key.band,
-            scale,
-            overlap: None,
-            choice: Choice::Counts(vec![2, 2, 2, 2]),
-        }],
-        ..Policy::default()
-    };
-    let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
-    let mut order = [0; 8];
-    for call in 0..200_u64 {
-        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
-        let arm = usize::from(order[(call % 8) as usize]);
-        let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * collectune::bandit::draws::normal(1, 0, call);
-        text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");
-    }
-    (policy, text)
 }
 
 #[test]
@@ -716,6 +681,12 @@ fn keys_arms_and_strategies_have_an_end() {
         assert_eq!((log.keys.len(), log.strategies.len(), problems.count), (16_384, 16, left_out), "{name}");
         assert!(problems.kept[0].to_string().contains("one key more than the 16,384"), "{}", problems.kept[0]);
     }
+    let mixed = |arms: [&str; 3]| {
+        let rows: String = arms.iter().map(|arm| format!("allreduce,4096,1,8,9,s,{arm}\n")).collect();
+        opened("rewards.log", format!("{head}{rows}").as_bytes()).unwrap().1.kept[0].to_string()
+    };
+    assert!(mixed(["auto", "tree/ll", "1"]).contains("line 4, column arm: \"1\" is a number where lines before name"));
+    assert!(mixed(["0", "1", "-1"]).contains("line 4, column arm: \"-1\" is a name where lines before have a number"));
     let arms = format!("{head}{}", lines(&|n| format!("allreduce,4096,1,8,9,s,tree/ll/{}\n", n.min(70))));
     let (log, problems, _) = opened("rewards.log", arms.as_bytes()).unwrap();
     assert_eq!((log.arms.len(), problems.count), (64, 6));

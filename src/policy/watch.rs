@@ -1,12 +1,13 @@
 //! Learning while a job runs: from what its ranks follow and what it logged to the policy of the next epoch.
 
 use super::{
+    attribution::Dealt,
     file::{Choice, Entry, Policy},
     read::Log,
 };
 use crate::bandit::{
     best,
-    schedule::{block_length, deal},
+    schedule::block_length,
     statistics::{NormalInverseGamma, Statistics, pooled_deviation},
     strategies::{Kind, counts, rounded},
 };
@@ -60,6 +61,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     let arms = current.map_or(0, |policy| policy.arms.len());
     let mut all = vec![Statistics::default(); arms];
     let mut generation = None;
+    let mut dealt = Dealt::default();
     for row in &log.rows {
         let Some(key) = log.keys.get(row.key as usize).and_then(|key| key.completed(key)) else { continue };
         // What ran is told by the policy of the row's generation; the arms never change.
@@ -77,16 +79,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
                 let arm = log.arms.get(usize::from(arm));
                 arm.and_then(|arm| policy.arms.iter().position(|known| known == arm))
             }
-            (None, Some(call)) => match policy.entry(&asked).map(|entry| &entry.choice) {
-                Some(Choice::Counts(counts)) => {
-                    let length = block_length(counts) as u64;
-                    let mut order = vec![0; length as usize];
-                    deal(counts, policy.seed, asked.hash(), call / length, &mut order);
-                    order.get((call % length) as usize).map(|arm| usize::from(*arm))
-                }
-                Some(Choice::Fixed(arm)) => Some(*arm as usize),
-                None => Some(0),
-            },
+            (None, Some(call)) => dealt.place(policy, &asked, call).map(|(arm, _)| arm),
             (None, None) => None,
         };
         let Some(arm) = arm.filter(|arm| *arm < arms) else { continue };
@@ -144,6 +137,7 @@ fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::{
+        bandit::schedule::deal,
         collective::{Collective, Scale},
         policy::{arm::Arm, read},
         text::{Dialect, Records},

@@ -199,14 +199,17 @@ impl Reader {
     }
 
     fn arm<'a>(&mut self, cell: &impl Fn(Column) -> Option<&'a str>) -> Result<Option<u16>, Wrong> {
+        let wrong = |text: &str, why: &str| ("arm".to_owned(), text.to_owned(), why.to_owned());
         let channels = cell(Column::Channels).and_then(natural).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let (label, arm) = match (cell(Column::Arm), cell(Column::Algo)) {
             // A number alone is a place in a table that the log does not have.
             (Some(text), None) if natural(text).is_some() => {
+                if !self.log.arms.is_empty() {
+                    return Err(wrong(text, "is a number where lines before name the arm"));
+                }
                 self.log.numbered_arms = true;
                 let number = natural(text).filter(|number| *number < MOST_ARMS as u64);
-                let number = number
-                    .ok_or_else(|| ("arm".to_owned(), text.to_owned(), "is beyond any table of arms".to_owned()))?;
+                let number = number.ok_or_else(|| wrong(text, "is beyond any table of arms"))?;
                 return Ok(Some(number as u16));
             }
             (_, Some(algo)) => {
@@ -225,8 +228,11 @@ impl Reader {
             }
             return Ok(None);
         };
+        if self.log.numbered_arms {
+            return Err(wrong(&label, "is a name where lines before have a number"));
+        }
         let place = place_of(&mut self.arms, &mut self.log.arms, arm, MOST_ARMS);
-        place.map(|place| Some(place as u16)).ok_or_else(|| ("arm".to_owned(), label, TOO_MANY_ARMS.to_owned()))
+        place.map(|place| Some(place as u16)).ok_or_else(|| wrong(&label, TOO_MANY_ARMS))
     }
 
     fn finish(mut self) -> Result<Log, String> {

@@ -102,7 +102,13 @@ impl Policy {
         let size = self.choices.parsed::<Size>("size", "a size, like 64M")?;
         let nodes = self.choices.parsed::<u32>("nodes", "a whole number")?;
         let ranks = self.choices.parsed::<u32>("ranks", "a whole number")?;
-        let scale = nodes.zip(ranks).filter(|(nodes, ranks)| *nodes >= 1 && nodes <= ranks);
+        let scale = match nodes.zip(ranks) {
+            Some((nodes, ranks)) if nodes < 1 || nodes > ranks => {
+                let expected = format!("a number of nodes from 1 to that of the ranks, {ranks}");
+                return Err(wrong("nodes", &nodes.to_string(), &expected));
+            }
+            scale => scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
+        };
         let collective = match self.text("collective") {
             None => None,
             Some(name) => {
@@ -117,7 +123,7 @@ impl Policy {
                 arm,
                 from_line: self.choices.parsed::<u32>(&of("from"), "the number of a line")?.unwrap_or(0),
                 collective,
-                scale: scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
+                scale,
                 size_bytes: size.map(|size| size.0),
                 overlap: self.text(&of("overlap")).map(|value| value == "1"),
             });

@@ -5,7 +5,7 @@
 mod support;
 
 use collectune::{
-    collective::{Collective, Scale},
+    collective::Scale,
     intake::{self, Content, Outcome},
     policy::{
         arm::Arm,

@@ -5,7 +5,7 @@
 mod support;
 
 use collectune::{
-    collective::{Collective, Scale},
+    collective::Scale,
     intake::{self, Content, Outcome},
     policy::{
         arm::Arm,
@@ -21,6 +21,7 @@ use collectune::{
     progress::Silent,
     text::Problems,
 };
+use support::rewards::explored;
 
 /// What a file holds, and what could not be used.
 fn opened(name: &str, bytes: &[u8]) -> Result<(Log, Problems, Vec<String>), String> {
@@ -593,6 +594,7 @@ fn the_page_asks_and_is_answered() {
         "#world=own&means.own=10,x",
         "#size=much",
         "#world=own&means.own=10",
+        "#nodes=9&ranks=8",
     ] {
         let request = Request::Study {
             workbench: Workbench::Policy,
@@ -615,43 +617,6 @@ fn without_any_log_strategies_play_in_a_simulation() {
     assert!(!policy.jobs().unwrap().rounds.is_empty() && policy.files().is_empty());
     assert!(policy.report(Material::default(), &Contents::whole()).is_ok());
     assert!(policy.form().unwrap().iter().any(|field| field.key == "world"));
-}
-
-/// A policy that explores, and a log of its calls that names no arm.
-fn explored() -> (collectune::policy::file::Policy, String) {
-    use collectune::{
-        bandit::schedule::deal,
-        policy::{
-            bands::Bands,
-            file::{Choice, Entry, Policy},
-            key::BandKey,
-        },
-    };
-    let scale = Scale { nodes: 2, ranks: 8 };
-    let key = BandKey { collective: Collective::AllReduce, band: 5, scale, overlap: false };
-    let policy = Policy {
-        generation: 3,
-        seed: 42,
-        bands: Bands::default(),
-        arms: ["auto", "tree/simple", "tree/ll128", "ring/simple"].iter().filter_map(|arm| Arm::parse(arm)).collect(),
-        keys: vec![Entry {
-            collective: key.collective,
-            band: key.band,
-            scale,
-            overlap: None,
-            choice: Choice::Counts(vec![2, 2, 2, 2]),
-        }],
-        ..Policy::default()
-    };
-    let mut text = "collType,nBytes,nNodes,nRanks,latency_ms,call,generation\n".to_owned();
-    let mut order = [0; 8];
-    for call in 0..200_u64 {
-        deal(&[2, 2, 2, 2], 42, key.hash(), call / 8, &mut order);
-        let arm = usize::from(order[(call % 8) as usize]);
-        let latency = [10.5, 10.0, 9.0, 11.0][arm] + 0.3 * collectune::bandit::draws::normal(1, 0, call);
-        text += &format!("allreduce,67108864,2,8,{latency:.4},{call},3\n");
-    }
-    (policy, text)
 }
 
 #[test]
@@ -697,6 +662,37 @@ fn means_in_tables_are_shown_and_episodes_are_observations() {
     assert!(studied.notes.join("\n").contains("left out: their key says nothing of size"), "{:?}", studied.notes);
     assert!(studied.results.iter().all(|of| of.decision == Decision::None && of.flags.contains(&Flag::Adaptive)));
     assert!(opened("none.csv", b"size,auto,tree_simple\n").is_err());
+    let episodes = "size,episode,arm,mean_ms\n64MB,0,auto,9\nlarge,1,auto,9\n64MB,2,tree_simple,9\n";
+    let (log, problems, _) = opened("episodes.csv", episodes.as_bytes()).unwrap();
+    assert_eq!((log.rows.len(), log.keys.len(), &log.strategies[..]), (3, 2, &["episodes".to_owned()][..]));
+    let told = "line 3, column size: \"large\" is not a size, like 64M; the line counts without one";
+    assert_eq!(problems.kept[0].to_string(), told);
+}
+
+/// Each line of a log that names everything anew costs no more than the first.
+#[test]
+fn keys_arms_and_strategies_have_an_end() {
+    let lines = |line: &dyn Fn(u32) -> String| (0..60_000).map(|number| line(60_000 - number)).collect::<String>();
+    let means = format!("size,strategy,arm,mean_ms,episode\n{}", lines(&|n| format!("{n},s{n},auto,9,1\n")));
+    let head = "collective,bytes,nodes,ranks,latency_ms,strategy,arm\n";
+    let keys = format!("{head}{}", lines(&|n| format!("allreduce,{},1,8,9,s{n},auto\n", n.min(20_000))));
+    for (name, text, left_out) in [("means.csv", means, 60_000 - 16_384), ("rewards.log", keys, 20_000 - 16_384)] {
+        let (log, problems, _) = opened(name, text.as_bytes()).unwrap();
+        assert_eq!((log.keys.len(), log.strategies.len(), problems.count), (16_384, 16, left_out), "{name}");
+        assert!(problems.kept[0].to_string().contains("one key more than the 16,384"), "{}", problems.kept[0]);
+    }
+    let mixed = |arms: [&str; 3]| {
+        let rows: String = arms.iter().map(|arm| format!("allreduce,4096,1,8,9,s,{arm}\n")).collect();
+        opened("rewards.log", format!("{head}{rows}").as_bytes()).unwrap().1.kept[0].to_string()
+    };
+    assert!(mixed(["auto", "tree/ll", "1"]).contains("line 4, column arm: \"1\" is a number where lines before name"));
+    assert!(mixed(["0", "1", "-1"]).contains("line 4, column arm: \"-1\" is a name where lines before have a number"));
+    let arms = format!("{head}{}", lines(&|n| format!("allreduce,4096,1,8,9,s,tree/ll/{}\n", n.min(70))));
+    let (log, problems, _) = opened("rewards.log", arms.as_bytes()).unwrap();
+    assert_eq!((log.arms.len(), problems.count), (64, 6));
+    assert!(log.rows.iter().all(|row| row.arm.is_some()));
+    let told = problems.kept[0].to_string();
+    assert!(told.contains("column arm: \"tree/ll/6\" is one arm more than the 64"), "{told}");
 }
 
 #[test]
@@ -707,11 +703,13 @@ fn real_tables_of_means_are_read() {
         ("same_cluster_2x4_a100.csv", true, 0),
         ("ucb1_episodes.csv", false, 3),
     ] {
+        // Of 20 its size is a guess: `4MB?`.
+        let guessed = if rows { 0 } else { 20 };
         let Some(text) = support::real::text(&format!("policy/{name}")) else { return };
         let (log, problems, _) = opened(name, text.as_bytes()).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#')).count() - 1;
         let read = if rows { log.table.unwrap().rows.len() } else { log.rows.len() };
-        assert_eq!((read, log.keys.len(), problems.count), (lines, keys, 0), "{name}");
+        assert_eq!((read, log.keys.len(), problems.count), (lines, keys, guessed), "{name}");
     }
 }
 
@@ -732,6 +730,7 @@ fn an_arm_or_a_strategy_is_shown_out_in_every_chart() {
             let jobs: Vec<u32> = jobs.iter().map(|(job, _)| *job).collect();
             let done = collectune::workbench::work(collectune::report::Workbench::Policy, &basis, &jobs, &mut Silent);
             policy.take(&done.unwrap(), &mut Silent).unwrap();
+            policy.conclude(&mut Silent).unwrap();
         }
         let report = policy.report(Material::default(), &Contents::whole()).unwrap();
         report.sections.into_iter().flat_map(|section| section.charts).collect()
@@ -763,7 +762,8 @@ fn files_are_made_with_what_the_form_says() {
     use collectune::{
         form::Choices,
         policy::file::Policy as File,
-        workbench::{Policy, Study as _},
+        report::{Contents, Workbench},
+        workbench::{Material, Policy, Study as _},
     };
     let (policy, rewards) = explored();
     let named = |name: &str, text: &str| NamedLog { name: name.to_owned(), log: log(name, text) };
@@ -775,9 +775,73 @@ fn files_are_made_with_what_the_form_says() {
     let generation = |text: String| File::read(text.as_bytes()).unwrap().policy.generation;
     assert_eq!(generation(saved("", "policy")), 4, "one above the file that was dropped");
     assert_eq!(generation(saved("#generation=17", "policy")), 17);
+    assert_eq!(generation(saved("#generation=", "policy")), 4, "an emptied field is as it was");
+    assert!(saved("#command=%20", "script").contains("command=(./job)"));
     assert!(saved("#command=srun%20python%20train.py", "script").contains("command=(srun python train.py)"));
     let conf = saved("", "collectune");
     assert!(conf.contains("allreduce,33554432,134217727,tree,ll128,"), "{conf}");
+    study.choose(Choices::parse("#generation=17"), &mut Silent).unwrap();
+    let report = study.report(Material::default(), &Contents { workbench: Workbench::Policy, ..Contents::whole() });
+    let files = report.unwrap().sections.into_iter().flat_map(|section| section.files);
+    let file = files.into_iter().find(|file| file.name == "collectune.policy.json").unwrap();
+    assert_eq!(generation(file.text), 17, "a report has the same file");
+}
+
+/// Each worker's share is taken in by itself, and told of once.
+#[test]
+fn what_workers_bring_is_brought_together_once() {
+    use collectune::{
+        form::Choices,
+        report::{Contents, Workbench},
+        workbench::{Material, Policy, Study as _, work},
+    };
+    let mut policy = Policy::new(Vec::new());
+    policy.choose(Choices::parse("#seeds=20&steps=100&world=clear"), &mut Silent).unwrap();
+    let jobs = policy.jobs().unwrap();
+    let strategies = |policy: &Policy| {
+        let report = policy.report(Material::default(), &Contents::whole()).unwrap();
+        report.sections.into_iter().filter(|section| section.title == "Strategies").count()
+    };
+    for (job, _) in jobs.rounds.iter().flatten() {
+        let done = work(Workbench::Policy, &jobs.basis, &[*job], &mut Silent).unwrap();
+        policy.take(&done, &mut Silent).unwrap();
+        assert_eq!(strategies(&policy), 0);
+    }
+    assert!(policy.jobs().unwrap().rounds.is_empty());
+    policy.conclude(&mut Silent).unwrap();
+    assert_eq!(strategies(&policy), 1);
+}
+
+#[test]
+fn of_several_policies_each_attributes_its_own_generation() {
+    let (policy, rewards) = explored();
+    let other = collectune::policy::file::Policy { generation: 7, seed: 43, ..policy.clone() };
+    let both = |rewards: &str, other: &collectune::policy::file::Policy| {
+        let files = [("rewards.log", rewards), ("a.policy", &policy.text()), ("b.policy", &other.text())];
+        study(&files, Settings::default()).1
+    };
+    let schedule = "from the schedule of the policy file and the calls of the log";
+    let studied = both(&rewards, &other);
+    assert_eq!((studied.logs[0].attribution.as_str(), studied.notes.is_empty()), (schedule, true), "{studied:?}");
+    // Nothing says which of them it was: other ways are tried, and why is said.
+    let untold = rewards.replace(",generation", "").replace(",3\n", "\n");
+    let notes = |studied: &Studied| studied.notes.join("\n");
+    let studied = both(&untold, &other);
+    assert!(studied.logs[0].attribution.starts_with("not attributed"), "{:?}", studied.logs);
+    let why = "rewards.log: It tells no generation of its lines, and there are 2 policy files";
+    assert!(notes(&studied).contains(why), "{}", notes(&studied));
+    let studied = both(&rewards.replace(",3\n", ",9\n"), &other);
+    let why = "rewards.log: Its lines are of generations that no policy file is here of";
+    assert!(notes(&studied).contains(why), "{}", notes(&studied));
+    // The same file twice is one; another one of the same generation is said.
+    assert!(both(&untold, &policy).notes.is_empty());
+    let studied = both(&rewards, &collectune::policy::file::Policy { generation: 3, ..other });
+    let told = "b.policy has another policy of generation 3 than a.policy";
+    assert!(notes(&studied).contains(told), "{}", notes(&studied));
+    let settings =
+        Settings { schedule: Schedule { policies: vec![policy], ..Schedule::default() }, ..Settings::default() };
+    let (given, studied) = study(&[("rewards.log", &untold)], settings);
+    assert_eq!((studied.logs[0].attribution.as_str(), given.next_generation()), (schedule, 4));
 }
 
 #[test]

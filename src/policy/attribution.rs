@@ -3,7 +3,7 @@
 use super::{
     arm::Arm,
     file::{Choice, Policy},
-    key::Key,
+    key::{BandKey, Key},
     read::{Form, Log, PartialKey, Row},
 };
 use crate::{
@@ -122,6 +122,12 @@ pub fn attribute(
     let keys = keys(log, settings, elsewhere, &mut notes)?;
     let policies = &schedule.policies;
     let arms = &schedule.arms;
+    // A log that tells no generations ran by one policy.
+    let policy_of = |row: &Row| match row.generation {
+        Some(own) => policies.iter().find(|policy| policy.generation == own),
+        None => policies.first().filter(|_| policies.len() == 1),
+    };
+    let by_policy = log.rows.iter().any(|row| row.call.is_some() && policy_of(row).is_some());
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
     let has_calls = log.rows.iter().any(|row| row.call.is_some());
     let how = if settings.arm.is_some() {
@@ -131,7 +137,7 @@ pub fn attribute(
         Attribution::None
     } else if has_arms {
         Attribution::Columns
-    } else if has_calls && !policies.is_empty() {
+    } else if by_policy {
         Attribution::Schedule
     } else if has_calls && arms.len() > 1 {
         Attribution::CallTurns
@@ -142,6 +148,14 @@ pub fn attribute(
     } else {
         Attribution::None
     };
+    if has_calls && !has_arms && !by_policy && !policies.is_empty() && how != Attribution::Given {
+        let has_generations = log.rows.iter().any(|row| row.generation.is_some());
+        notes.push(if has_generations {
+            "Its lines are of generations that no policy file is here of".to_owned()
+        } else {
+            format!("It tells no generation of its lines, and there are {} policy files", policies.len())
+        });
+    }
     let mut counts = crate::sorted::SortedMap::new();
     let mut dealt = Dealt::default();
     let mut lines = Vec::with_capacity(log.rows.len());
@@ -171,12 +185,10 @@ pub fn attribute(
                 .and_then(|call| arms.get((call % arms.len() as u64) as usize).copied()),
             Attribution::LineTurns => takes_turns(by_line).then(|| arms[(by_line % arms.len() as u64) as usize]),
             Attribution::Schedule => {
-                // A log that tells no generations ran by one policy.
-                let of_row = match row.generation {
-                    Some(own) => policies.iter().find(|policy| policy.generation == own),
-                    None => policies.first().filter(|_| policies.len() == 1),
-                };
-                let ran = of_row.zip(row.call).and_then(|(policy, call)| dealt.arm(policy, &key, call));
+                let ran = policy_of(row).zip(row.call).and_then(|(policy, call)| {
+                    let (place, propensity) = dealt.place(policy, &key.in_band(&policy.bands), call)?;
+                    Some((*policy.arms.get(place)?, propensity))
+                });
                 propensity = propensity.or(ran.map(|(_, propensity)| propensity));
                 ran.map(|(arm, _)| arm)
             }
@@ -216,23 +228,23 @@ fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
     (p >= 0.05).then_some(p)
 }
 
-/// The last block that was dealt.
+/// What policies run; of a schedule the last block is kept.
 #[derive(Default)]
-struct Dealt {
+pub(super) struct Dealt {
     of: Option<(u64, u64, u64)>,
     order: Vec<u8>,
 }
 
 impl Dealt {
-    fn arm(&mut self, policy: &Policy, key: &Key, call: u64) -> Option<(Arm, f64)> {
-        let band_key = key.in_band(&policy.bands);
-        let Some(entry) = policy.entry(&band_key) else { return Some((Arm::Auto, 1.0)) };
+    /// The arm of a call, by place among the policy's, and the probability with which it was chosen.
+    pub(super) fn place(&mut self, policy: &Policy, key: &BandKey, call: u64) -> Option<(usize, f64)> {
+        let Some(entry) = policy.entry(key) else { return Some((0, 1.0)) };
         match &entry.choice {
-            Choice::Fixed(arm) => Some((*policy.arms.get(*arm as usize)?, 1.0)),
+            Choice::Fixed(arm) => Some((*arm as usize, 1.0)),
             Choice::Counts(counts) => {
                 let length = block_length(counts) as u64;
                 let (block, place) = (call / length, call % length);
-                let hash = band_key.hash();
+                let hash = key.hash();
                 let of = Some((policy.generation, hash, block));
                 if self.of != of {
                     self.order.resize(length as usize, 0);
@@ -240,7 +252,7 @@ impl Dealt {
                     self.of = of;
                 }
                 let arm = usize::from(*self.order.get(place as usize)?);
-                Some((*policy.arms.get(arm)?, f64::from(counts[arm]) / length as f64))
+                Some((arm, f64::from(counts[arm]) / length as f64))
             }
         }
     }

@@ -181,6 +181,12 @@ pub enum FileError {
     /// Counts that are not one per arm, or too few or many in all.
     #[error("key {0}: counts must be one per arm, and 1 to {LONGEST_BLOCK} in all")]
     Counts(usize),
+    /// Not what ranks agree on, or not in the version that is read.
+    #[error("is no record of an epoch as this program writes it")]
+    Record,
+    /// Of a record: the policy in it.
+    #[error("carries a policy that can't be followed ({0})")]
+    Carried(Box<FileError>),
     /// The same key again.
     #[error("key {second} is key {first} again")]
     Twice {

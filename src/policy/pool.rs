@@ -6,7 +6,7 @@ use super::{
     key::Key,
     read::Objective,
 };
-use crate::{bandit::estimators::Line, sorted::SortedMap};
+use crate::{bandit::estimators::Line, order::Order, sorted::SortedMap};
 
 /// All that was measured of one key.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,10 +98,15 @@ pub struct Source<'a> {
 /// Brings logs together.
 #[must_use]
 pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
-    let mut pools: SortedMap<Key, Pool> = SortedMap::new();
+    let (mut places, mut pools) = (SortedMap::new(), Vec::new());
     for (file, source) in sources.iter().enumerate() {
+        let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
-            let pool = pools.entry(line.key).or_insert_with(|| Pool::new(line.key, source.objective));
+            let place = *places.entry(line.key).or_insert(pools.len());
+            if place == pools.len() {
+                pools.push(Pool::new(line.key, source.objective));
+            }
+            let pool = &mut pools[place];
             if pool.objective != source.objective {
                 pool.objective = Objective::Communication;
             }
@@ -110,7 +115,6 @@ pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
             }
             pool.of_means |= source.of_means;
             pool.no_trace = pool.no_trace.or(source.attributed.no_trace);
-            let learns = source.strategies.iter().find(|name| learns(name));
             if pool.adaptive.is_none() {
                 pool.adaptive = learns.cloned();
             }
@@ -126,7 +130,8 @@ pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
             pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file });
         }
     }
-    pools.into_iter().map(|(_, pool)| pool).collect()
+    pools.order_by_key(|pool| pool.key);
+    pools
 }
 
 /// A strategy by whose name arms depend on what was measured before.

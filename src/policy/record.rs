@@ -15,7 +15,7 @@ use std::{fmt, str::FromStr};
 use super::{
     arm::Arm,
     bands::Bands,
-    file::{Choice, Entry, Policy, opened, sealed},
+    file::{Choice, Entry, FileError, Policy, Reading, opened, sealed},
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
@@ -100,7 +100,11 @@ impl First {
     /// Reads a record; `None` where it is torn or none.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        let (head, body) = parts(bytes)?;
+        let (head, body) = parts(bytes).ok()?;
+        Self::of(head, body)
+    }
+
+    fn of(head: &str, body: &str) -> Option<Self> {
         let mut words = head.split(' ');
         let word = words.next()?;
         if word == "passive" {
@@ -128,12 +132,34 @@ impl Next {
     /// Reads a record; `None` where it is torn or none.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
-        match parts(bytes)? {
-            ("keep", _) => Some(Self::Keep),
-            ("next", text) => Some(Self::Policy(text.to_owned())),
+        let (head, body) = parts(bytes).ok()?;
+        Self::of(head, body)
+    }
+
+    fn of(head: &str, body: &str) -> Option<Self> {
+        match head {
+            "keep" => Some(Self::Keep),
+            "next" => Some(Self::Policy(body.to_owned())),
             _ => None,
         }
     }
+}
+
+/// The policy that a record carries, the first or a later one; `None` where its ranks keep what they followed before, follow
+/// a tuner file, or nothing.
+///
+/// # Errors
+/// It is torn or no record, or its policy can't be followed.
+pub fn policy(bytes: &[u8]) -> Result<Option<Reading>, FileError> {
+    let (head, body) = parts(bytes)?;
+    let carries = match (First::of(head, body), Next::of(head, body)) {
+        (Some(First::Active(Active { follow, .. })), _) => follow != Follow::Static,
+        (Some(First::Passive), _) | (_, Some(Next::Keep)) => false,
+        (_, Some(Next::Policy(_))) => true,
+        (None, None) => return Err(FileError::Record),
+    };
+    let read = || Policy::read(body.as_bytes()).map_err(|error| FileError::Carried(error.into()));
+    carries.then(read).transpose()
 }
 
 fn record(head: &str, body: &str) -> String {
@@ -141,9 +167,9 @@ fn record(head: &str, body: &str) -> String {
     sealed(format!("{FORMAT}{head}\n{body}\n"))
 }
 
-fn parts(bytes: &[u8]) -> Option<(&str, &str)> {
-    let text = std::str::from_utf8(opened(bytes).ok()?).ok()?;
-    text.strip_prefix(FORMAT)?.strip_suffix('\n')?.split_once('\n')
+fn parts(bytes: &[u8]) -> Result<(&str, &str), FileError> {
+    let text = std::str::from_utf8(opened(bytes)?).ok();
+    text.and_then(|text| text.strip_prefix(FORMAT)?.strip_suffix('\n')?.split_once('\n')).ok_or(FileError::Record)
 }
 
 fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str) -> Option<T> {
@@ -195,6 +221,32 @@ mod tests {
             assert_eq!(Next::read(text.as_bytes()), Some(next));
             assert!((0..text.len()).all(|length| Next::read(&text.as_bytes()[..length]).is_none()));
             assert_eq!(First::read(text.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn what_a_record_carries_is_read_or_it_is_said_why_not() {
+        let own = beginning(Scale { nodes: 2, ranks: 16 }, 7);
+        let active = |follow, text: &str| {
+            let scale = Scale { nodes: 2, ranks: 16 };
+            First::Active(Active { follow, scale, overlap: false, epoch: 64, text: text.to_owned() }).text()
+        };
+        let carried = |text: &str| policy(text.as_bytes()).map(|reading| reading.map(|reading| reading.policy));
+        let text = own.text();
+        for record in [active(Follow::Online, &text), active(Follow::Policy, &text), Next::Policy(text.clone()).text()]
+        {
+            assert_eq!(carried(&record), Ok(Some(own.clone())));
+            assert!((0..record.len()).all(|length| policy(&record.as_bytes()[..length]).is_err()));
+        }
+        for record in [First::Passive.text(), active(Follow::Static, "allreduce,0,9,tree,ll,8,2,16"), Next::Keep.text()]
+        {
+            assert_eq!(carried(&record), Ok(None));
+        }
+        let torn = Next::Policy(text[..text.len() - 9].to_owned()).text();
+        let told = carried(&torn).unwrap_err().to_string();
+        assert!(told.starts_with("carries a policy that can't be followed (does not end with a line"), "{told}");
+        for other in ["collectune-record 2 next\n\n", "collectune-record 1 then\n\n", "collectune-record 1 next\n"] {
+            assert_eq!(carried(&sealed(other.to_owned())), Err(FileError::Record), "{other}");
         }
     }
 

@@ -109,7 +109,7 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
     let game = Game { world, auto, steps, strategies };
     let jobs = seeds.div_ceil(SEEDS_PER_JOB);
     let words = format!("{words}: {seeds} seeds of {steps} steps");
-    let package = Package { game, seeds, arms, words: words.clone() };
+    let package = Package { game, seeds, arms, words };
     // A tenth, then a third, then the rest.
     let (first, second) = (jobs.div_ceil(10), jobs.div_ceil(3));
     let rounds = [0..first, first..second.max(first), second.max(first)..jobs];
@@ -117,7 +117,6 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
         game: postcard::to_allocvec(&package)?,
         jobs: vec![1.0; jobs as usize],
         rounds: rounds.into_iter().map(Iterator::collect).filter(|round: &Vec<u32>| !round.is_empty()).collect(),
-        words,
     })
 }
 

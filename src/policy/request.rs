@@ -155,8 +155,6 @@ pub struct Prepared {
     pub jobs: Vec<f64>,
     /// The jobs in rounds, after each of which there is more to be told.
     pub rounds: Vec<Vec<u32>>,
-    /// What is replayed, in words.
-    pub words: String,
 }
 
 /// What became of strategies so far.

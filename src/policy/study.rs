@@ -2,7 +2,9 @@
 
 use super::{
     attribution::{self, Attributed, Attribution, LogSettings, Schedule},
-    charts, export, iteration,
+    charts, export,
+    file::Policy,
+    iteration,
     judge::{self, Judged},
     listing,
     pool::{self, Pool},
@@ -11,7 +13,7 @@ use super::{
     request::{Export, File, Highlight, KeyCharts, LogFile, Prepared, Replayed, Settings, Start, Studied, Table},
     result::KeyResult,
 };
-use crate::progress::Progress;
+use crate::{progress::Progress, sorted::SortedMap};
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -113,11 +115,12 @@ impl Study {
         Ok(self.replayed.insert(replay::replayed(game, played, highlight)?))
     }
 
-    /// The generation of the next policy: one above all that were dropped.
+    /// The generation of the next policy: one above all that were dropped or given.
     #[must_use]
     pub fn next_generation(&self) -> u64 {
-        let dropped = self.logs.iter().filter_map(|named| Some(named.log.policy.as_ref()?.generation));
-        dropped.max().map_or(1, |last| last.saturating_add(1))
+        let dropped = self.logs.iter().filter_map(|named| named.log.policy.as_ref());
+        let known = dropped.chain(&self.settings.schedule.policies).map(|policy| policy.generation);
+        known.max().map_or(1, |last| last.saturating_add(1))
     }
 
     /// The logs, with the names of their files.
@@ -136,11 +139,7 @@ impl Study {
         }
         settings.logs.resize_with(self.logs.len(), LogSettings::default);
         (self.notes, self.files, self.replayed) = (Vec::new(), Vec::new(), None);
-        let mut schedule = settings.schedule.clone();
-        schedule.policies.extend(self.logs.iter().filter_map(|named| named.log.policy.clone()));
-        // The same policy, dropped and given, is one.
-        let mut known = crate::sorted::SortedSet::new();
-        schedule.policies.retain(|policy| known.insert(policy.generation));
+        let schedule = self.schedule(&settings);
         let attributed = self.attribute(&settings, &schedule);
         let sources: Vec<pool::Source<'_>> = attributed
             .iter()
@@ -199,6 +198,24 @@ impl Study {
             results,
             pairs,
         }
+    }
+
+    /// The given schedule with the policies that were dropped, one of each generation.
+    fn schedule(&mut self, settings: &Settings) -> Schedule {
+        let given = settings.schedule.policies.iter().map(|policy| ("the schedule", policy));
+        let dropped = self.logs.iter().filter_map(|named| Some((named.name.as_str(), named.log.policy.as_ref()?)));
+        let mut policies: SortedMap<u64, (&str, &Policy)> = SortedMap::new();
+        for (name, policy) in given.chain(dropped) {
+            let (first, known) = *policies.entry(policy.generation).or_insert((name, policy));
+            if known != policy {
+                self.notes.push(format!(
+                    "{name} has another policy of generation {} than {first}: by the latter lines get their arms",
+                    policy.generation
+                ));
+            }
+        }
+        let policies = policies.into_values().map(|(_, policy)| policy.clone()).collect();
+        Schedule { policies, ..settings.schedule.clone() }
     }
 
     fn attribute(&mut self, settings: &Settings, schedule: &Schedule) -> Vec<Option<Attributed>> {

@@ -1,28 +1,16 @@
 //! Learning while a job runs: from what its ranks follow and what it logged to the policy of the next epoch.
 
 use super::{
-    file::{Choice, Entry, Policy, opened},
+    attribution::Dealt,
+    file::{Choice, Entry, Policy},
     read::Log,
 };
 use crate::bandit::{
     best,
-    schedule::{block_length, deal},
+    schedule::block_length,
     statistics::{NormalInverseGamma, Statistics, pooled_deviation},
     strategies::{Kind, counts, rounded},
 };
-
-/// The policy that a record of an epoch carries; `None` where it is torn, or carries none.
-///
-/// A record is a line `collectune-record 1 …`, the text that is followed, and the line that tells whether it is whole.
-#[must_use]
-pub fn policy_of_record(bytes: &[u8]) -> Option<Policy> {
-    let text = std::str::from_utf8(opened(bytes).ok()?).ok()?;
-    let (head, body) = text.split_once('\n')?;
-    let words = head.strip_prefix("collectune-record 1 ")?;
-    let carries = words.starts_with("online ") || words == "next";
-    let body = body.strip_suffix('\n')?;
-    if carries { Some(Policy::read(body.as_bytes()).ok()?.policy) } else { None }
-}
 
 /// What is learnt of one exploring key.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +61,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     let arms = current.map_or(0, |policy| policy.arms.len());
     let mut all = vec![Statistics::default(); arms];
     let mut generation = None;
+    let mut dealt = Dealt::default();
     for row in &log.rows {
         let Some(key) = log.keys.get(row.key as usize).and_then(|key| key.completed(key)) else { continue };
         // What ran is told by the policy of the row's generation; the arms never change.
@@ -90,16 +79,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
                 let arm = log.arms.get(usize::from(arm));
                 arm.and_then(|arm| policy.arms.iter().position(|known| known == arm))
             }
-            (None, Some(call)) => match policy.entry(&asked).map(|entry| &entry.choice) {
-                Some(Choice::Counts(counts)) => {
-                    let length = block_length(counts) as u64;
-                    let mut order = vec![0; length as usize];
-                    deal(counts, policy.seed, asked.hash(), call / length, &mut order);
-                    order.get((call % length) as usize).map(|arm| usize::from(*arm))
-                }
-                Some(Choice::Fixed(arm)) => Some(*arm as usize),
-                None => Some(0),
-            },
+            (None, Some(call)) => dealt.place(policy, &asked, call).map(|(arm, _)| arm),
             (None, None) => None,
         };
         let Some(arm) = arm.filter(|arm| *arm < arms) else { continue };
@@ -157,8 +137,9 @@ fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::{
+        bandit::schedule::deal,
         collective::{Collective, Scale},
-        policy::{arm::Arm, file::sealed, read},
+        policy::{arm::Arm, read},
         text::{Dialect, Records},
     };
 
@@ -211,16 +192,5 @@ mod tests {
         // Another generation, another size: nothing is about the key.
         assert!(super::next(&[policy()], &log(&text.replace(",4\n", ",3\n")), Kind::Ucb1).is_none());
         assert!(super::next(&[policy()], &log(&text.replace("67108864", "4096")), Kind::Ucb1).is_none());
-    }
-
-    #[test]
-    fn records_carry_policies() {
-        let record = |head: &str, body: &str| sealed(format!("collectune-record 1 {head}\n{body}\n"));
-        let text = policy().text();
-        assert_eq!(policy_of_record(record("next", &text).as_bytes()), Some(policy()));
-        let first = record("online nodes=2 ranks=8 overlap=0 epoch=64", &text);
-        assert_eq!(policy_of_record(first.as_bytes()), Some(policy()));
-        assert_eq!(policy_of_record(record("keep", "").as_bytes()), None);
-        assert!((0..first.len()).all(|length| policy_of_record(&first.as_bytes()[..length]).is_none()));
     }
 }

@@ -22,6 +22,8 @@ pub struct Material<'a> {
     pub key: u32,
     /// What its charts show out.
     pub highlight: &'a Highlight,
+    /// Of the policy file.
+    pub generation: u64,
     /// What was loaded, and what was left out.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -38,7 +40,7 @@ pub const STRATEGIES: &str = "Strategies";
 /// # Errors
 /// There is no such key.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, key, highlight, mut files, problems } = material;
+    let Material { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();
     let privacy = Names::of(contents, &mut files, &problems);
     let mut sections = Vec::new();
@@ -85,7 +87,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         });
     }
     if contents.deployables && !studied.results.is_empty() {
-        sections.push(Section { title: "Files".into(), files: deployables(study), ..Section::default() });
+        sections.push(Section { title: "Files".into(), files: deployables(study, generation), ..Section::default() });
     }
     if !studied.notes.is_empty() {
         let notes = studied.notes.iter().map(|note| format!("{note}.")).collect();
@@ -162,8 +164,8 @@ fn of_key(study: &Study, place: u32, highlight: &Highlight, contents: &Contents)
     Ok(Section { title: KEY.into(), text, charts, tables, ..Section::default() })
 }
 
-fn deployables(study: &Study) -> Vec<TextFile> {
-    let policy = study.export(&Export::Policy(study.next_generation()));
+fn deployables(study: &Study, generation: u64) -> Vec<TextFile> {
+    let policy = study.export(&Export::Policy(generation));
     let confs = Reader::ALL.iter().filter_map(|reader| Some((*reader, study.export(&Export::Conf(*reader)).ok()?)));
     let named = |(reader, files): (Reader, Vec<File>)| {
         files.into_iter().map(move |file| File { name: format!("{}_{}", reader.key(), file.name), ..file })

@@ -436,9 +436,9 @@ fn rewards(bytes: &[u8]) {
 fn policies(bytes: &[u8]) {
     use collectune::policy::{
         file::{Policy, sealed},
-        watch::policy_of_record,
+        record,
     };
-    let _ = policy_of_record(bytes);
+    let _ = record::policy(bytes);
     // Most mutations break the checksum; then nothing else would be read.
     let text = String::from_utf8_lossy(bytes);
     let body = text.rsplit_once("#crc32").map_or(&*text, |(body, _)| body);

@@ -7,6 +7,7 @@ pub mod clusters;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;
+pub mod rewards;
 pub mod terminal;
 pub mod worker;
 pub mod zip;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     conf::Reader,
-    policy::{file::Policy, request},
+    policy::{file::Policy, request, study::Study},
 };
 
 /// Write what the logs call for: a tuner file, a policy file for Collectune's plugin, or a script of runs that would settle
@@ -33,7 +33,8 @@ pub(in crate::cli) struct Export {
     #[arg(long, conflicts_with = "script")]
     policy: bool,
 
-    /// The generation of the policy file; one above that of the file that is replaced where not given
+    /// The generation of the policy file; where not given, one above those of the policies that are read and of the file that
+    /// is replaced
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
 
@@ -52,7 +53,7 @@ impl Export {
         let export = match (self.reader, &self.script) {
             (Some(reader), _) => request::Export::Conf(reader),
             (None, Some(command)) => request::Export::Script(command.clone()),
-            (None, None) => request::Export::Policy(self.generation(study.next_generation())),
+            (None, None) => request::Export::Policy(self.generation.unwrap_or_else(|| self.next_generation(&study))),
         };
         let written = study.export(&export).map_err(told)?;
         for (index, file) in written.iter().enumerate() {
@@ -71,14 +72,10 @@ impl Export {
         Ok(())
     }
 
-    fn generation(&self, usual: u64) -> u64 {
-        let replaced = || {
-            let bytes = files::bytes(self.output.as_ref()?).ok()?;
-            Some(Policy::read(&bytes).ok()?.policy.generation.saturating_add(1))
-        };
-        self.generation
-            .or_else(replaced)
-            .map_or(usual, |own| if self.generation.is_some() { own } else { own.max(usual) })
+    fn next_generation(&self, study: &Study) -> u64 {
+        let replaced = self.output.as_ref().and_then(|path| Policy::read(&files::bytes(path).ok()?).ok());
+        let above = replaced.map_or(0, |reading| reading.policy.generation.saturating_add(1));
+        above.max(study.next_generation())
     }
 }
 

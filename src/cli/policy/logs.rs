@@ -135,11 +135,15 @@ impl Logs {
     fn settings(&self, logs: &[NamedLog]) -> Result<Settings, CliError> {
         let mut policies = Vec::new();
         for path in &self.schedule {
+            let name = path.display();
             match read::policy(&String::from_utf8_lossy(&files::bytes(path)?)) {
-                Ok(log) => policies.extend(log.policy),
+                Ok(log) => {
+                    log.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
+                    policies.extend(log.policy);
+                }
                 // Of all records of a job, some only say that nothing changes.
-                Err(PolicyError::Kept) => {}
-                Err(error) => return Err(CliError::Told(format!("{} {error}", path.display()))),
+                Err(PolicyError::NoPolicy) => {}
+                Err(error) => return Err(CliError::Told(format!("{name} {error}"))),
             }
         }
         let rounds = std::env::var("NCCL_TUNER_EXPLORE_ROUNDS").ok().and_then(|rounds| rounds.parse::<u32>().ok());

@@ -18,9 +18,11 @@ use crate::{
     intake::{self, Content},
     policy::{
         file::Policy,
-        watch::{Learnt, next, policy_of_record},
+        record::{self, Active, First, Follow},
+        watch::{Learnt, next},
     },
     progress::Silent,
+    sorted::SortedMap,
 };
 
 /// Learn from a job's reward log while it runs, and write the next policy into the folder in which the plugin's ranks agree
@@ -61,7 +63,8 @@ pub(in crate::cli) struct Watch {
 impl Watch {
     pub(super) fn run(self) -> Result<(), CliError> {
         let strategy = self.strategy();
-        let mut told = String::new();
+        // Of each folder the last that stood in the way.
+        let mut told = SortedMap::new();
         loop {
             for folder in folders(&self.folder) {
                 match self.look(&folder, strategy) {
@@ -70,9 +73,8 @@ impl Watch {
                     // A folder that vanishes, or a log that is not there yet, may come back.
                     Err(error) if !self.once => {
                         let why = error.to_string();
-                        if why != told {
+                        if told.insert(folder.clone(), why.clone()).as_ref() != Some(&why) {
                             terminal::say("warning", &why);
-                            told = why;
                         }
                     }
                     Err(error) => return Err(error),
@@ -101,7 +103,7 @@ impl Watch {
 
     /// Writes the next policy, if there is one.
     fn look(&self, folder: &Path, strategy: Kind) -> Result<Option<String>, CliError> {
-        let policies = policies(folder);
+        let policies = policies(folder)?;
         let Some(current) = policies.last() else { return Ok(None) };
         let path = folder.join("next.policy");
         // What was offered and not yet followed stays.
@@ -152,12 +154,21 @@ fn record_name(epoch: u64) -> String {
     format!("epoch-{epoch:06}")
 }
 
-/// The policies of all records, the one that is followed now last.
-fn policies(folder: &Path) -> Vec<Policy> {
+/// The policies of all records, the one that is followed now last; none where the ranks take up no new ones.
+fn policies(folder: &Path) -> Result<Vec<Policy>, CliError> {
     let mut policies = Vec::new();
     for epoch in 0.. {
-        let Ok(bytes) = fs::read(folder.join(record_name(epoch))) else { break };
-        policies.extend(policy_of_record(&bytes));
+        let path = folder.join(record_name(epoch));
+        if !path.exists() {
+            break;
+        }
+        let bytes = files::bytes(&path)?;
+        let carried = record::policy(&bytes).map_err(|why| CliError::Told(format!("{} {why}", path.display())))?;
+        let takes_up = |first| matches!(first, First::Active(Active { follow: Follow::Online, .. }));
+        if epoch == 0 && !First::read(&bytes).is_some_and(takes_up) {
+            break;
+        }
+        policies.extend(carried.map(|reading| reading.policy));
     }
-    policies
+    Ok(policies)
 }

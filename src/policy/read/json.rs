@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Form, Log, NO_SPREAD, Objective, PartialKey, Row, name::FileName};
+use super::{Form, Log, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, name::FileName, place_of};
 use crate::{
+    bandit::schedule::MOST_ARMS,
     policy::arm::Arm,
+    sorted::SortedMap,
     text::{Column, Entry, Listing, Problem},
     units::Size,
 };
@@ -38,6 +40,7 @@ pub fn json(value: &Value, name: &str) -> Option<Log> {
 fn episodes(items: &[Value]) -> Log {
     let mut log = Log { form: Form::Episodes, objective: Objective::Iteration, ..Log::default() };
     log.keys.push(PartialKey { collective: None, scale: None, size_bytes: None, overlap: None });
+    let mut arms = SortedMap::new();
     for (index, item) in (1_u32..).zip(items) {
         let label = item.get("arm_label").and_then(Value::as_str).unwrap_or_default();
         let latency = item.get("mean_ms").and_then(Value::as_f64).filter(|value| *value > 0.0 && value.is_finite());
@@ -50,18 +53,18 @@ fn episodes(items: &[Value]) -> Log {
             continue;
         };
         let Some(arm) = Arm::parse(label) else {
-            log.problems.push(problem("arm_label", label, "is neither auto nor an algorithm with a protocol"));
+            log.problems.push(problem("arm_label", label, NO_ARM));
             continue;
         };
-        let place = log.arms.iter().position(|known| *known == arm).unwrap_or(log.arms.len());
-        if place == log.arms.len() {
-            log.arms.push(arm);
-        }
+        let Some(arm) = place_of(&mut arms, &mut log.arms, arm, MOST_ARMS) else {
+            log.problems.push(problem("arm_label", label, TOO_MANY_ARMS));
+            continue;
+        };
         log.rows.push(Row {
             line: index,
             key: 0,
             latency_ms,
-            arm: Some(place as u16),
+            arm: Some(arm as u16),
             propensity: None,
             call: item.get("episode").and_then(Value::as_u64),
             generation: None,

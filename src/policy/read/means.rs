@@ -1,8 +1,13 @@
 //! Means in a delimited table: of episodes, a row each, or of arms, a column each.
 
-use super::{Form, Log, NO_SPREAD, Objective, PartialKey, Row, json::episodes_note, name::FileName, rows::unquoted};
+use super::{
+    Form, Log, MOST_KEYS, NO_ARM, NO_SPREAD, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
+    json::episodes_note, name::FileName, place_of, rows::unquoted,
+};
 use crate::{
+    bandit::schedule::MOST_ARMS,
     policy::arm::Arm,
+    sorted::SortedMap,
     text::{Column, Entry, Listing, Problem, Records, number},
     units::Size,
 };
@@ -17,19 +22,19 @@ pub fn is_means(headers: &[String]) -> bool {
 }
 
 fn is_episodes(headers: &[String]) -> bool {
-    ["episode", "arm", "mean_ms"].iter().all(|name| place(headers, name).is_some())
+    ["episode", "arm", "mean_ms"].iter().all(|name| column(headers, name).is_some())
 }
 
-fn place(headers: &[String], name: &str) -> Option<usize> {
+fn column(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| unquoted(header).eq_ignore_ascii_case(name))
 }
 
-/// The columns that are named after arms; none where `auto` or the size is not among them, or a column is that of a log.
+/// The columns that are named after arms; none where there is none of `auto`, or none of sizes.
 fn arms(headers: &[String]) -> Vec<usize> {
     let is_arm = |place: &usize| Arm::parse(unquoted(&headers[*place])).is_some();
     let found: Vec<usize> = (0..headers.len()).filter(is_arm).collect();
     let has_auto = found.iter().any(|place| Arm::parse(unquoted(&headers[*place])) == Some(Arm::Auto));
-    if has_auto && place(headers, "size").is_some() { found } else { Vec::new() }
+    if has_auto && column(headers, "size").is_some() { found } else { Vec::new() }
 }
 
 /// Reads either; the first row has the headers.
@@ -60,51 +65,48 @@ pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
 fn episodes(headers: &[String], rows: &[(u64, Vec<String>)], name: &str) -> Log {
     let name = FileName::parse(name);
     let mut log = Log { form: Form::Episodes, objective: Objective::Iteration, ..Log::default() };
-    let at = |what: &str| place(headers, what);
+    let at = |what: &str| column(headers, what);
     let (arm_at, mean_at, episode_at, size_at) = (at("arm"), at("mean_ms"), at("episode"), at("size"));
     let strategy_at = at("strategy").or(at("log"));
+    let (mut keys, mut arms) = (SortedMap::new(), SortedMap::new());
     for (line, cells) in rows {
         let cell = |at: Option<usize>| at.and_then(|at| cells.get(at)).map_or("", String::as_str);
-        let mut wrong = |column: &str, text: &str, why: &str| {
-            log.problems.push(Problem::new(*line, column, text, format!("{why}; the line was left out")));
+        let own_size = cell(size_at).parse::<Size>().map(|size| size.0);
+        let mut row = || {
+            let arm = Arm::parse(cell(arm_at)).ok_or(("arm", arm_at, NO_ARM))?;
+            let latency_ms = number(cell(mean_at)).filter(|mean| *mean > 0.0);
+            let latency_ms = latency_ms.ok_or(("mean_ms", mean_at, "is not a positive finite number"))?;
+            let size_bytes = own_size.as_ref().ok().copied().or(name.size_bytes);
+            let key = PartialKey { collective: None, scale: name.scale, size_bytes, overlap: None };
+            let key = place_of(&mut keys, &mut log.keys, key, MOST_KEYS).ok_or(("size", size_at, TOO_MANY_KEYS))?;
+            let arm = place_of(&mut arms, &mut log.arms, arm, MOST_ARMS).ok_or(("arm", arm_at, TOO_MANY_ARMS))?;
+            Ok(Row {
+                line: u32::try_from(*line).unwrap_or(u32::MAX),
+                key,
+                latency_ms,
+                arm: Some(arm as u16),
+                propensity: None,
+                call: cell(episode_at).parse().ok(),
+                generation: None,
+            })
         };
-        let Some(arm) = Arm::parse(cell(arm_at)) else {
-            wrong("arm", cell(arm_at), "is neither auto nor an algorithm with a protocol");
-            continue;
-        };
-        let Some(latency_ms) = number(cell(mean_at)).filter(|mean| *mean > 0.0) else {
-            wrong("mean_ms", cell(mean_at), "is not a positive finite number");
-            continue;
-        };
-        let own_size = cell(size_at).parse::<Size>().ok().map(|size| size.0);
-        let key =
-            PartialKey { collective: None, scale: name.scale, size_bytes: own_size.or(name.size_bytes), overlap: None };
-        let key = place_of(&mut log.keys, key);
-        let arm = place_of(&mut log.arms, arm);
-        let strategy = cell(strategy_at).to_owned();
-        if !log.strategies.contains(&strategy) {
-            log.strategies.push(strategy);
+        match row() {
+            Ok(row) => {
+                if own_size.is_err() && !cell(size_at).is_empty() {
+                    let why = "is not a size, like 64M; the line counts without one";
+                    log.problems.push(Problem::new(*line, "size", cell(size_at), why));
+                }
+                log.rows.push(row);
+                log.name_strategy(Some(cell(strategy_at)).filter(|name| !name.is_empty()).unwrap_or("episodes"));
+            }
+            Err((column, at, why)) => {
+                log.problems.push(Problem::new(*line, column, cell(at), format!("{why}; the line was left out")));
+            }
         }
-        log.rows.push(Row {
-            line: u32::try_from(*line).unwrap_or(u32::MAX),
-            key: key as u32,
-            latency_ms,
-            arm: Some(arm as u16),
-            propensity: None,
-            call: cell(episode_at).parse().ok(),
-            generation: None,
-        });
     }
     log.notes.push(episodes_note());
     log.name = name;
     log
-}
-
-fn place_of<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
-    all.iter().position(|known| *known == one).unwrap_or_else(|| {
-        all.push(one);
-        all.len() - 1
-    })
 }
 
 /// A row for each cell, with the arm of its lowest mean.

@@ -9,11 +9,13 @@ mod times;
 
 use super::{
     arm::Arm,
-    file::{FileError, Policy, opened},
+    file::{FileError, Policy, Reading},
     key::Key,
+    record,
 };
 use crate::{
     collective::{Collective, Scale},
+    sorted::SortedMap,
     text::{Listing, Problems},
 };
 
@@ -30,6 +32,16 @@ pub use self::{
 pub const MOST_ROWS: usize = 4_000_000;
 /// What a table of means says.
 const NO_SPREAD: &str = "A table of means has no spread in it: it is shown, and nothing is concluded from it";
+/// The most keys of a log.
+pub const MOST_KEYS: usize = 16_384;
+/// Of a line that would be one more.
+const TOO_MANY_KEYS: &str = "is of one key more than the 16,384 that a log may have";
+/// Of an arm that would be one more than [`MOST_ARMS`](crate::bandit::schedule::MOST_ARMS).
+const TOO_MANY_ARMS: &str = "is one arm more than the 64 that a log may have";
+/// Of a label.
+const NO_ARM: &str = "is neither auto nor an algorithm with a protocol";
+/// The most strategies of a log that are told.
+const MOST_STRATEGIES: usize = 16;
 /// The first line of a log as this program writes it.
 pub const MARK: &str = "# collectune-rewards 1";
 
@@ -135,8 +147,6 @@ pub struct Log {
     pub arms: Vec<Arm>,
     /// An arm is named by its number alone: which is which must be said.
     pub numbered_arms: bool,
-    /// Labels of arms that are none, with how often they stand there.
-    pub unknown_arms: Vec<(String, u64)>,
     /// In the order of the file.
     pub rows: Vec<Row>,
     /// What the file's name says.
@@ -153,17 +163,36 @@ pub struct Log {
     pub notes: Vec<String>,
 }
 
+/// The place of one among all, in the order in which they first came; `None` where it would be one more than `most`.
+fn place_of<T: Ord + Copy>(places: &mut SortedMap<T, u32>, all: &mut Vec<T>, one: T, most: usize) -> Option<u32> {
+    if let Some(place) = places.get(&one) {
+        return Some(*place);
+    }
+    let place = all.len();
+    (place < most).then(|| {
+        places.insert(one, place as u32);
+        all.push(one);
+        place as u32
+    })
+}
+
+impl Log {
+    fn name_strategy(&mut self, name: &str) {
+        if self.strategies.len() < MOST_STRATEGIES && !self.strategies.iter().any(|known| known == name) {
+            self.strategies.push(name.to_owned());
+        }
+    }
+}
+
 /// Reads a policy file, or the record of an epoch that carries one.
 ///
 /// # Errors
 /// Why it is torn, or what of it can't be followed; of a record, that it carries no policy.
 pub fn policy(text: &str) -> Result<Log, PolicyError> {
-    let (policy, notes) = if is_record(text.as_bytes()) {
-        opened(text.as_bytes())?;
-        (super::watch::policy_of_record(text.as_bytes()).ok_or(PolicyError::Kept)?, Vec::new())
+    let Reading { policy, notes } = if is_record(text.as_bytes()) {
+        record::policy(text.as_bytes())?.ok_or(PolicyError::NoPolicy)?
     } else {
-        let reading = Policy::read(text.as_bytes())?;
-        (reading.policy, reading.notes)
+        Policy::read(text.as_bytes())?
     };
     let table = super::listing::policy(&policy);
     Ok(Log { form: Form::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
@@ -179,8 +208,7 @@ pub fn is_record(head: &[u8]) -> bool {
 #[must_use]
 pub fn is_policy(json: &str) -> bool {
     // The name stands in the first member; what else holds these words is no policy.
-    let start = json.get(..200.min(json.len())).unwrap_or(json);
-    start.contains("\"collectune-policy\"")
+    json[..json.floor_char_boundary(200)].contains("\"collectune-policy\"")
 }
 
 /// Why a file is no policy.
@@ -190,6 +218,6 @@ pub enum PolicyError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A record without a policy.
-    #[error("is the record of an epoch that keeps what was followed before, and carries no policy")]
-    Kept,
+    #[error("is the record of an epoch that carries no policy of its own")]
+    NoPolicy,
 }

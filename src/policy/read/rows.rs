@@ -1,15 +1,17 @@
 //! Delimited logs, with and without a header.
 
 use super::{
-    Form, Log, MOST_ROWS, Objective, PartialKey, Row,
+    Form, Log, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     columns::{Column, Columns},
     name::FileName,
+    place_of,
 };
 use crate::{
+    bandit::schedule::MOST_ARMS,
     collective::{Collective, Scale},
     policy::{arm::Arm, key::Key},
     sorted::SortedMap,
-    text::{Problem, Records, State, number},
+    text::{Problem, Records, State, excerpt, number},
     units::count,
 };
 
@@ -67,7 +69,8 @@ struct Reader {
     log: Log,
     columns: Option<Columns>,
     keys: SortedMap<PartialKey, u32>,
-    arms: SortedMap<Arm, u16>,
+    arms: SortedMap<Arm, u32>,
+    /// Labels of arms that are none, with how often they stand there.
     unknown_arms: SortedMap<String, u64>,
     /// Of each row.
     ranks: Vec<Option<u32>>,
@@ -180,34 +183,31 @@ impl Reader {
         let (call, generation, rank) = (count(Column::Call)?, count(Column::Generation)?, count(Column::Rank)?);
         let arm = self.arm(&optional)?;
         let time = optional(Column::Timestamp).and_then(number);
-        if let Some(strategy) = optional(Column::Strategy)
-            && self.log.strategies.len() < 16
-            && !self.log.strategies.iter().any(|known| known == strategy)
-        {
-            self.log.strategies.push(strategy.to_owned());
-        }
         let key = PartialKey { collective, scale, size_bytes, overlap };
-        let next = self.log.keys.len() as u32;
-        let key_place = *self.keys.entry(key).or_insert(next);
-        if key_place == next {
-            self.log.keys.push(key);
+        let key =
+            place_of(&mut self.keys, &mut self.log.keys, key, MOST_KEYS).ok_or_else(|| whole_line(TOO_MANY_KEYS))?;
+        if let Some(strategy) = optional(Column::Strategy) {
+            self.log.name_strategy(strategy);
         }
         self.ranks.push(rank.and_then(|rank| u32::try_from(rank).ok()));
         self.times.push(time);
         let line = u32::try_from(place.line).unwrap_or(u32::MAX);
-        self.log.rows.push(Row { line, key: key_place, latency_ms, arm, propensity, call, generation });
+        self.log.rows.push(Row { line, key, latency_ms, arm, propensity, call, generation });
         Ok(())
     }
 
     fn arm<'a>(&mut self, cell: &impl Fn(Column) -> Option<&'a str>) -> Result<Option<u16>, Wrong> {
+        let wrong = |text: &str, why: &str| ("arm".to_owned(), text.to_owned(), why.to_owned());
         let channels = cell(Column::Channels).and_then(natural).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let (label, arm) = match (cell(Column::Arm), cell(Column::Algo)) {
             // A number alone is a place in a table that the log does not have.
             (Some(text), None) if natural(text).is_some() => {
+                if !self.log.arms.is_empty() {
+                    return Err(wrong(text, "is a number where lines before name the arm"));
+                }
                 self.log.numbered_arms = true;
-                let number = natural(text).filter(|number| *number < crate::bandit::schedule::MOST_ARMS as u64);
-                let number = number
-                    .ok_or_else(|| ("arm".to_owned(), text.to_owned(), "is beyond any table of arms".to_owned()))?;
+                let number = natural(text).filter(|number| *number < MOST_ARMS as u64);
+                let number = number.ok_or_else(|| wrong(text, "is beyond any table of arms"))?;
                 return Ok(Some(number as u16));
             }
             (_, Some(algo)) => {
@@ -220,18 +220,17 @@ impl Reader {
             (None, None) => return Ok(None),
         };
         let Some(arm) = arm else {
-            *self.unknown_arms.entry(crate::text::excerpt(&label)).or_insert(0) += 1;
+            let label = excerpt(&label);
+            if self.unknown_arms.len() < MOST_ARMS || self.unknown_arms.contains_key(&label) {
+                *self.unknown_arms.entry(label).or_insert(0) += 1;
+            }
             return Ok(None);
         };
-        let next = self.log.arms.len();
-        if next > crate::bandit::schedule::MOST_ARMS {
-            return Ok(None);
+        if self.log.numbered_arms {
+            return Err(wrong(&label, "is a name where lines before have a number"));
         }
-        let place = *self.arms.entry(arm).or_insert(next as u16);
-        if usize::from(place) == next {
-            self.log.arms.push(arm);
-        }
-        Ok(Some(place))
+        let place = place_of(&mut self.arms, &mut self.log.arms, arm, MOST_ARMS);
+        place.map(|place| Some(place as u16)).ok_or_else(|| wrong(&label, TOO_MANY_ARMS))
     }
 
     fn finish(mut self) -> Result<Log, String> {
@@ -252,10 +251,9 @@ impl Reader {
         self.lowest_rank();
         self.odd_latencies();
         self.order();
-        self.log.unknown_arms = self.unknown_arms.into_iter().collect();
-        for (label, lines) in self.log.unknown_arms.iter().take(5) {
+        for (label, lines) in self.unknown_arms.iter().take(5) {
             let lines = count(*lines, "line");
-            self.log.notes.push(format!("{lines}: \"{label}\" is neither auto nor an algorithm with a protocol"));
+            self.log.notes.push(format!("{lines}: \"{label}\" {NO_ARM}"));
         }
         Ok(self.log)
     }

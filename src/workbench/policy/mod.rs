@@ -51,7 +51,8 @@ pub struct Policy {
     choices: Choices,
     studied: Option<Studied>,
     start: Option<Start>,
-    prepared: Option<Prepared>,
+    /// With the checksum of its game, by which workers name it.
+    prepared: Option<(u32, Prepared)>,
     /// What was played, by the jobs that it holds.
     played: SortedMap<u32, Vec<u8>>,
     done: SortedSet<u32>,
@@ -91,14 +92,24 @@ impl Policy {
         Arm::parse(text).ok_or_else(|| wrong(label, text, "auto, or algorithm/protocol, like tree/ll128"))
     }
 
+    /// What was typed, where something was.
+    fn text(&self, key: &str) -> Option<&str> {
+        self.choices.get(key).map(str::trim).filter(|text| !text.is_empty())
+    }
+
     fn settings(&self) -> Result<Settings, WorkbenchError> {
-        let text = |key: &str| self.choices.get(key).map(str::trim).filter(|text| !text.is_empty());
-        let arms = text("arms").unwrap_or_default().split(',').map(str::trim).filter(|arm| !arm.is_empty());
+        let arms = self.text("arms").unwrap_or_default().split(',').map(str::trim).filter(|arm| !arm.is_empty());
         let size = self.choices.parsed::<Size>("size", "a size, like 64M")?;
         let nodes = self.choices.parsed::<u32>("nodes", "a whole number")?;
         let ranks = self.choices.parsed::<u32>("ranks", "a whole number")?;
-        let scale = nodes.zip(ranks).filter(|(nodes, ranks)| *nodes >= 1 && nodes <= ranks);
-        let collective = match text("collective") {
+        let scale = match nodes.zip(ranks) {
+            Some((nodes, ranks)) if nodes < 1 || nodes > ranks => {
+                let expected = format!("a number of nodes from 1 to that of the ranks, {ranks}");
+                return Err(wrong("nodes", &nodes.to_string(), &expected));
+            }
+            scale => scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
+        };
+        let collective = match self.text("collective") {
             None => None,
             Some(name) => {
                 Some(Collective::parse(name).ok_or_else(|| wrong("collective", name, "a collective, like allreduce"))?)
@@ -107,22 +118,22 @@ impl Policy {
         let mut logs = Vec::new();
         for number in 1..=self.study.logs().len() {
             let of = |what: &str| format!("{what}.{number}");
-            let arm = text(&of("arm")).map(|label| Self::arm("arm", label)).transpose()?;
+            let arm = self.text(&of("arm")).map(|label| Self::arm("arm", label)).transpose()?;
             logs.push(LogSettings {
                 arm,
                 from_line: self.choices.parsed::<u32>(&of("from"), "the number of a line")?.unwrap_or(0),
                 collective,
-                scale: scale.map(|(nodes, ranks)| Scale { nodes, ranks }),
+                scale,
                 size_bytes: size.map(|size| size.0),
-                overlap: text(&of("overlap")).map(|value| value == "1"),
+                overlap: self.text(&of("overlap")).map(|value| value == "1"),
             });
         }
-        let bands = match text("bands") {
+        let bands = match self.text("bands") {
             None => Bands::default(),
             Some(bands) => Bands::parse(bands).map_err(|error| wrong("bands", bands, &error.to_string()))?,
         };
         let mut policies = Vec::new();
-        if let Some(text) = text("schedule") {
+        if let Some(text) = self.text("schedule") {
             let read =
                 read::policy(text).map_err(|error| wrong("schedule", text, &format!("a policy file: it {error}")))?;
             policies.extend(read.policy);
@@ -136,7 +147,7 @@ impl Policy {
                 policies,
             },
             bands,
-            library: text("library").map(str::to_owned),
+            library: self.text("library").map(str::to_owned),
             seed: self.choices.parsed("seed", "a whole number")?.unwrap_or(0),
         })
     }
@@ -170,18 +181,9 @@ impl Policy {
     fn highlight(&self) -> Highlight {
         let strategy = self.choices.parsed::<u32>("strategy", "").ok().flatten();
         Highlight {
-            arm: self.choices.get("arm").filter(|arm| !arm.is_empty()).map(str::to_owned),
+            arm: self.text("arm").map(str::to_owned),
             strategy: strategy.and_then(|number| number.checked_sub(1)),
         }
-    }
-
-    fn bring_together(&mut self) -> Result<(), WorkbenchError> {
-        let Some(prepared) = &self.prepared else { return Ok(()) };
-        let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
-        if !played.is_empty() {
-            self.study.bring_together(&prepared.game, &played, &self.highlight())?;
-        }
-        Ok(())
     }
 
     /// What logs don't say.
@@ -250,7 +252,10 @@ impl Policy {
 
     /// The generation of the policy file.
     fn generation(&self) -> Result<u64, WorkbenchError> {
-        let chosen = self.choices.parsed::<u64>("generation", "a whole number")?;
+        let chosen = match self.text("generation") {
+            Some(_) => self.choices.parsed::<u64>("generation", "a whole number")?,
+            None => None,
+        };
         Ok(chosen.unwrap_or_else(|| self.study.next_generation()))
     }
 }
@@ -268,25 +273,33 @@ impl Study for Policy {
         if self.is_anew {
             (self.played, self.done, self.prepared) = (SortedMap::new(), SortedSet::default(), None);
             self.prepared = match &start {
-                Some(start) => Some(self.study.prepare(start)?),
+                Some(start) => {
+                    let prepared = self.study.prepare(start)?;
+                    Some((Crc32::of(&prepared.game), prepared))
+                }
                 None => None,
             };
             self.start = start;
         }
-        self.bring_together()
+        self.conclude(progress)
     }
 
     fn take(&mut self, done: &[u8], _: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let Done { game, jobs, played } = postcard::from_bytes(done)?;
-        if self.prepared.as_ref().is_none_or(|prepared| Crc32::of(&prepared.game) != game) {
+        if self.prepared.as_ref().is_none_or(|(own, _)| *own != game) {
             return Ok(());
         }
         let Some(first) = jobs.first() else { return Ok(()) };
         self.played.insert(*first, played);
-        for job in jobs {
-            self.done.insert(job);
-        }
-        self.bring_together()
+        self.done.extend(jobs);
+        Ok(())
+    }
+
+    fn conclude(&mut self, _: &mut dyn Progress) -> Result<(), WorkbenchError> {
+        let Some((_, prepared)) = self.prepared.as_ref().filter(|_| !self.played.is_empty()) else { return Ok(()) };
+        let played: Vec<Vec<u8>> = self.played.values().cloned().collect();
+        self.study.bring_together(&prepared.game, &played, &self.highlight())?;
+        Ok(())
     }
 
     fn form(&self) -> Result<Vec<Field>, WorkbenchError> {
@@ -324,7 +337,7 @@ impl Study for Policy {
     fn file(&self, key: &str, _: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (export, place) = match (key, key.strip_suffix(".overlap")) {
             ("policy", _) => (Export::Policy(self.generation()?), 0),
-            ("script", _) => (Export::Script(self.choices.get("command").unwrap_or(COMMAND).to_owned()), 0),
+            ("script", _) => (Export::Script(self.text("command").unwrap_or(COMMAND).to_owned()), 0),
             (_, of) => {
                 let reader = Reader::parse(of.unwrap_or(key)).ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
                 (Export::Conf(reader), usize::from(of.is_some()))
@@ -336,7 +349,7 @@ impl Study for Policy {
     }
 
     fn jobs(&self) -> Result<Jobs, WorkbenchError> {
-        let Some(prepared) = &self.prepared else { return Ok(Jobs { is_anew: self.is_anew, ..Jobs::default() }) };
+        let Some((_, prepared)) = &self.prepared else { return Ok(Jobs { is_anew: self.is_anew, ..Jobs::default() }) };
         let of = |job: &u32| Some((*job, *prepared.jobs.get(*job as usize)?)).filter(|_| !self.done.contains(job));
         let rounds = prepared.rounds.iter().map(|round| round.iter().filter_map(of).collect::<Vec<_>>());
         let rounds: Vec<Vec<(u32, f64)>> = rounds.filter(|round| !round.is_empty()).collect();
@@ -347,8 +360,14 @@ impl Study for Policy {
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         let Material { files, problems } = material;
         let highlight = self.highlight();
-        let material =
-            report::policy::Material { study: &self.study, key: self.key()?, highlight: &highlight, files, problems };
+        let material = report::policy::Material {
+            study: &self.study,
+            key: self.key()?,
+            highlight: &highlight,
+            generation: self.generation()?,
+            files,
+            problems,
+        };
         Ok(report::policy::report(material, contents)?)
     }
 }

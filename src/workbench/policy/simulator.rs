@@ -65,12 +65,14 @@ const WORLDS: [World; 5] = [
 
 /// What a slow call takes, in milliseconds.
 const SLOW: &str = "280";
+/// The library's own choice among the arms.
+const AUTO: &str = "auto";
 /// How much of the wave is left after a step.
 const CARRY: f64 = 0.9;
 
 /// Whether something is simulated.
 pub(super) fn is_chosen(choices: &Choices) -> bool {
-    choices.get("world").is_some_and(|chosen| WORLDS.iter().any(|world| world.key == chosen))
+    world(choices, true).is_some()
 }
 
 /// The world that is simulated; `None` where strategies play in the log.
@@ -94,14 +96,15 @@ pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<Source>,
         let text = text(what, usual);
         of_range(&text, least, most).ok_or_else(|| wrong(what, &text, &format!("a number from {least} to {most}")))
     };
-    let names: Vec<String> = items(&text("arms", world.arms)).map(str::to_owned).collect();
+    let name = |name: &str| if name.eq_ignore_ascii_case(AUTO) { AUTO } else { name }.to_owned();
+    let names: Vec<String> = items(&text("arms", world.arms)).map(name).collect();
     let list = |what: &str, usual: &'static str, least: f64, most: f64| {
         let text = text(what, usual);
         let all: Option<Vec<f64>> = items(&text).map(|item| of_range(item, least, most)).collect();
         let expected = || format!("a number from {least} to {most} for each of the {} arms", names.len());
         all.filter(|all| all.is_empty() || all.len() == names.len()).ok_or_else(|| wrong(what, &text, &expected()))
     };
-    let Some(auto) = names.iter().position(|name| name.eq_ignore_ascii_case("auto")) else {
+    let Some(auto) = names.iter().position(|name| name == AUTO) else {
         return Err(wrong("arms", &names.join(", "), "a list of arms with auto among them"));
     };
     const LONGEST_MS: f64 = 1e6;
@@ -272,7 +275,7 @@ mod tests {
         else {
             panic!("it can be")
         };
-        assert_eq!((names.len(), auto, simulation.trend), (2, 1, 0.2));
+        assert_eq!((&names[..], auto, simulation.trend), (&["one".to_owned(), "auto".to_owned()][..], 1, 0.2));
         assert_eq!(simulation.arms[1].later, Some((0.5, 6.0)));
         for (pairs, said) in [
             (

@@ -26,10 +26,9 @@ use collectune::{
         model::{Link, Topology, Unit},
         msccl,
         read::{self, Options},
-        request::{Answer, By, Question, Source},
         result,
         robust::{self, Damage},
-        study::{self, Part, Study},
+        study::{self, Source, Study},
         time::Clock,
     },
 };
@@ -997,6 +996,43 @@ fn conditions_of_ones_own() {
 }
 
 #[test]
+fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
+    let text =
+        r#"{"chunks": [0, 1], "preconditions": {"0": [0, 0, 1]}, "postconditions": {"1": [0, 0], "2": [1, 0, 1]}}"#;
+    let (custom, _) = read_custom(text).unwrap();
+    let own = Wanted { collective: None, custom: Some(custom), ..Wanted::default() };
+    let (search, _) = searched(&made("line:3"), &own, Method::Auto, 1, 200_000);
+    assert_eq!(search.problem.copy.as_ref().unwrap().pairs(), 3);
+    let (schedule, _) = search.best().unwrap();
+    assert_eq!(search.problem.faults(&schedule), []);
+    let many = Custom { names: Vec::new(), chunks: vec![(vec![0], vec![1]); 20_000] };
+    let own = Wanted { collective: None, custom: Some(many), ..Wanted::default() };
+    let refused = own.problem(&made("mesh:64x64")).unwrap_err();
+    assert_eq!(refused, WantedError::TooMany(81_920_000));
+    let scatter = Wanted { chunks: 9000, ..wanted(Collective::Scatter) };
+    let refused = scatter.problem(&made("ring:4000")).unwrap_err();
+    assert!(refused.to_string().contains("36000000 chunks on 4000 nodes are more than can be held"), "{refused}");
+}
+
+#[test]
+fn a_long_result_without_times_is_timed() {
+    let topology = made("mesh:16x16");
+    let (search, clock) = searched(&topology, &Wanted::default(), Method::Earliest, 1, u64::MAX);
+    let (schedule, _) = search.best().unwrap();
+    let text = result::write(&topology, &search.problem.graph, &schedule, &clock, 256, 1 << 20);
+    let without = |cell: &str| cell.split(':').next().unwrap_or_default().to_owned();
+    let lines = text.lines().map(|line| match line.starts_with(|first: char| first.is_ascii_digit()) {
+        true => line.split(',').map(without).collect::<Vec<_>>().join(","),
+        false => line.replace("Chunks (ID:ns:ns)", "Chunks"),
+    });
+    let text: String = lines.map(|line| line + "\n").collect();
+    let file = result::read(&text, "mesh", Unit::Gib).unwrap();
+    assert!(!file.has_times());
+    let verified = study::check(&file, Some(&topology), None).unwrap();
+    assert_eq!((verified.faults.len(), verified.time_ns), (0, 2_564_000.0));
+}
+
+#[test]
 fn films_say_what_happens_when() {
     let topology = seed_ring();
     let mut study = Study::default();
@@ -1049,38 +1085,46 @@ fn films_say_what_happens_when() {
 }
 
 #[test]
-fn the_workbench_answers() {
-    let topology = made("dgx1v");
-    let mut study = Study::new(vec![("dgx1v.csv".into(), Part::Topology(topology))]);
-    let mut ask = |question| study.answer(question, &mut Silent);
-    assert!(ask(Question::Show).is_err());
-    let Answer::Opened(opened) = ask(Question::Open(Source::Loaded(0))).unwrap() else { panic!() };
-    assert_eq!((opened.loaded.len(), opened.places.len()), (1, 8));
-    assert!(ask(Question::Open(Source::Loaded(1))).is_err());
-    let begin = Question::Begin { wanted: Wanted::default(), by: By(0), seed: 1, effort: 100 };
-    let Answer::Standing(mut standing) = ask(begin).unwrap() else { panic!() };
+fn a_study_never_gets_worse_and_tells_what_damage_does() {
+    let mut study = Study::default();
+    assert!(study.show().is_err());
+    let opened = study.open(Source::Edited(made("dgx1v"))).unwrap();
+    assert_eq!(opened.places.len(), 8);
+    assert!(study.open(Source::Machine(0, Rates::default())).is_err());
+    let mut standing = study.begin(Wanted::default(), Method::Auto, 1, 100, &mut Silent).unwrap();
     let mut last = f64::INFINITY;
     while standing.is_working {
         let time = standing.time_ns.unwrap_or(f64::INFINITY);
         assert!(time <= last, "never worse");
         last = time;
-        let Answer::Standing(next) = ask(Question::Improve { effort: 1000 }).unwrap() else { panic!() };
-        standing = next;
+        standing = study.improve(1000, &mut Silent).unwrap();
     }
     assert_eq!(standing.time_ns, Some(60_693.75));
-    assert!(standing.is_optimal && standing.sentence.contains("proven optimal"), "{}", standing.sentence);
-    let Answer::Compared { listing, kept, .. } = ask(Question::Keep("best".into())).unwrap() else { panic!() };
-    assert_eq!((listing.rows.len(), kept.len()), (1, 1));
-    let Answer::Damaged(listing) = ask(Question::Damage((0..32).map(Damage::Link).collect(), 0)).unwrap() else {
-        panic!()
-    };
-    assert_eq!(listing.rows.len(), 32);
-    let Answer::Again(listing) = ask(Question::Again(vec![Damage::Link(0), Damage::Slow(1, 0.1)])).unwrap() else {
-        panic!()
-    };
-    assert_eq!(listing.rows.len(), 2);
-    let Answer::Varied { ns, .. } = ask(Question::Vary(robust::Question::default())).unwrap() else { panic!() };
-    assert!(ns[1] <= ns[2] && ns[2] <= ns[3]);
+    assert_eq!(standing.sentence, "60.694 µs: proven optimal, 1.000 times the bound.");
+    let links: Vec<Damage> = (0..32).map(Damage::Link).collect();
+    assert_eq!(study.damaged(&links, 0).unwrap().rows.len(), 32);
+    let varied = study.varied(&robust::Question::default()).unwrap();
+    assert!(varied.p50_ns <= varied.p95_ns && varied.p95_ns <= varied.p99_ns);
+}
+
+#[test]
+fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
+    let mut study = Study::default();
+    study.open(Source::Edited(made("twogroups:4x2"))).unwrap();
+    study.begin(Wanted::default(), Method::Exact, 1, 50_000, &mut Silent).unwrap();
+    let mut shown = study.show().unwrap();
+    let mut is_working = true;
+    while is_working {
+        let standing = study.improve(5000, &mut Silent).unwrap();
+        is_working = standing.is_working;
+        if standing.time_ns == shown.standing.time_ns {
+            study.renew(&mut shown).unwrap();
+        } else {
+            shown = study.show().unwrap();
+        }
+    }
+    assert!(shown == study.show().unwrap(), "what is renewed is what would be shown");
+    assert!(shown.sentences[1].contains("proven optimal, though 1.051 times the bound of"), "{}", shown.sentences[1]);
 }
 
 #[test]

@@ -18,11 +18,11 @@ use crate::{
         dump::{self, Dump, Rates},
         export::Form,
         generate::{Kind, Recipe, RecipeError},
+        listing,
         model::{Topology, Unit},
         read::{self, Options, ReadError},
-        request::{Answer, Question, Source, Standing},
         robust,
-        study::{Study, StudyError},
+        study::{Source, Standing, Study, StudyError},
     },
     units::Size,
     worker::executor::ExecuteError,
@@ -322,7 +322,7 @@ impl Synthesize {
         let found = Found::new(&study, &standing, synthesis_ms)?;
         let mut text = if self.json { found.json() } else { found.for_people(&study)? };
         if self.robustness && !self.json {
-            text += &robustness(&mut study)?;
+            text += &robustness(&study)?;
         }
         terminal::write(&text)
     }
@@ -341,13 +341,10 @@ fn save(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<()
     std::fs::write(path, file.text).map_err(error)
 }
 
-fn robustness(study: &mut Study) -> Result<String, CliError> {
-    let mut text = "\n".to_owned();
-    if let Answer::Varied { sentence, .. } =
-        study.answer(Question::Vary(robust::Question::default()), &mut Silent).map_err(told)?
-    {
-        text += &format!("{sentence}\n\n");
-    }
+fn robustness(study: &Study) -> Result<String, CliError> {
+    let question = robust::Question::default();
+    let varied = study.varied(&question).map_err(told)?;
+    let mut text = format!("\n{}\n\n", listing::varied(&varied, question.sigma, question.draws));
     let topology = study.topology().map_err(told)?;
     let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
     let links = (0..topology.links.len() as u32).map(robust::Damage::Link);

@@ -6,8 +6,7 @@ use crate::{
     topology::{
         export::Form,
         listing,
-        request::Shown,
-        study::{Study, StudyError},
+        study::{Shown, Study, StudyError},
     },
     units::{Size, count},
 };

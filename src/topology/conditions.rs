@@ -1,6 +1,6 @@
 //! Collectives as conditions: which chunk is where before, and who has it after.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use super::{
     model::{Topology, TopologyError},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     /// The collective; `None` for conditions of one's own.
     pub collective: Option<Collective>,
@@ -35,7 +35,7 @@ impl Default for Wanted {
 }
 
 /// Conditions of one's own: a chunk each, with the nodes that have it and those that are to have it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Custom {
     /// Names of the chunks.
     pub names: Vec<String>,
@@ -68,6 +68,11 @@ pub enum WantedError {
     /// More than can be held.
     #[error("{0} pairs of a chunk and a node are more than can be held ({MOST_PAIRS}); take fewer chunks")]
     TooMany(u64),
+    /// More chunks, of which few are wanted by each, than can be held.
+    #[error(
+        "{0} chunks on {1} nodes are more than can be held ({MOST_HELD} pairs of both); take fewer chunks or nodes"
+    )]
+    TooManyHeld(u64, u64),
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -98,6 +103,15 @@ pub enum WantedError {
 
 /// The most pairs of a chunk and a node that wants it.
 pub const MOST_PAIRS: u64 = 40_000_000;
+/// The most pairs of a chunk and a node, whether or not it wants it: when it comes there is kept of each, in the page too.
+const MOST_HELD: u64 = 200_000_000;
+
+/// One node has, or gets, everything.
+#[must_use]
+pub const fn has_root(collective: Collective) -> bool {
+    use Collective::{Broadcast, Gather, Reduce, Scatter};
+    matches!(collective, Broadcast | Reduce | Scatter | Gather)
+}
 
 impl Wanted {
     /// The collective on a topology.
@@ -114,12 +128,22 @@ impl Wanted {
         }
         let (nodes, count, root) = (graph.nodes(), self.chunks as usize, self.root);
         let (n, k) = (nodes as u64, u64::from(self.chunks));
-        let pairs = match self.collective {
-            Some(Collective::Broadcast | Collective::Reduce | Collective::Scatter | Collective::Gather) => n * k,
-            _ => (n * n).saturating_mul(k),
+        // How many chunks there are, and pairs of one and a node that wants it.
+        let (all, pairs) = match self.collective {
+            None => {
+                let all = self.custom.as_ref().map_or(0, |custom| custom.chunks.len() as u64);
+                (all, n * all)
+            }
+            Some(Collective::Broadcast | Collective::Reduce) => (k, n * k),
+            Some(Collective::Scatter | Collective::Gather) => (n * k, n * k),
+            Some(Collective::AllToAll) => ((n * n).saturating_mul(k), (n * n).saturating_mul(k)),
+            _ => (n * k, (n * n).saturating_mul(k)),
         };
         if pairs > MOST_PAIRS {
             return Err(WantedError::TooMany(pairs));
+        }
+        if n.saturating_mul(all) > MOST_HELD {
+            return Err(WantedError::TooManyHeld(all, n));
         }
         let others = |of: u32| (0..nodes as u32).filter(move |node| *node != of);
         let times = |has: u32, wants: u32| (0..count).map(move |_| (vec![has], vec![wants]));
@@ -188,18 +212,12 @@ impl Wanted {
             }
             return Ok(wanted);
         }
-        if dead.contains(&self.root) && self.has_root() {
+        let has_root = self.collective.is_some_and(has_root);
+        if dead.contains(&self.root) && has_root {
             return Err(WantedError::DeadRoot(self.root));
         }
-        wanted.root = if self.has_root() { place(self.root) } else { 0 };
+        wanted.root = if has_root { place(self.root) } else { 0 };
         Ok(wanted)
-    }
-
-    /// One node has, or gets, everything.
-    #[must_use]
-    pub fn has_root(&self) -> bool {
-        use Collective::{Broadcast, Gather, Reduce, Scatter};
-        matches!(self.collective, Some(Broadcast | Reduce | Scatter | Gather))
     }
 
     /// What it is, in words: `all_gather of 1 chunk of 1 MiB per node`.
@@ -243,6 +261,11 @@ pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
     let names: Vec<String> =
         chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
     let mut custom = Custom { chunks: vec![(Vec::new(), Vec::new()); names.len()], names };
+    // Of chunks that are named alike, the first.
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, name) in custom.names.iter().enumerate() {
+        places.entry(name).or_insert(index);
+    }
     for (key, after) in [("preconditions", false), ("postconditions", true)] {
         let nodes = json.get(key).and_then(Value::as_object);
         for (node, held) in nodes.ok_or_else(|| wrong(format!("\"{key}\" is no object of nodes and their chunks")))? {
@@ -250,7 +273,7 @@ pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
                 node.trim().parse().ok().ok_or_else(|| wrong(format!("{key}: \"{node}\" is no number of a node")))?;
             let held = held.as_array().ok_or_else(|| wrong(format!("{key}, node {node}: no list of chunks")))?;
             for chunk in held.iter().map(name) {
-                let index = custom.names.iter().position(|known| *known == chunk);
+                let index = places.get(chunk.as_str()).copied();
                 let index = index.ok_or_else(|| wrong(format!("{key}, node {node}: there is no chunk {chunk}")))?;
                 let (has, wants) = &mut custom.chunks[index];
                 if after { wants.push(node) } else { has.push(node) }

@@ -3,8 +3,6 @@
 
 mod pattern;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     model::{Link, Topology, Unit},
     msccl::{Element, parse},
@@ -14,7 +12,7 @@ use crate::text::{Column, Entry, Listing, number};
 pub use pattern::Pattern;
 
 /// A GPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gpu {
     /// Where it is on the PCI bus.
     pub busid: String,
@@ -33,7 +31,7 @@ pub struct Gpu {
 }
 
 /// A network port.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nic {
     /// Its name.
     pub name: String,
@@ -46,7 +44,7 @@ pub struct Nic {
 }
 
 /// One node as it was dumped.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// Its GPUs, by number.
     pub gpus: Vec<Gpu>,
@@ -55,7 +53,7 @@ pub struct Machine {
 }
 
 /// Rates of links: what the dump does not say. All can be changed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     /// Generations and the bandwidth of one of their links in one direction, in GB/s.
     pub links: Vec<(String, f64)>,

@@ -1,6 +1,6 @@
 //! What leaves: result CSV, JSON, a trace for Perfetto, an algorithm of MSCCL, the topology itself.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{conditions::Wanted, film::Film, model::Topology, msccl, result, time::Clock, trace};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// As what a schedule leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A result file.
     Csv,
@@ -24,7 +24,7 @@ pub enum Form {
 }
 
 /// A text to be saved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// A name for it.
     pub name: String,

@@ -1,7 +1,5 @@
 //! Topologies of known forms.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     layout::{Shape, grid_neighbours},
     model::{Link, Topology, Unit},
@@ -12,7 +10,7 @@ use crate::math::Stream;
 pub const MOST: u32 = 4096;
 
 /// What is to be made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A ring, in both directions or in one.
     Ring {
@@ -64,7 +62,7 @@ pub enum Kind {
 }
 
 /// What is to be made, of which links.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
     /// The form.
     pub kind: Kind,

@@ -260,29 +260,6 @@ fn new_cells(of: &Again) -> (Entry, Entry) {
     (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
-/// New schedules beside the old one.
-#[must_use]
-pub fn again(all: &[Again]) -> Listing {
-    const COLUMNS: [Column; 5] = [
-        Column::words("Damage", "what is slow or dead"),
-        Column::numbers("Old ns", "the old schedule there"),
-        Column::numbers("Undelivered", "what the old schedule does not deliver there"),
-        Column::numbers("New ns", "a schedule found for the damaged links"),
-        Column::numbers("Bound ns", "what no schedule for them can beat"),
-    ];
-    let row = |of: &Again| {
-        let (new, bound) = new_cells(of);
-        vec![
-            Entry::text(of.what.clone()),
-            ns_cell(of.stale.0),
-            Entry::number(Some(of.stale.1 as f64), |pairs| format!("{pairs}")),
-            new,
-            bound,
-        ]
-    };
-    Listing { columns: COLUMNS.to_vec(), rows: all.iter().map(row).collect() }
-}
-
 /// Dumped rings and trees with the times they take, beside the best schedule.
 #[must_use]
 pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {

@@ -18,7 +18,6 @@ pub mod model;
 pub mod msccl;
 pub mod network;
 pub mod read;
-pub mod request;
 pub mod result;
 pub mod robust;
 pub mod seeds;

@@ -30,7 +30,7 @@ impl Network {
     /// What is left of a link's bandwidth.
     #[must_use]
     pub fn left(&self, link: u32) -> f64 {
-        self.damaged.iter().find(|(damaged, _)| *damaged == link).map_or(1.0, |(_, left)| *left)
+        self.damaged.binary_search_by_key(&link, |(damaged, _)| *damaged).map_or(1.0, |at| self.damaged[at].1)
     }
 
     /// The links that are not cut, by their numbers in the topology: at each place, which link films call by it.

@@ -10,6 +10,8 @@
 //! | the same, edited by hand | `Chunks (ID:ps)` | the same, with the time said to be in ns and being in ps |
 //! | BEAN TACOS | `Chunks (ID:ns:ns)` | `chunk:start:end` in ns |
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::{
     model::{Topology, Unit},
     read::{Columns, ReadError, cells, lines},
@@ -229,8 +231,8 @@ impl ResultFile {
     pub fn schedule(&self, topology: &Topology, graph: &Graph, clock: &Clock) -> (Schedule, Vec<String>) {
         let mut wrong = Vec::new();
         let mut transfers = Vec::with_capacity(self.transfers.len());
-        let mut unknown = std::collections::BTreeSet::new();
-        let place: std::collections::HashMap<(u32, u32), u32> =
+        let mut unknown = BTreeSet::new();
+        let place: HashMap<(u32, u32), u32> =
             (0..).zip(graph.links()).map(|(index, link)| ((link.from, link.to), index)).collect();
         let mut off = 0_u64;
         let mut example = None;
@@ -279,18 +281,14 @@ impl ResultFile {
 fn snap(transfers: &mut [Transfer], graph: &Graph, clock: &Clock) {
     let near = clock.ticks(ROUNDING_NS).max(1) * 4;
     transfers.order_by_number(|transfer| transfer.start);
-    let mut ends: Vec<u64> = vec![0];
+    let mut ends = BTreeSet::from([0]);
     for transfer in transfers {
-        let at = ends.partition_point(|end| *end < transfer.start);
         let close = |end: &&u64| end.abs_diff(transfer.start) <= near;
-        let before = at.checked_sub(1).and_then(|at| ends.get(at));
-        if let Some(end) = ends.get(at).filter(close).or(before.filter(close)) {
+        let (before, after) = (ends.range(..transfer.start).next_back(), ends.range(transfer.start..).next());
+        if let Some(end) = after.filter(close).or(before.filter(close)) {
             transfer.start = *end;
         }
-        let end = transfer.end(graph);
-        if let Err(at) = ends.binary_search(&end) {
-            ends.insert(at, end);
-        }
+        ends.insert(transfer.end(graph));
     }
 }
 

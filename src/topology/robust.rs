@@ -1,12 +1,9 @@
 //! How a schedule does when links are not what they were said to be.
 
-use serde::{Deserialize, Serialize};
-
 use super::{export::Material, model::Topology, network, time::Clock};
 use crate::{
     math::{self, Stream, quantile},
     schedule::{
-        demand::Demand,
         plan::Schedule,
         problem::Problem,
         replay::{Replay, Run},
@@ -15,7 +12,7 @@ use crate::{
 };
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// Spread of the log-normal factor, of mean 1, of each transfer's bandwidth.
     pub sigma: f64,
@@ -65,7 +62,7 @@ pub struct Damaged {
 }
 
 /// What a new schedule for the damaged links is like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Again {
     /// What is damaged, in words.
     pub what: String,
@@ -80,7 +77,7 @@ pub struct Again {
 }
 
 /// What is cut or slowed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Damage {
     /// A link is dead.
     Link(u32),
@@ -90,11 +87,6 @@ pub enum Damage {
     Node(u32),
     /// A link has this share of its bandwidth.
     Slow(u32, f64),
-}
-
-fn replay<'a>(problem: &'a Problem, schedule: &'a Schedule) -> Replay<'a> {
-    let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);
-    Replay::new(&problem.graph, schedule, problem.copy.as_ref(), chunks)
 }
 
 /// The same schedule under bandwidths that vary from transfer to transfer.
@@ -110,7 +102,7 @@ pub fn varied(
     let sigma = question.sigma.clamp(0.0, 3.0);
     let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
     let mut stream = Stream::new(question.seed);
-    let mut replay = replay(problem, schedule);
+    let mut replay = Replay::new(problem, schedule);
     let mut ends: Vec<f64> = (0..draws)
         .map(|_| {
             let run = replay.run(&mut |link, usual| {
@@ -128,7 +120,8 @@ pub fn varied(
 }
 
 /// How long a link takes with a share of its bandwidth, in ticks: its latency stays.
-fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
+#[must_use]
+pub fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 {
     let mut slow = topology.links[link as usize];
     let before = clock.duration_ns(&slow);
     slow.bandwidth *= share;
@@ -164,7 +157,7 @@ fn lost(replay: &Replay<'_>, run: &Run, damage: &Damage) -> u64 {
 #[must_use]
 pub fn damaged(material: &Material<'_>, damages: &[Damage], seed: u64, effort: u64) -> Vec<Damaged> {
     let Material { topology, problem, clock, schedule, .. } = *material;
-    let mut replay = replay(problem, schedule);
+    let mut replay = Replay::new(problem, schedule);
     let mut of = |damage: &Damage| {
         let mut with = |share: f64| {
             let slow: Vec<u64> = (0..topology.links.len() as u32)
@@ -222,7 +215,7 @@ pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -
         }
         _ => None,
     };
-    let mut old = replay(problem, schedule);
+    let mut old = Replay::new(problem, schedule);
     let stale = old.run(&mut |link, usual| match slow {
         Some((hit, takes)) => Some(if hit == link { takes } else { usual }),
         None => (!hits(damage, topology, link)).then_some(usual),

@@ -11,7 +11,6 @@ use super::{
     generate::RecipeError,
     layout, listing,
     model::{Topology, TopologyError},
-    request::{Answer, Opened, Question, Shown, Source, Standing, Verified},
     result::ResultFile,
     robust::{self, Damage},
     time::Clock,
@@ -20,16 +19,18 @@ use crate::{
     progress::Progress,
     schedule::{
         analysis::analyse,
-        demand::Demand,
         plan::Schedule,
+        problem::Problem,
         synthesize::{Method, Search, State},
     },
     text::Listing,
     units::count,
 };
 
+mod answers;
 mod verify;
 
+pub use answers::{Opened, Shown, Source, Standing, Verified};
 pub use verify::{check, verify};
 
 /// Why a question can't be answered, for people.
@@ -84,7 +85,6 @@ pub struct Study {
     parts: Vec<(String, Part)>,
     topology: Option<Topology>,
     at: Option<Current>,
-    kept: Vec<(String, Film, f64)>,
 }
 
 /// A search and what it is about.
@@ -93,7 +93,6 @@ struct Current {
     clock: Clock,
     search: Search,
     is_working: bool,
-    effort: u64,
     seed: u64,
 }
 
@@ -116,51 +115,6 @@ impl Study {
         &self.parts
     }
 
-    /// Answers a question.
-    ///
-    /// # Errors
-    /// What stands in the way, in words for people.
-    pub fn answer(&mut self, question: Question, progress: &mut dyn Progress) -> Result<Answer, StudyError> {
-        Ok(match question {
-            Question::Open(source) => Answer::Opened(Box::new(self.open(source)?)),
-            Question::Begin { wanted, by, seed, effort } => {
-                Answer::Standing(self.begin(wanted, by.method(), seed, effort, progress)?)
-            }
-            Question::Improve { effort } => Answer::Standing(self.improve(effort, progress)?),
-            Question::Show => Answer::Shown(Box::new(self.show()?)),
-            Question::Keep(name) => {
-                let film = self.film()?;
-                let bound_ns = self.standing()?.bound_ns;
-                self.kept.retain(|(known, ..)| *known != name);
-                self.kept.push((name, film, bound_ns));
-                self.compared()
-            }
-            Question::Forget => {
-                self.kept.clear();
-                self.compared()
-            }
-            Question::Verify(file) => Answer::Verified(Box::new(self.verify(file)?)),
-            Question::Vary(question) => {
-                let varied = self.varied(&question)?;
-                let sentence = listing::varied(&varied, question.sigma, question.draws);
-                Answer::Varied { ns: [varied.nominal_ns, varied.p50_ns, varied.p95_ns, varied.p99_ns], sentence }
-            }
-            Question::Damage(damages, effort) => Answer::Damaged(self.damaged(&damages, effort)?),
-            Question::Again(damages) => {
-                let mut all = Vec::new();
-                let total = damages.len() as u64;
-                let (at, schedule) = self.found()?;
-                let material = self.material(at, &schedule)?;
-                for (done, damage) in (0..).zip(&damages) {
-                    progress.report("Looking for schedules of damaged links", done, total);
-                    all.push(robust::again(&material, damage, at.seed, AGAIN));
-                }
-                Answer::Again(listing::again(&all))
-            }
-            Question::Export(form) => Answer::File(self.export(form)?),
-        })
-    }
-
     /// Chooses a topology, and forgets what was found for another.
     ///
     /// # Errors
@@ -168,24 +122,18 @@ impl Study {
     pub fn open(&mut self, source: Source) -> Result<Opened, StudyError> {
         let mut notes = Vec::new();
         let mut machine = None;
-        let find = |number: u32, is: fn(&Part) -> bool| {
-            self.parts.iter().filter(move |(_, part)| is(part)).nth(number as usize).ok_or(StudyError::NoFile)
-        };
         let topology = match source {
-            Source::Loaded(number) => match find(number, |part| matches!(part, Part::Topology(_)))? {
-                (_, Part::Topology(topology)) => topology.clone(),
-                _ => return Err(StudyError::NoFile),
-            },
-            Source::Machine(number, rates) => match find(number, |part| matches!(part, Part::Machine(_)))? {
-                (name, Part::Machine(of)) => {
-                    machine = Some(of.listing());
-                    let stem = name.strip_suffix(".xml").unwrap_or(name);
-                    let (topology, said) = of.topology(stem, &rates);
-                    notes = said;
-                    topology
-                }
-                _ => return Err(StudyError::NoFile),
-            },
+            Source::Machine(number, rates) => {
+                let mut machines = self.parts.iter().filter_map(|(name, part)| match part {
+                    Part::Machine(machine) => Some((name, machine)),
+                    _ => None,
+                });
+                let (name, of) = machines.nth(number as usize).ok_or(StudyError::NoFile)?;
+                machine = Some(of.listing());
+                let (topology, said) = of.topology(name.strip_suffix(".xml").unwrap_or(name), &rates);
+                notes = said;
+                topology
+            }
             Source::Made(recipe) => {
                 notes.extend(recipe.kind.contention());
                 recipe.make()?
@@ -195,27 +143,11 @@ impl Study {
         // An edited one may hold anything.
         topology.graph(1 << 20)?;
         notes.extend(topology.notes());
-        let names = |is: fn(&Part) -> bool| {
-            self.parts.iter().filter(|(_, part)| is(part)).map(|(name, _)| name.clone()).collect::<Vec<_>>()
-        };
-        let conditions = self.parts.iter().filter_map(|(name, part)| match part {
-            Part::Conditions(custom, size) => {
-                let chunk_bytes = size.unwrap_or(1 << 20);
-                let wanted =
-                    Wanted { collective: None, chunk_bytes, custom: Some(custom.clone()), ..Wanted::default() };
-                Some((name.clone(), wanted))
-            }
-            _ => None,
-        });
         let patterns = self.parts.iter().filter_map(|(_, part)| match part {
             Part::Patterns(patterns) => Some(patterns.iter().filter(|pattern| !pattern.channels.is_empty()).cloned()),
             _ => None,
         });
         let opened = Opened {
-            loaded: names(|part| matches!(part, Part::Topology(_))),
-            machines: names(|part| matches!(part, Part::Machine(_))),
-            results: names(|part| matches!(part, Part::Result(_))),
-            conditions: conditions.collect(),
             places: layout::places(&topology),
             notes,
             machine,
@@ -224,7 +156,6 @@ impl Study {
         };
         self.topology = Some(topology);
         self.at = None;
-        self.kept.clear();
         Ok(opened)
     }
 
@@ -244,7 +175,7 @@ impl Study {
         progress.report("Looking for bounds", 0, 2);
         let search = Search::new(problem, by, seed);
         progress.report("Looking for a schedule", 1, 2);
-        self.at = Some(Current { wanted, clock, search, is_working: true, effort: 0, seed });
+        self.at = Some(Current { wanted, clock, search, is_working: true, seed });
         self.improve(effort, progress)
     }
 
@@ -256,7 +187,6 @@ impl Study {
         let at = self.at.as_mut().ok_or(StudyError::NoSearch)?;
         if at.is_working {
             at.is_working = at.search.work(effort.max(1)) == State::Working;
-            at.effort = at.effort.saturating_add(effort);
             if let Some((done, total)) = at.search.done() {
                 progress.report("Making the first schedule", done, total);
             }
@@ -278,7 +208,6 @@ impl Study {
             is_optimal: at.search.is_optimal(),
             is_optimal_in_parts: at.search.is_optimal_in_parts(),
             is_working: at.is_working,
-            effort: at.effort,
             sentence: String::new(),
         };
         Ok(Standing { sentence: sentence(&standing), ..standing })
@@ -313,7 +242,7 @@ impl Study {
     /// Nothing was found.
     pub fn film(&self) -> Result<Film, StudyError> {
         let (at, schedule) = self.found()?;
-        film(at, &schedule).ok_or(StudyError::NothingFound)
+        film(&at.search.problem, &schedule, &at.clock).ok_or(StudyError::NothingFound)
     }
 
     /// The best so far, looked at from all sides.
@@ -342,7 +271,7 @@ impl Study {
             narrow.inside.binary_search(&link.from).is_ok() && narrow.inside.binary_search(&link.to).is_err()
         };
         let crossing = (0..).zip(&topology.links).filter(|(_, link)| crosses(link)).map(|(index, _)| index).collect();
-        let film = film(at, &schedule);
+        let film = film(&at.search.problem, &schedule, &at.clock);
         let of_film = |make: &dyn Fn(&Film) -> Listing| film.as_ref().map(make).unwrap_or_default();
         Ok(Shown {
             standing,
@@ -357,18 +286,11 @@ impl Study {
         })
     }
 
-    fn compared(&self) -> Answer {
-        let all: Vec<(&str, &Film, f64)> =
-            self.kept.iter().map(|(name, film, bound)| (name.as_str(), film, *bound)).collect();
-        let films: Vec<(&str, &Film)> = all.iter().map(|(name, film, _)| (*name, *film)).collect();
-        Answer::Compared {
-            listing: listing::comparison(&all),
-            chart: (!films.is_empty()).then(|| charts::progress(&films)),
-            kept: self.kept.iter().map(|(name, film, _)| (name.clone(), film.clone())).collect(),
-        }
-    }
-
-    fn verify(&self, file: u32) -> Result<Verified, StudyError> {
+    /// A loaded result file, by its place among them, on this topology: verified against what is asked for.
+    ///
+    /// # Errors
+    /// It is not there, or the collective can't be done on the topology.
+    pub fn verify(&self, file: u32) -> Result<Verified, StudyError> {
         let results = self.parts.iter().filter_map(|(_, part)| match part {
             Part::Result(result) => Some(result),
             _ => None,
@@ -384,6 +306,20 @@ impl Study {
         };
         let wanted = self.at.as_ref().map(|at| at.wanted.clone());
         Ok(verify(result, topology, &verify::wanted(result, topology, wanted))?)
+    }
+
+    /// What the search has found out since about a schedule that is still the best: how far it is, and the bounds.
+    ///
+    /// # Errors
+    /// No search was begun.
+    pub fn renew(&self, shown: &mut Shown) -> Result<(), StudyError> {
+        let at = self.at.as_ref().ok_or(StudyError::NoSearch)?;
+        shown.standing = self.standing()?;
+        if let Some(sentence) = shown.sentences.get_mut(1) {
+            sentence.clone_from(&shown.standing.sentence);
+        }
+        shown.bounds = listing::bounds(self.topology()?, &at.wanted, &at.search.bounds(), &at.clock);
+        Ok(())
     }
 
     /// The best so far under bandwidths that vary.
@@ -427,14 +363,13 @@ impl Study {
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
         let is_short = schedule.transfers.len() <= MOST_TRACED;
-        let film = if form == Form::Perfetto && is_short { film(at, &schedule) } else { None };
+        let is_filmed = form == Form::Perfetto && is_short;
+        let film = is_filmed.then(|| film(&at.search.problem, &schedule, &at.clock)).flatten();
         let material = self.material(at, &schedule)?;
         Ok(export::write(&material, film.as_ref(), form)?)
     }
 }
 
-/// Decisions for a schedule of damaged links.
-const AGAIN: u64 = 2_000_000;
 /// Transfers that are replayed for damages of all links.
 const MOST_REPLAYED: usize = 20_000_000;
 /// The most pairs of a node and a chunk, and transfers, for which slack is looked at.
@@ -442,12 +377,13 @@ const MOST_ANALYSED: usize = 20_000_000;
 /// The most transfers of a trace.
 const MOST_TRACED: usize = 2_000_000;
 
-fn film(at: &Current, schedule: &Schedule) -> Option<Film> {
-    let problem = &at.search.problem;
-    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
+/// A schedule as a film, with its slack and critical path where that is not too much to be looked at.
+#[must_use]
+pub fn film(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Film> {
+    let chunks = problem.chunks();
     let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
-    Film::new(problem, schedule, analysis.as_ref(), at.clock.ticks_per_ns)
+    Film::new(problem, schedule, analysis.as_ref(), clock.ticks_per_ns)
 }
 
 fn sentence(standing: &Standing) -> String {
@@ -458,9 +394,9 @@ fn sentence(standing: &Standing) -> String {
     let ratio = time_ns / standing.bound_ns;
     if standing.is_optimal {
         return if time_ns <= standing.bound_ns {
-            format!("{time}: proven optimal, as it is 1.000 times the bound, and no schedule is shorter than that.")
+            format!("{time}: proven optimal, 1.000 times the bound.")
         } else {
-            format!("{time}: proven optimal, though it is {ratio:.3} times the bound of {bound}.")
+            format!("{time}: proven optimal, though {ratio:.3} times the bound of {bound}.")
         };
     }
     if standing.is_optimal_in_parts {

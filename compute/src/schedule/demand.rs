@@ -1,5 +1,7 @@
 //! Which chunks are where, and who wants them.
 
+use crate::order::Order;
+
 /// Lists of nodes, one per chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Lists {
@@ -50,12 +52,17 @@ impl Demand {
         Self { nodes, sources, wants: None }
     }
 
-    /// Chunks in order, each with the nodes that have it and those that want it. Who has a chunk does not want it.
+    /// Chunks in order, each with the nodes that have it and those that want it. Who has a chunk does not want it, and who
+    /// is named twice counts once.
     #[must_use]
     pub fn of(nodes: usize, chunks: impl IntoIterator<Item = (Vec<u32>, Vec<u32>)>) -> Self {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
-        for (has, want) in chunks {
-            wants.push(want.into_iter().filter(|node| !has.contains(node)));
+        for (mut has, mut want) in chunks {
+            for list in [&mut has, &mut want] {
+                list.order_by_number(|node| u64::from(*node));
+                list.dedup();
+            }
+            wants.push(want.into_iter().filter(|node| has.binary_search(node).is_err()));
             sources.push(has);
         }
         Self { nodes, sources, wants: Some(wants) }
@@ -79,7 +86,7 @@ impl Demand {
         self.wants.is_none()
     }
 
-    /// Who has a chunk at the beginning.
+    /// Who has a chunk at the beginning, in order.
     #[must_use]
     pub fn sources(&self, chunk: usize) -> &[u32] {
         self.sources.of(chunk)
@@ -91,8 +98,13 @@ impl Demand {
             Some(wants) => (wants.of(chunk), 0),
             None => (&[][..], self.nodes as u32),
         };
-        let has = self.sources(chunk);
-        some.iter().copied().chain((0..all).filter(move |node| !has.contains(node)))
+        some.iter().copied().chain((0..all).filter(move |node| !self.has(chunk, *node)))
+    }
+
+    /// Whether a node has a chunk at the beginning.
+    #[must_use]
+    pub fn has(&self, chunk: usize, node: u32) -> bool {
+        self.sources(chunk).binary_search(&node).is_ok()
     }
 
     /// Pairs of a chunk and a node that wants it.

@@ -377,7 +377,7 @@ impl Film {
                 let there = &mut at[to * chunks + sent.chunk as usize];
                 if sent.start >= self.reduced_by {
                     *there = sent.end.min(*there);
-                } else if self.origins(sent.chunk).contains(&(to as u32)) {
+                } else if self.origins(sent.chunk).binary_search(&(to as u32)).is_ok() {
                     *there = sent.end.max(*there);
                 }
             }

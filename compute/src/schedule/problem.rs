@@ -51,6 +51,12 @@ impl Problem {
         Self { graph, reversed, opposite, reduce, copy }
     }
 
+    /// How many chunks there are.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.copy.as_ref().or(self.reduce.as_ref()).map_or(0, Demand::chunks)
+    }
+
     /// Its parts that have to be solved: an all_reduce over links that all have an opposite needs one solution only.
     #[must_use]
     pub fn phases(&self) -> Vec<Phase> {

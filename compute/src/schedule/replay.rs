@@ -1,7 +1,7 @@
 //! Runs a schedule under other durations: every link keeps its order of chunks, and each transfer begins as soon as its link is
 //! free and its chunk is there.
 
-use super::{analysis::by_start, demand::Demand, graph::Graph, plan::Schedule};
+use super::{analysis::by_start, demand::Demand, graph::Graph, plan::Schedule, problem::Problem};
 
 /// A schedule that can be run again and again.
 pub struct Replay<'a> {
@@ -30,9 +30,10 @@ pub struct Run {
 const NEVER: u64 = u64::MAX;
 
 impl<'a> Replay<'a> {
-    /// Prepares a schedule; `copy` is what it copies, as in [`super::problem::Problem`].
+    /// Prepares a schedule of a collective.
     #[must_use]
-    pub fn new(graph: &'a Graph, schedule: &'a Schedule, copy: Option<&'a Demand>, chunks: usize) -> Self {
+    pub fn new(problem: &'a Problem, schedule: &'a Schedule) -> Self {
+        let (graph, copy, chunks) = (&problem.graph, problem.copy.as_ref(), problem.chunks());
         let order = by_start(schedule);
         let ready = vec![0; graph.nodes() * chunks];
         Self { graph, schedule, copy, order, chunks, ready, free: Vec::new(), busy: Vec::new() }
@@ -85,7 +86,7 @@ impl<'a> Replay<'a> {
         let Some(copy) = self.copy else { return };
         for chunk in 0..self.chunks {
             for node in 0..self.graph.nodes() as u32 {
-                if !copy.sources(chunk).contains(&node) {
+                if !copy.has(chunk, node) {
                     self.ready[node as usize * self.chunks + chunk] = NEVER;
                 }
             }

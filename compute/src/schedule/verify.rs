@@ -76,14 +76,30 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The most faults that are told.
-const MOST: usize = 100;
+/// The most faults that are told; what comes after is not looked for.
+pub const MOST: usize = 100;
+
+/// What was found, as much of it as is told.
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn push(&mut self, fault: Fault) {
+        if !self.is_full() {
+            self.0.push(fault);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() >= MOST
+    }
+}
 
 /// What is wrong with a schedule: empty where nothing is. Of its first part, which reduces, `reduce` has as sources who
 /// ends with the sum of every node's part of a chunk; of the rest, `copy` says who has what and who wants it.
 #[must_use]
 pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy: Option<&Demand>) -> Vec<Fault> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let chunks = [reduce, copy].into_iter().flatten().map(Demand::chunks).max().unwrap_or(0);
     let links = graph.links().len();
     let transfers = &schedule.transfers[..];
@@ -92,9 +108,8 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
             faults.push(Fault::Unknown(index));
         }
     }
-    if !faults.is_empty() || schedule.reducing > transfers.len() {
-        faults.truncate(MOST);
-        return faults;
+    if !faults.0.is_empty() || schedule.reducing > transfers.len() {
+        return faults.0;
     }
     overlaps(graph, transfers, &mut faults);
     let (reducing, copying) = transfers.split_at(schedule.reducing);
@@ -103,16 +118,17 @@ pub fn faults(graph: &Graph, schedule: &Schedule, reduce: Option<&Demand>, copy:
     if let Some(demand) = reduce {
         for_each_chunk(chunks, reducing, &mut |chunk, transfers| {
             complete.push(reduced(graph, demand, chunk, transfers, &mut faults));
+            !faults.is_full()
         });
     }
     if let Some(demand) = copy {
         for_each_chunk(chunks, copying, &mut |chunk, transfers| {
             let ready = complete.get(chunk).copied().unwrap_or(0);
             copied(graph, demand, chunk, ready, transfers, &mut faults);
+            !faults.is_full()
         });
     }
-    faults.truncate(MOST);
-    faults
+    faults.0
 }
 
 /// Transfers in groups by a key, each in the order of their starts.
@@ -137,7 +153,7 @@ fn grouped(count: usize, transfers: &[Transfer], key: impl Fn(&Transfer) -> u32)
     (first, order)
 }
 
-fn overlaps(graph: &Graph, transfers: &[Transfer], faults: &mut Vec<Fault>) {
+fn overlaps(graph: &Graph, transfers: &[Transfer], faults: &mut Faults) {
     let links = graph.links().len();
     let (first, order) = grouped(links, transfers, |transfer| transfer.link);
     for link in 0..links {
@@ -150,18 +166,21 @@ fn overlaps(graph: &Graph, transfers: &[Transfer], faults: &mut Vec<Fault>) {
     }
 }
 
-fn for_each_chunk(chunks: usize, transfers: &[Transfer], check: &mut dyn FnMut(usize, &[Transfer])) {
+/// Checks the transfers of one chunk after the other, in the order of their starts, as long as `check` says so.
+fn for_each_chunk(chunks: usize, transfers: &[Transfer], check: &mut dyn FnMut(usize, &[Transfer]) -> bool) {
     let (first, order) = grouped(chunks, transfers, |transfer| transfer.chunk);
     let mut own = Vec::new();
     for chunk in 0..chunks {
         own.clear();
         own.extend(order[first[chunk]..first[chunk + 1]].iter().map(|index| transfers[*index as usize]));
-        check(chunk, &own);
+        if !check(chunk, &own) {
+            return;
+        }
     }
 }
 
 /// Every sender has the chunk when it begins to send, and everyone who wants it gets it.
-fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &[Transfer], faults: &mut Vec<Fault>) {
+fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &[Transfer], faults: &mut Faults) {
     let mut has: Vec<Option<u64>> = vec![None; graph.nodes()];
     demand.sources(chunk).iter().for_each(|node| has[*node as usize] = Some(ready));
     // In the order of their starts; what a node gets counts from when it has arrived.
@@ -185,7 +204,7 @@ fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &
 
 /// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be put
 /// together. Returns when it is complete.
-fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer], faults: &mut Vec<Fault>) -> u64 {
+fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer], faults: &mut Faults) -> u64 {
     let target = demand.sources(chunk).first().copied();
     let mut given: Vec<Option<u64>> = vec![None; graph.nodes()];
     let mut complete = 0;
@@ -211,15 +230,28 @@ fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer],
         }
     }
     // Starts only grow on the way to the target, so there is no way round in a circle.
-    for node in 0..graph.nodes() as u32 {
-        let is_target = Some(node) == target;
-        let is_given = given[node as usize].is_some();
-        if is_target && is_given {
-            faults.push(Fault::NotCounted { chunk: chunk as u32, node });
-        }
-        if !is_target && !is_given && demand.wants(chunk).any(|other| other == node) {
-            faults.push(Fault::NotCounted { chunk: chunk as u32, node });
-        }
+    let kept = demand.wants(chunk).filter(|node| Some(*node) != target && given[*node as usize].is_none());
+    for node in target.filter(|target| given[*target as usize].is_some()).into_iter().chain(kept) {
+        faults.push(Fault::NotCounted { chunk: chunk as u32, node });
     }
     complete
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::graph::Link;
+
+    #[test]
+    fn a_schedule_of_nothing_is_told_at_once() {
+        let nodes = 4096_u32;
+        let to = |from: u32| Link { from, to: (from + 1) % nodes, duration: 1, rate: 1 };
+        let graph = Graph::new(nodes as usize, (0..nodes).map(to).collect()).unwrap();
+        let all = Demand::all_gather(nodes as usize, 1);
+        let none = Schedule::default();
+        let first = faults(&graph, &none, Some(&all), None);
+        assert_eq!((first.len(), &first[0]), (MOST, &Fault::NotCounted { chunk: 0, node: 1 }));
+        let first = faults(&graph, &none, None, Some(&all));
+        assert_eq!((first.len(), &first[0]), (MOST, &Fault::Missing { chunk: 0, node: 1 }));
+    }
 }

@@ -1,20 +1,25 @@
 //! Result files, checked.
 
-use super::super::{
-    conditions::{Wanted, WantedError},
-    film::Film,
-    listing,
-    model::Topology,
-    request::Verified,
-    result::ResultFile,
-    time::Clock,
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use super::{
+    super::{
+        conditions::{Wanted, WantedError},
+        listing,
+        model::Topology,
+        result::ResultFile,
+        time::Clock,
+    },
+    answers::Verified,
+    film,
 };
 use crate::{
     order::Order,
     schedule::{
-        analysis::analyse,
         bound::Bounds,
-        demand::Demand,
         graph::Graph,
         plan::{Schedule, Transfer},
         problem::Problem,
@@ -68,13 +73,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
-    let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
-    let film = if faults.is_empty() {
-        let analysis = analyse(&problem.graph, &schedule, chunks);
-        Film::new(&problem, &schedule, Some(&analysis), clock.ticks_per_ns)
-    } else {
-        None
-    };
+    let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
     Ok(Verified { dialect: result.dialect.to_owned(), sentences, faults, time_ns, bound_ns, film })
 }
 
@@ -108,27 +107,35 @@ fn timed(problem: &Problem, schedule: Schedule, faults: &mut Vec<String>) -> Sch
     for chunk in 0..chunks {
         demand.sources(chunk).iter().for_each(|node| at[*node as usize * chunks + chunk] = 0);
     }
-    let mut queues: Vec<std::collections::VecDeque<u32>> = vec![Default::default(); graph.links().len()];
+    let mut queues: Vec<VecDeque<u32>> = vec![VecDeque::new(); graph.links().len()];
     for transfer in schedule.transfers.iter().filter(|transfer| (transfer.chunk as usize) < chunks) {
         queues[transfer.link as usize].push_back(transfer.chunk);
     }
     let mut free = vec![0_u64; graph.links().len()];
     let mut transfers = Vec::new();
-    // Whoever arrives first sets the time: by the order of what could begin first.
-    loop {
-        let heads = (0..queues.len()).filter_map(|link| {
-            let chunk = *queues[link].front()?;
-            let there = at[graph.links()[link].from as usize * chunks + chunk as usize];
-            (there != u64::MAX).then(|| (there.max(free[link]) + graph.links()[link].duration, link, chunk))
-        });
-        let Some((end, link, chunk)) = heads.min() else { break };
+    // What each link carries next, if it is there, by when it would have arrived. Whoever is first sets the time: nothing
+    // that follows arrives earlier.
+    let head = |link: usize, queues: &[VecDeque<u32>], at: &[u64], free: &[u64]| {
+        let (of, chunk) = (graph.links()[link], *queues[link].front()?);
+        let there = at[of.from as usize * chunks + chunk as usize];
+        (there != u64::MAX).then(|| Reverse((there.max(free[link]).saturating_add(of.duration), link, chunk)))
+    };
+    let mut heads: BinaryHeap<_> = (0..queues.len()).filter_map(|link| head(link, &queues, &at, &free)).collect();
+    while let Some(Reverse((end, link, chunk))) = heads.pop() {
+        let of = graph.links()[link];
         queues[link].pop_front();
         free[link] = end;
-        let there = &mut at[graph.links()[link].to as usize * chunks + chunk as usize];
-        *there = end.min(*there);
-        transfers.push(Transfer { link: link as u32, chunk, start: end - graph.links()[link].duration });
+        transfers.push(Transfer { link: link as u32, chunk, start: end - of.duration });
+        let there = &mut at[of.to as usize * chunks + chunk as usize];
+        if *there == u64::MAX {
+            *there = end;
+            let waiting = graph.outgoing(of.to as usize).iter().map(|next| *next as usize);
+            let waiting = waiting.filter(|next| queues[*next].front() == Some(&chunk));
+            heads.extend(waiting.filter_map(|next| head(next, &queues, &at, &free)));
+        }
+        heads.extend(head(link, &queues, &at, &free));
     }
-    let left: usize = queues.iter().map(std::collections::VecDeque::len).sum();
+    let left: usize = queues.iter().map(VecDeque::len).sum();
     if left > 0 {
         faults.push(format!(
             "{left} transfers never come to their turn: what they carry never comes to where they begin"

@@ -6,8 +6,6 @@ use crate::{
     order::Order,
     plot::Chart,
     schedule::{
-        analysis::analyse,
-        demand::Demand,
         flood::Pick,
         synthesize::{Method, Search, State},
     },
@@ -241,10 +239,7 @@ impl Rival {
         }
         self.is_done = true;
         if let Some((schedule, _)) = search.best() {
-            let problem = &search.problem;
-            let chunks = problem.copy.as_ref().or(problem.reduce.as_ref()).map_or(0, Demand::chunks);
-            let analysis = (schedule.transfers.len() < PIECE).then(|| analyse(&problem.graph, &schedule, chunks));
-            self.film = Film::new(problem, &schedule, analysis.as_ref(), clock.ticks_per_ns);
+            self.film = study::film(&search.problem, &schedule, clock);
         }
         self.search = None;
         Ok(())

@@ -6,12 +6,11 @@ use crate::{
     form::{ChoiceError, Choices},
     schedule::synthesize::Method,
     topology::{
-        conditions::{Custom, Wanted, read_custom},
+        conditions::{Custom, MOST_PAIRS, Wanted, WantedError, read_custom},
         dump::{Machine, Rates},
         generate::{Kind, Recipe},
         model::{Topology, Unit},
-        request::{By, Source},
-        study::{Part, StudyError},
+        study::{Part, Source, StudyError},
     },
     units::Size,
     workbench::WorkbenchError,
@@ -63,7 +62,7 @@ pub(super) fn title(method: Method) -> &'static str {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
     pub wanted: Wanted,
-    pub by: By,
+    pub by: Method,
     pub seed: u64,
     /// What is slow or dead.
     pub damage: Damage,
@@ -217,10 +216,10 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
     wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
-    let by = choices.get("by").and_then(|name| Method::ALL.iter().position(|method| method.name() == name));
+    let by = choices.get("by").and_then(|name| Method::ALL.into_iter().find(|method| method.name() == name));
     Ok(Asked {
         wanted,
-        by: By(by.unwrap_or(0) as u8),
+        by: by.unwrap_or_default(),
         seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),
         damage: edit::damage(choices, topology)?,
     })
@@ -236,7 +235,10 @@ fn conditions(text: &str, nodes: u32) -> Result<(Custom, Option<u64>), Workbench
         let list = |text: &str| {
             let mut all = Vec::new();
             for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
-                if word == "all" { all.extend(0..nodes) } else { all.push(word.parse::<u32>().ok()?) }
+                if word == "all" {
+                    return Some((0..nodes).collect());
+                }
+                all.push(word.parse::<u32>().ok()?);
             }
             Some(all)
         };
@@ -248,6 +250,11 @@ fn conditions(text: &str, nodes: u32) -> Result<(Custom, Option<u64>), Workbench
         })?;
         custom.names.push(custom.chunks.len().to_string());
         custom.chunks.push(both);
+        // So short a text can ask for more than can be held.
+        let pairs = custom.chunks.len() as u64 * u64::from(nodes);
+        if pairs > MOST_PAIRS {
+            return Err(StudyError::from(WantedError::TooMany(pairs)).into());
+        }
     }
     Ok((custom, None))
 }

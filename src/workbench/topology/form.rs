@@ -8,7 +8,7 @@ use crate::{
     collective::Collective,
     form::{Control, Field},
     schedule::synthesize::Method,
-    topology::{dump::Rates, model::Unit},
+    topology::{conditions::has_root, dump::Rates, model::Unit},
 };
 
 /// The section of what may go wrong.
@@ -111,11 +111,7 @@ impl Topology {
         match Collective::parse(chosen) {
             Some(collective) => {
                 fields.push(self.field("chunks", "Chunks per node", Control::Number, "1"));
-                let has_root = matches!(
-                    collective,
-                    Collective::Broadcast | Collective::Reduce | Collective::Scatter | Collective::Gather
-                );
-                if has_root {
+                if has_root(collective) {
                     fields.push(self.field("root", "Root", Control::Number, "0"));
                 }
             }

@@ -10,7 +10,7 @@ use crate::{
     form::{Choices, Field},
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
-    schedule::{demand::Demand, replay::Replay, synthesize::Method},
+    schedule::{replay::Replay, synthesize::Method, verify::MOST},
     text::Listing,
     topology::{
         charts,
@@ -19,9 +19,8 @@ use crate::{
         film::{Film, LONGEST},
         layout, listing,
         network::{self, Network},
-        request::{Answer, Opened, Question, Shown, Source, Standing},
         robust,
-        study::{self, Part, StudyError},
+        study::{self, Opened, Part, Shown, Source, Standing, StudyError},
     },
     units::{capitalised, count},
 };
@@ -61,7 +60,8 @@ pub struct Topology {
     asked: Option<Asked>,
     /// Why there is no schedule.
     why: Option<String>,
-    found: Option<Found>,
+    /// The best so far, looked at.
+    found: Option<Shown>,
     /// How long was searched, and decisions of the next piece.
     spent_ms: u32,
     piece: f64,
@@ -74,12 +74,6 @@ pub struct Topology {
     dropped: Vec<(String, Vec<String>, Option<Film>)>,
     /// What is to be drawn has changed.
     is_new: bool,
-}
-
-/// The best so far, looked at.
-struct Found {
-    shown: Shown,
-    is_working: bool,
 }
 
 impl Topology {
@@ -131,7 +125,7 @@ impl Topology {
             (self.spent_ms, self.piece, self.last) = (0, PIECE as f64, None);
             let Asked { wanted, by, seed, damage } = asked.clone();
             if !is_begun {
-                self.study.begin(wanted.clone(), by.method(), seed, PIECE, progress)?;
+                self.study.begin(wanted.clone(), by, seed, PIECE, progress)?;
             }
             if !damage.is_empty() {
                 for _ in 0..BEFORE_DAMAGE {
@@ -145,14 +139,14 @@ impl Topology {
                 // From here on the links are damaged, whatever comes of it.
                 study.open(Source::Edited(topology))?;
                 let wanted = wanted.without(&dead).map_err(StudyError::from)?;
-                study.begin(wanted, by.method(), seed, PIECE, progress)?;
+                study.begin(wanted, by, seed, PIECE, progress)?;
                 self.damaged = Some(study);
             }
             self.asked = Some(asked);
             self.rivals.clear();
             self.luck = Luck::default();
         }
-        self.check(progress)?;
+        self.check();
         self.look()
     }
 
@@ -172,20 +166,17 @@ impl Topology {
         Ok(())
     }
 
-    /// Looks at the best so far, where it is another.
+    /// Looks at the best so far, from all sides where it is another.
     fn look(&mut self) -> Result<(), WorkbenchError> {
-        let standing = self.active().standing()?;
-        let is_same =
-            |found: &Found| found.shown.standing.time_ns == standing.time_ns && found.is_working == standing.is_working;
-        if self.found.as_ref().is_some_and(is_same) || standing.time_ns.is_none() {
+        let Some(time_ns) = self.active().standing()?.time_ns else { return Ok(()) };
+        if let Some(mut shown) = self.found.take().filter(|shown| shown.standing.time_ns == Some(time_ns)) {
+            self.active().renew(&mut shown)?;
+            self.found = Some(shown);
             return Ok(());
         }
-        let is_other = self.found.as_ref().is_none_or(|found| found.shown.standing.time_ns != standing.time_ns);
-        self.found = Some(Found { shown: self.active().show()?, is_working: standing.is_working });
-        if is_other {
-            self.is_new = true;
-            self.robustness = Robustness::new(self.robustness.varied.clone(), self.robustness.every);
-        }
+        self.found = Some(self.active().show()?);
+        self.is_new = true;
+        self.robustness = Robustness::new(self.robustness.varied.clone(), self.robustness.every);
         Ok(())
     }
 
@@ -206,7 +197,7 @@ impl Topology {
             self.luck = Luck::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
-        let by = self.asked.as_ref().map(|asked| asked.by.method());
+        let by = self.asked.as_ref().map(|asked| asked.by);
         let methods: Vec<Method> = Method::ALL
             .into_iter()
             .filter(|method| chosen.split(',').any(|name| name == method.name()) && by != Some(*method))
@@ -222,29 +213,29 @@ impl Topology {
     }
 
     /// Checks the schedules that were dropped against what is asked for.
-    fn check(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
+    fn check(&mut self) {
         let is_result = |part: &Part| matches!(part, Part::Result(_));
         let names: Vec<String> =
             self.study.parts().iter().filter(|(_, part)| is_result(part)).map(|(name, _)| name.clone()).collect();
         self.dropped.clear();
         for (number, name) in (0..).zip(names) {
-            let (text, film) = match self.study.answer(Question::Verify(number), progress) {
-                Ok(Answer::Verified(verified)) => {
+            let (text, film) = match self.study.verify(number) {
+                Ok(verified) => {
                     let mut text = verified.sentences;
-                    let more = verified.faults.len().saturating_sub(TOLD);
+                    // The first stands in the sentences.
+                    let more = verified.faults.len().saturating_sub(1 + TOLD);
                     let faults = verified.faults.iter().skip(1).take(TOLD);
                     text.extend(faults.map(|fault| format!("{}.", capitalised(fault))));
                     if more > 0 {
-                        text.push(format!("And {}.", count(more as u64, "more fault")));
+                        let least = if verified.faults.len() < MOST { "" } else { "at least " };
+                        text.push(format!("And {least}{}.", count(more as u64, "more fault")));
                     }
                     (text, verified.film)
                 }
-                Ok(_) => continue,
                 Err(error) => (vec![format!("{}.", capitalised(&error.to_string()))], None),
             };
             self.dropped.push((name, text, film.filter(|_| self.damaged.is_none())));
         }
-        Ok(())
     }
 
     fn is_searching(&self) -> bool {
@@ -255,7 +246,7 @@ impl Topology {
     }
 
     fn film(&self) -> Option<&Film> {
-        self.found.as_ref()?.shown.film.as_ref()
+        self.found.as_ref()?.film.as_ref()
     }
 
     fn has_more(&self) -> bool {
@@ -297,7 +288,7 @@ impl Topology {
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
-        if let Some(film) = self.found.as_ref().and_then(|found| found.shown.film.as_ref()) {
+        if let Some(film) = self.found.as_ref().and_then(|found| found.film.as_ref()) {
             if self.robustness.is_done() {
                 self.luck.go_on(study, film)?;
             } else {
@@ -313,23 +304,20 @@ impl Topology {
         let topology = self.study.topology().ok()?;
         let (_, clock, search, _) = self.study.search().ok()?;
         let (schedule, _) = search.best()?;
-        let problem = &search.problem;
-        let chunks = [&problem.reduce, &problem.copy].into_iter().flatten().map(Demand::chunks).max()?;
         let (left, dead) = (damage.left(topology), damage.dead());
-        let mut replay = Replay::new(&problem.graph, &schedule, problem.copy.as_ref(), chunks);
-        let mut run = replay.run(&mut |link, usual| {
-            let Some((_, left)) = left.iter().find(|(of, _)| *of == link) else { return Some(usual) };
-            let mut slow = topology.links[link as usize];
-            let before = clock.duration_ns(&slow);
-            slow.bandwidth *= left;
-            (*left > 0.0).then(|| usual + clock.ticks(clock.duration_ns(&slow) - before))
+        let mut replay = Replay::new(&search.problem, &schedule);
+        let mut run = replay.run(&mut |link, usual| match left.binary_search_by_key(&link, |(of, _)| *of) {
+            Err(_) => Some(usual),
+            Ok(at) => {
+                Some(left[at].1).filter(|left| *left > 0.0).map(|left| robust::slowed(topology, clock, link, left))
+            }
         });
         let mut undelivered = "undelivered";
         if !dead.is_empty() {
             run.undelivered = replay.undelivered_beside(&dead);
             undelivered = "undelivered among the others";
         }
-        let planned = listing::time(clock.ns(schedule.end(&problem.graph)));
+        let planned = listing::time(clock.ns(schedule.end(&search.problem.graph)));
         Some(if run.undelivered > 0 {
             format!(
                 "The schedule for the whole graph took {planned}; here it leaves {} of a chunk and a node {undelivered}.",
@@ -381,7 +369,7 @@ impl Topology {
 
     /// Schedules that stand beside each other, the best first.
     fn films(&self) -> Vec<(&str, &Film, f64)> {
-        let bound = self.found.as_ref().map_or(0.0, |found| found.shown.standing.bound_ns);
+        let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
         let best = self.film().map(|film| ("Best so far", film, bound));
         let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.film.as_ref()?, bound)));
         let dropped = self.dropped.iter().filter_map(|(name, _, film)| Some((name.as_str(), film.as_ref()?, bound)));
@@ -422,7 +410,7 @@ impl Topology {
             section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
         }
         section.text.extend(self.luck.text());
-        if let Some(Found { shown, .. }) = &self.found
+        if let Some(shown) = &self.found
             && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
         {
             section.text.push(chart.summary.clone());
@@ -473,7 +461,7 @@ impl Topology {
         let (wanted, ..) = study.search().ok()?;
         let collective = wanted.collective?;
         if let Some(shown) = &self.found {
-            found = shown.shown.standing.time_ns;
+            found = shown.standing.time_ns;
         }
         let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
         let rates = asked::rates(&self.choices).ok()?;
@@ -553,7 +541,7 @@ impl Study for Topology {
         if !std::mem::take(&mut self.is_new) {
             return None;
         }
-        let shown = self.found.as_ref().map(|found| &found.shown);
+        let shown = self.found.as_ref();
         let damage = self.damage();
         let mut network = Network {
             damaged: damage.left(&self.opened.topology),
@@ -591,7 +579,7 @@ impl Study for Topology {
         let Material { files, problems } = material;
         let material = report::topology::Material {
             study: self.active(),
-            shown: self.found.as_ref().map(|found| &found.shown),
+            shown: self.found.as_ref(),
             nothing: self.nothing(),
             more: self.more(contents),
             files,

@@ -6,8 +6,10 @@ use crate::{
     order::Order,
     topology::{
         layout::{Shape, shape},
+        model::Topology,
         network::Network,
     },
+    workbench::topology::edit::Spot,
 };
 use std::f64::consts::PI;
 
@@ -115,20 +117,20 @@ impl Geometry {
         Self { nodes, curves, radius, has_labels: radius >= 5.5, is_single }
     }
 
-    /// The node, or the link after all nodes, that is at a point.
-    pub fn pick(&self, at: (f64, f64)) -> Option<usize> {
+    /// The node or the link of the topology that is at a point.
+    pub fn pick(&self, topology: &Topology, at: (f64, f64)) -> Option<Spot> {
         const NEAR: f64 = 8.0;
         let node = self.nodes.iter().position(|node| distance(*node, at) <= self.radius + 2.0);
-        node.or_else(|| {
+        node.map(|node| Spot::Node(node as u32)).or_else(|| {
             let away = |curve: &Curve| {
                 (0..=16).map(|step| distance(curve.at(f64::from(step) / 16.0), at)).fold(f64::MAX, f64::min)
             };
             let mut best = (NEAR, None);
-            for (index, curve) in self.curves.iter().enumerate() {
+            for (link, curve) in topology.links.iter().zip(&self.curves) {
                 let reach = distance(curve.from, curve.to) / 32.0;
                 let away = (away(curve) - reach).max(0.0);
                 if away < best.0 {
-                    best = (away, Some(self.nodes.len() + index));
+                    best = (away, Some(Spot::Link(link.from, link.to)));
                 }
             }
             best.1

@@ -245,7 +245,11 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         step=move || bound(2)
                         title=hint
                         prop:value=value
-                        on:input:target=move |event| choose(&event.target().value())
+                        on:input:target=move |event| {
+                            desk.drag.update_value(|(_, is_dragged)| *is_dragged = true);
+                            choose(&event.target().value());
+                        }
+                        on:change=move |_| desk.drag.update_value(|(count, is_dragged)| (*count, *is_dragged) = (*count + 1, false))
                     />
                 </label>
             }

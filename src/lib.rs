@@ -21,8 +21,8 @@
 //! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
 //! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`], [`zip`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum; zip archives |
 //!
-//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`] and [`progress`] live in the folder `compute`, a
-//! crate of their own: the page is built for size, and they for speed.
+//! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a stream
+//! into records live in the folder `compute`, a crate of their own: the page is built for size, and they for speed.
 //!
 //! The tuner plugin, the folder `plugin`, uses the library without its feature `workbenches`: the nouns, [`conf`] and
 //! [`policy::file`].

@@ -1,4 +1,4 @@
-//! What computes: the rooms of Collectune whose loops decide how long an answer takes.
+//! What computes, and what reads: the rooms of Collectune whose loops decide how long an answer takes.
 //!
 //! They are a crate of their own so that the page can build them for speed and everything else for size.
 
@@ -9,4 +9,5 @@ pub mod math;
 pub mod order;
 pub mod pipeline;
 pub mod progress;
+pub mod records;
 pub mod schedule;

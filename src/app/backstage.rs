@@ -9,6 +9,7 @@ use std::{
     cell::RefCell,
     io::{self, Read},
     iter,
+    rc::Rc,
 };
 
 use gloo_file::Blob;
@@ -48,13 +49,10 @@ fn scope() -> DedicatedWorkerGlobalScope {
 fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
     let parts: Array = data.dyn_into().ok()?;
     let mut message: ToWorker = postcard::from_bytes(&bytes_of(&parts.get(0))?).ok()?;
-    let mut files = Vec::new();
+    let mut blobs = Vec::new();
     for part in parts.iter().skip(1) {
         match (part.dyn_into::<web_sys::Blob>(), &mut message.request) {
-            (Ok(blob), _) => {
-                let blob = Blob::from(blob);
-                files.push(Source { size_bytes: blob.size(), content: Box::new(BlobReader::new(blob)) });
-            }
+            (Ok(blob), _) => blobs.push(Blob::from(blob)),
             (Err(part), Request::Folds { training, .. }) => *training = bytes_of(&part)?,
             (Err(part), Request::Study { question, .. }) => {
                 if let Question::Do { basis, .. } = &mut **question {
@@ -64,7 +62,7 @@ fn received(data: JsValue) -> Option<(ToWorker, Vec<Source>)> {
             _ => {}
         }
     }
-    Some((message, files))
+    Some((message, Shelf::sources(blobs)))
 }
 
 fn bytes_of(part: &JsValue) -> Option<Vec<u8>> {
@@ -121,40 +119,94 @@ impl Progress for Reporter {
     }
 }
 
+/// The most bytes that are asked of the browser at once.
+const PIECE_BYTES: u64 = 2 << 20;
+
+fn read_blob(blob: &web_sys::Blob) -> Result<Vec<u8>, JsValue> {
+    Ok(Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(blob)?.into()).to_vec())
+}
+
+/// The files of a request. Small ones are read ahead, many at once: a call to the browser takes about a millisecond,
+/// however little it reads.
+struct Shelf {
+    blobs: Vec<Blob>,
+    /// Of each file what was read ahead: all of it.
+    ahead: Vec<Option<Vec<u8>>>,
+}
+
+impl Shelf {
+    fn sources(blobs: Vec<Blob>) -> Vec<Source> {
+        let sizes: Vec<u64> = blobs.iter().map(Blob::size).collect();
+        let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs }));
+        let source = |(at, size_bytes)| {
+            let content = BlobReader { shelf: Rc::clone(&shelf), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
+            Source { size_bytes, content: Box::new(content) }
+        };
+        sizes.into_iter().enumerate().map(source).collect()
+    }
+
+    /// A piece of a file, from a byte on.
+    fn piece(&mut self, at: usize, from: u64) -> Result<Vec<u8>, JsValue> {
+        if from == 0 {
+            if self.ahead[at].is_none() {
+                self.read_ahead(at);
+            }
+            if let Some(whole) = self.ahead[at].take() {
+                return Ok(whole);
+            }
+        }
+        let blob = &self.blobs[at];
+        read_blob(blob.slice(from, (from + PIECE_BYTES).min(blob.size())).as_ref())
+    }
+
+    /// Reads a file and those after it, as many as make a piece. Where one of them can't be read none is, and each will
+    /// say so by itself.
+    fn read_ahead(&mut self, at: usize) {
+        let mut bytes = 0;
+        let fits = |blob: &&Blob| {
+            bytes += blob.size();
+            bytes <= PIECE_BYTES
+        };
+        let together: Vec<&Blob> = self.blobs[at..].iter().take_while(fits).collect();
+        if together.len() < 2 {
+            return;
+        }
+        let all: Array = together.iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
+        let read = web_sys::Blob::new_with_blob_sequence(&all).and_then(|all| read_blob(&all));
+        let all = read.unwrap_or_default();
+        let mut rest = all.as_slice();
+        for (blob, ahead) in together.into_iter().zip(&mut self.ahead[at..]) {
+            let size = usize::try_from(blob.size()).ok();
+            let Some((file, after)) = size.and_then(|size| rest.split_at_checked(size)) else { return };
+            *ahead = Some(file.to_vec());
+            rest = after;
+        }
+    }
+}
+
 /// Streams a file: only a piece of it is in memory at a time.
 struct BlobReader {
-    blob: Blob,
+    shelf: Rc<RefCell<Shelf>>,
+    /// Which file of the shelf.
+    at: usize,
+    size_bytes: u64,
     /// Where in the file the next piece starts.
     next: u64,
     piece: Vec<u8>,
     taken: usize,
 }
 
-impl BlobReader {
-    const PIECE_BYTES: u64 = 2 << 20;
-
-    fn new(blob: Blob) -> Self {
-        Self { blob, next: 0, piece: Vec::new(), taken: 0 }
-    }
-
-    fn read_piece(&mut self) -> Result<(), JsValue> {
-        let end = (self.next + Self::PIECE_BYTES).min(self.blob.size());
-        let slice = self.blob.slice(self.next, end);
-        self.piece = Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(slice.as_ref())?.into()).to_vec();
-        (self.next, self.taken) = (end, 0);
-        Ok(())
-    }
-}
-
 impl Read for BlobReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.taken == self.piece.len() && self.next < self.blob.size() {
-            self.read_piece().map_err(|error| {
+        if self.taken == self.piece.len() && self.next < self.size_bytes {
+            self.piece = self.shelf.borrow_mut().piece(self.at, self.next).map_err(|error| {
                 io::Error::other(format!(
                     "the browser can't read it any more; it was moved or changed since it was opened, so open it again ({})",
                     describe(&error)
                 ))
             })?;
+            self.next += self.piece.len() as u64;
+            self.taken = 0;
         }
         let rest = &self.piece[self.taken..];
         let length = rest.len().min(buffer.len());

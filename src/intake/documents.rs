@@ -127,7 +127,7 @@ pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
 }
 
 /// A table to look at.
-pub(super) fn table<R: Read>(records: &mut Records<R>, table: KnownTable) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, Content)> {
     /// More rows than anybody looks at.
     const MOST: usize = 10_000;
     records.skip_comments();

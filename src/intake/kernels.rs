@@ -15,7 +15,7 @@ use crate::{
         sheet::Sheet,
         trace, xlsx,
     },
-    text::{Dialect, Problems, Records},
+    text::{Dialect, Problems, Records, lossy},
     zip::Archive,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Printed {
 
 /// The table of a profiler that begins after other lines of a text.
 pub(super) fn printed(head: &[u8]) -> Option<Printed> {
-    let text = String::from_utf8_lossy(head);
+    let text = lossy(head);
     let (bytes, lines) = read::preamble(&text);
     let rest = head.get(bytes..).filter(|_| bytes > 0)?;
     let dialect = Dialect::sniff(rest);
@@ -50,7 +50,7 @@ pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome
 }
 
 /// Reads a delimited table of kernels.
-pub(super) fn table<R: Read>(records: &mut Records<R>, kind: Kind, lines_before: u64) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) -> Result<(Outcome, Content)> {
     let (sheet, problems) = Sheet::read(records, lines_before).map_err(|error| error.to_string())?;
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);

@@ -1,7 +1,5 @@
 //! Logs: what becomes of them, and what must be asked first.
 
-use std::io::Read;
-
 use super::{
     Mapping, MappingRequest, Outcome, WantedColumn,
     open::{Content, File, Opened, OpenedFile, Result, fatal, notes},
@@ -15,11 +13,7 @@ use crate::{
 };
 
 /// Reads a text log.
-pub(super) fn text<R: Read>(
-    lines: &mut Lines<R>,
-    file: &File<'_>,
-    share_read: &mut dyn FnMut() -> f64,
-) -> Result<Opened> {
+pub(super) fn text(lines: &mut Lines<'_>, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let log = log::read_text(lines, share_read);
     if let Some(why) = lines.error().and_then(fatal) {
         return Err(why);
@@ -38,7 +32,7 @@ pub(super) fn text<R: Read>(
 }
 
 /// Reads the report of rccl-tests.
-pub(super) fn csv<R: Read>(records: &mut Records<R>, file: &File<'_>) -> Result<Opened> {
+pub(super) fn csv(records: &mut Records<'_>, file: &File<'_>) -> Result<Opened> {
     records.skip_comments();
     let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
     let log = log::read_csv(records, &headers).ok_or("is not what rccl-tests report")?;

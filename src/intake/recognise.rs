@@ -6,7 +6,7 @@ use crate::{
     overlap::read as kernels,
     policy::read as rewards,
     report,
-    text::{Dialect, Records, excerpt, is_missing, whole},
+    text::{Dialect, Records, excerpt, is_missing, lossy, whole},
     training_time::read::{
         headers::{self, Family},
         may_be_configuration,
@@ -99,7 +99,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
         return Some("a tar archive; unpack it");
     }
     let nuls = |odd: usize| head.iter().skip(odd).step_by(2).filter(|b| **b == 0).count() * 4 > head.len();
-    if head.len() > 16 && (nuls(0) != nuls(1)) {
+    if head.len() > 16 && head.contains(&0) && nuls(0) != nuls(1) {
         return Some("text in UTF-16 without a byte order mark; save it as UTF-8");
     }
     None
@@ -224,7 +224,7 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     if rewards::is_means(headers) {
         return Ok(Some(Recognised::Means));
     }
-    let text = String::from_utf8_lossy(head);
+    let text = lossy(head);
     if headers.len() == 1 && rewards::is_times(&text) {
         return Ok(Some(Recognised::Times));
     }

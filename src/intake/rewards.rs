@@ -1,7 +1,5 @@
 //! Logs of rewards.
 
-use std::io::Read;
-
 use super::{
     Outcome,
     open::{Content, Result, fatal},
@@ -13,7 +11,7 @@ use crate::{
 };
 
 /// Reads a delimited log.
-pub(super) fn table<R: Read>(records: &mut Records<R>, name: &str, is_own: bool) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<(Outcome, Content)> {
     let log = read::rows(records, name, is_own);
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
@@ -23,7 +21,7 @@ pub(super) fn table<R: Read>(records: &mut Records<R>, name: &str, is_own: bool)
 }
 
 /// Reads a table of means.
-pub(super) fn means<R: Read>(records: &mut Records<R>, name: &str) -> Result<(Outcome, Content)> {
+pub(super) fn means(records: &mut Records<'_>, name: &str) -> Result<(Outcome, Content)> {
     let log = read::means(records, name)?;
     match records.error().and_then(fatal) {
         Some(why) => Err(why),
@@ -35,7 +33,7 @@ pub(super) fn means<R: Read>(records: &mut Records<R>, name: &str) -> Result<(Ou
 }
 
 /// Reads a list of times.
-pub(super) fn times(lines: &mut Lines<impl Read>, name: &str) -> Result<(Outcome, Content)> {
+pub(super) fn times(lines: &mut Lines<'_>, name: &str) -> Result<(Outcome, Content)> {
     let log = read::times(lines, name);
     if let Some(why) = lines.error().and_then(fatal) {
         return Err(why);

@@ -7,7 +7,7 @@ use super::{
     open::{Content, Result},
 };
 use crate::{
-    text::Problems,
+    text::{Problems, lossy},
     topology::{conditions, dump, msccl, read, result, study::Part},
     units::{Size, count},
 };
@@ -17,7 +17,7 @@ const LONGEST: u64 = 512 << 20;
 
 /// Whether a text begins as one of them.
 pub(super) fn is_topology(head: &[u8]) -> bool {
-    let head = String::from_utf8_lossy(head);
+    let head = lossy(head);
     dump::is_dump(&head) || msccl::is_algorithm(&head) || result::is_result(&head) || read::is_topology(&head)
 }
 

@@ -1,8 +1,6 @@
 //! Samples of operators and collectives, runs, samplings, catalogues: what the training-time workbench takes in, also as
 //! an archive of all of them.
 
-use std::io::Read;
-
 use super::{
     Outcome,
     open::{Content, File, Opened, Result, fatal, read_inflated},
@@ -18,7 +16,7 @@ use crate::{
 };
 
 /// Reads a table of this trade.
-pub(super) fn table<R: Read>(records: &mut Records<R>, family: Family, file: &File<'_>) -> Result<Opened> {
+pub(super) fn table(records: &mut Records<'_>, family: Family, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
     let part = read::table(records, family, file.name, &mut problems)?;
     if let Some(why) = records.error().and_then(fatal) {

@@ -1,7 +1,5 @@
 //! A table in memory: what a delimited text, a sheet of a workbook and a list of JSON records have in common.
 
-use std::io::Read;
-
 use crate::text::{Problem, Problems, Records, State};
 
 /// The most bytes of text in a sheet.
@@ -75,7 +73,7 @@ impl Sheet {
     ///
     /// # Errors
     /// There is too much text.
-    pub fn read<R: Read>(records: &mut Records<R>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
+    pub fn read(records: &mut Records<'_>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
         records.skip_comments();
         let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();
         let mut sheet = Self::new(headers);

@@ -9,8 +9,10 @@ use crate::{
 
 /// Names of files without their paths, or numbers instead of them: `file 2`.
 pub(super) struct Names<'a> {
-    /// Long names first, for one may hold another.
+    /// Long names first, for one may begin with another.
     instead: Vec<(&'a str, String)>,
+    /// With which bytes they begin.
+    begins: [bool; 256],
 }
 
 impl<'a> Names<'a> {
@@ -37,16 +39,39 @@ impl<'a> Names<'a> {
     fn new(mut instead: Vec<(&'a str, String)>) -> Self {
         instead.retain(|(name, _)| !name.is_empty());
         instead.order_by_key(|(name, _)| usize::MAX - name.len());
-        Self { instead }
+        let mut begins = [false; 256];
+        instead.iter().for_each(|(name, _)| begins[usize::from(name.as_bytes()[0])] = true);
+        Self { instead, begins }
     }
 
-    /// The text without any name.
+    /// The text without any name that stands by itself, and not within a longer word.
     pub fn without(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (name, instead) in &self.instead {
-            text = replaced(&text, name, instead);
+        let mut out = String::with_capacity(text.len());
+        let (mut before, mut rest) = (None, text);
+        while let Some(first) = rest.chars().next() {
+            let (said, next) = match self.begin(before, rest) {
+                Some((name, instead)) => (instead, &rest[name.len()..]),
+                None => rest.split_at(first.len_utf8()),
+            };
+            out.push_str(said);
+            before = out.chars().next_back();
+            rest = next;
         }
-        text
+        out
+    }
+
+    /// The name with which the text begins, and what is said instead.
+    fn begin(&self, before: Option<char>, text: &str) -> Option<(&str, &str)> {
+        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let first = *text.as_bytes().first()?;
+        if !self.begins[usize::from(first)] || is_word(before) && is_word(text.chars().next()) {
+            return None;
+        }
+        let stands = |name: &str| {
+            let after = text.strip_prefix(name).map(|after| after.chars().next());
+            after.is_some_and(|after| !(is_word(after) && is_word(name.chars().next_back())))
+        };
+        self.instead.iter().find(|(name, _)| stands(name)).map(|(name, instead)| (*name, instead.as_str()))
     }
 
     /// The report without any name.
@@ -79,23 +104,6 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Replaces a name where it stands by itself and not within a longer word.
-fn replaced(text: &str, name: &str, instead: &str) -> String {
-    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(name) {
-        let (before, after) = (&rest[..at], &rest[at + name.len()..]);
-        let last = before.chars().next_back().or_else(|| out.chars().next_back());
-        let within = is_word(last) && is_word(name.chars().next())
-            || is_word(after.chars().next()) && is_word(name.chars().next_back());
-        out.push_str(before);
-        out.push_str(if within { name } else { instead });
-        rest = after;
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,7 +115,9 @@ mod tests {
             names.without("a row of runs/a.csv (line 3) and of a.csv: all"),
             "file 3 row of file 2 (line 3) and of file 1: all"
         );
-        assert_eq!(names.without("xa.csv"), "xa.csv");
+        assert_eq!(names.without("xa.csv and a.csvs"), "xa.csv and file 3.csvs");
+        let names = Names::hidden(["µs.csv", "1"].into_iter());
+        assert_eq!(names.without("10 rows of µs.csv, 1 of 1"), "10 rows of file 1, file 2 of file 2");
         let names = Names::without_paths(["/home/me/a.csv", "b.csv"].into_iter());
         assert_eq!(names.without("1 row in /home/me/a.csv and b.csv"), "1 row in a.csv and b.csv");
     }

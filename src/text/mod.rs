@@ -1,28 +1,19 @@
-//! Delimited text: dialects, records, located errors, formula-safe writing.
+//! Delimited text: records, located errors, formula-safe writing.
 //!
-//! Reading is a chain of streams, each of which knows one thing: [`Preview`] looks at the head of a stream without
-//! consuming it, [`Decoder`] turns any Unicode encoding into UTF-8, [`Dialect`] is guessed from the head, and
-//! [`Records`] cuts the stream into records that know their line. A file is never in memory as a whole.
+//! What cuts a stream into records lives in the folder `compute`; here is what is said of them, and written.
 
-mod decoder;
-mod dialect;
 pub mod json;
-mod lines;
 mod listing;
-mod number;
-mod preview;
 mod problem;
-mod records;
-mod splitter;
 mod table;
 pub mod yaml;
 
-pub use decoder::Decoder;
-pub use dialect::Dialect;
-pub use lines::{Line, Lines};
-pub use listing::{Column, Entry, Listing};
-pub use number::{is_missing, number, whole};
-pub use preview::Preview;
-pub use problem::{Problem, Problems, excerpt};
-pub use records::{Record, Records, State};
-pub use table::{Cell, Table, escaped};
+pub use collectune_compute::records::{
+    Decoder, Dialect, Line, Lines, Preview, Record, Records, State, excerpt, is_missing, lossy, number, whole,
+};
+
+pub use self::{
+    listing::{Column, Entry, Listing},
+    problem::{Problem, Problems},
+    table::{Cell, Table, escaped},
+};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::excerpt;
+
 /// One thing that a reader could not use, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("line {line}, {}: \"{text}\" {expected}", column_phrase(.column))]
@@ -26,14 +28,6 @@ impl Problem {
     pub fn new(line: u64, column: &str, text: &str, expected: impl Into<String>) -> Self {
         Self { line, column: excerpt(column), text: excerpt(text), expected: expected.into() }
     }
-}
-
-/// The text for a message: cut after 80 characters, control characters as blanks.
-#[must_use]
-pub fn excerpt(text: &str) -> String {
-    let text = text.trim();
-    let cut: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(80).is_some() { cut + "…" } else { cut }
 }
 
 /// Problems of one file: all are counted, the first ones kept.

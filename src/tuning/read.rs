@@ -1,6 +1,6 @@
 //! A sweep file becomes rows.
 
-use std::{io::Read, num::NonZero};
+use std::num::NonZero;
 
 use serde::{Deserialize, Serialize};
 
@@ -153,8 +153,8 @@ pub const MAX_ROWS: u64 = 5_000_000;
 
 /// Reads the records after the header into `rows`. Every thousand records `share_read` is asked which share of the
 /// file has been read, from which the memory for the rest is estimated.
-pub fn read_rows<R: Read>(
-    records: &mut Records<R>,
+pub fn read_rows(
+    records: &mut Records<'_>,
     columns: &Columns,
     file: u16,
     rows: &mut Vec<Row>,

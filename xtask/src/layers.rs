@@ -17,7 +17,7 @@ const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
 const FLOORS: [&[&str]; 9] = [
-    &["units", "math", "order", "sorted", "progress", "crc32", "zip"],
+    &["units", "math", "order", "sorted", "progress", "records", "crc32", "zip"],
     &["collective"],
     &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],

@@ -105,11 +105,16 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
 pub fn preamble(head: &str) -> (usize, u64) {
     let mut bytes = 0;
     for (lines, line) in (0..).zip(head.split_inclusive('\n')) {
-        let lower = line.trim_start_matches(['"', ' ']).to_ascii_lowercase();
-        let is_header = (lower.contains("kernel name") && (lower.starts_with("id\"") || lower.contains("metric name")))
-            || (lower.starts_with("start (") && lower.contains("corrid"));
-        if is_header {
-            return (bytes, lines);
+        let begun = line.trim_start_matches(['"', ' ']);
+        // Lines of numbers, which are most lines of most tables, are no headers.
+        if begun.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            let lower = begun.to_ascii_lowercase();
+            let is_header = (lower.contains("kernel name")
+                && (lower.starts_with("id\"") || lower.contains("metric name")))
+                || (lower.starts_with("start (") && lower.contains("corrid"));
+            if is_header {
+                return (bytes, lines);
+            }
         }
         bytes += line.len();
     }

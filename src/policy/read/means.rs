@@ -1,7 +1,5 @@
 //! Means in a delimited table: of episodes, a row each, or of arms, a column each.
 
-use std::io::Read;
-
 use super::{Form, Log, NO_SPREAD, Objective, PartialKey, Row, json::episodes_note, name::FileName, rows::unquoted};
 use crate::{
     policy::arm::Arm,
@@ -38,7 +36,7 @@ fn arms(headers: &[String]) -> Vec<usize> {
 ///
 /// # Errors
 /// It is longer than any such table; a sentence without its subject.
-pub fn means<R: Read>(records: &mut Records<R>, name: &str) -> Result<Log, String> {
+pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     let mut headers: Vec<String> = Vec::new();
     let mut rows: Vec<(u64, Vec<String>)> = Vec::new();
     while let Some(record) = records.next() {

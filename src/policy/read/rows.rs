@@ -1,7 +1,5 @@
 //! Delimited logs, with and without a header.
 
-use std::io::Read;
-
 use super::{
     Form, Log, MOST_ROWS, Objective, PartialKey, Row,
     columns::{Column, Columns},
@@ -19,7 +17,7 @@ use crate::{
 ///
 /// # Errors
 /// Most of it can't be read, or it is longer than any log; a sentence without its subject.
-pub fn rows<R: Read>(records: &mut Records<R>, name: &str, is_own: bool) -> Result<Log, String> {
+pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, String> {
     let mut reader = Reader::new(name);
     while let Some(record) = records.next() {
         let cells: Vec<&str> = record.cells().map(unquoted).collect();

@@ -1,7 +1,5 @@
 //! Lists of times: one number a line, in milliseconds, all of one arm.
 
-use std::io::Read;
-
 use super::{Form, Log, MOST_ROWS, PartialKey, Row, name::FileName};
 use crate::text::{Lines, Problem, number};
 
@@ -18,7 +16,7 @@ pub fn is_times(head: &str) -> bool {
 ///
 /// # Errors
 /// Most of it can't be read, or it is longer than any list; a sentence without its subject.
-pub fn times(lines: &mut Lines<impl Read>, name: &str) -> Result<Log, String> {
+pub fn times(lines: &mut Lines<'_>, name: &str) -> Result<Log, String> {
     let name = FileName::parse(name);
     let mut log = Log { form: Form::Times, objective: name.objective, name: name.clone(), ..Log::default() };
     log.keys.push(PartialKey { collective: None, scale: name.scale, size_bytes: name.size_bytes, overlap: None });

@@ -11,8 +11,6 @@ mod sampling;
 mod settings;
 mod steps;
 
-use std::io::Read;
-
 use self::headers::Family;
 pub use self::{
     run::{Configured, nearest as nearest_names},
@@ -81,12 +79,7 @@ impl RunNode {
 ///
 /// # Errors
 /// What stands in the way; completes a sentence that begins with the file's name.
-pub fn table<R: Read>(
-    records: &mut Records<R>,
-    family: Family,
-    path: &str,
-    problems: &mut Problems,
-) -> Result<Part, String> {
+pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &mut Problems) -> Result<Part, String> {
     let headers: Vec<String> = loop {
         let Some(record) = records.next() else { return Err("is empty".to_owned()) };
         let headers: Vec<String> = record.cells().map(str::to_owned).collect();

@@ -1,7 +1,5 @@
 //! Samples of operators and collectives: rows of whole inputs and times in µs.
 
-use std::io::Read;
-
 use super::{
     super::samples::{CollectiveRow, Communicator, OperatorSamples, Place},
     headers::{BACKWARD, COLLECTIVE, DURATION, FORWARD, find},
@@ -42,8 +40,8 @@ impl Cells<'_> {
 ///
 /// # Errors
 /// The table has more rows than a bundle may have.
-pub(super) fn rows<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn rows(
+    records: &mut Records<'_>,
     headers: &[String],
     problems: &mut Problems,
     mut read: impl FnMut(Record<'_>) -> Result<(), Problem>,
@@ -74,8 +72,8 @@ fn place(line: u64) -> Place {
 const DIVISIONS: [[&str; 2]; 3] = [["dim", "h"], ["h", "mp"], ["dim", "mp"]];
 
 /// Samples of an operator, whose name and precision the table doesn't say. The header was read.
-pub(super) fn operator<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn operator(
+    records: &mut Records<'_>,
     headers: &[String],
     problems: &mut Problems,
 ) -> Result<OperatorSamples, String> {
@@ -98,7 +96,7 @@ pub(super) fn operator<R: Read>(
         }
         let forward_us = cells.time(forward)?;
         let backward_us = backward.map(|column| cells.time(column)).transpose()?;
-        if let Some((a, b)) = divisions.iter().find(|(a, b)| row[*a] % row[*b] != 0.0) {
+        if let Some((a, b)) = divisions.iter().find(|(a, b)| !(row[*a] as u64).is_multiple_of(row[*b] as u64)) {
             let (whole, part) = (&samples.inputs[*a], &samples.inputs[*b]);
             let expected = format!("is not divisible by {part} = {}; the row was left out", row[*b]);
             return Err(Problem::new(record.line(), whole, record.get(inputs[*a]).unwrap_or_default(), expected));
@@ -124,8 +122,8 @@ fn canonical(header: &str) -> String {
 }
 
 /// Samples of a collective. The header was read.
-pub(super) fn collective<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn collective(
+    records: &mut Records<'_>,
     headers: &[String],
     problems: &mut Problems,
 ) -> Result<Vec<CollectiveRow>, String> {

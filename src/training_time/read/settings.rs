@@ -2,8 +2,6 @@
 //!
 //! `Best_config` is a literal of Python, `{'max_depth': None, 'n_estimators': 400}`, which is read as data.
 
-use std::io::Read;
-
 use super::{
     super::samples::{Communicator, Family, Setting, SettingOf},
     headers::find,
@@ -32,8 +30,8 @@ enum Literal {
 }
 
 /// Reads a configuration of operators or of collectives. The header was read.
-pub(super) fn settings<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn settings(
+    records: &mut Records<'_>,
     headers: &[String],
     of_collectives: bool,
     problems: &mut Problems,

@@ -1,7 +1,5 @@
 //! Measured steps, and all-reduce tables as nccl-tests print them.
 
-use std::io::Read;
-
 use super::{
     super::{
         run::Recompute,
@@ -18,8 +16,8 @@ use crate::{
 };
 
 /// Measured steps. The header was read.
-pub(super) fn steps<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn steps(
+    records: &mut Records<'_>,
     headers: &[String],
     path: &str,
     problems: &mut Problems,
@@ -127,8 +125,8 @@ fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
 }
 
 /// An all-reduce table. The header was read.
-pub(super) fn reduce<R: Read>(
-    records: &mut Records<R>,
+pub(super) fn reduce(
+    records: &mut Records<'_>,
     headers: &[String],
     path: &str,
     problems: &mut Problems,

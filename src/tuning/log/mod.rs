@@ -17,7 +17,7 @@ mod run;
 mod settings;
 mod table;
 
-use std::{collections::BTreeSet, io::Read};
+use std::collections::BTreeSet;
 
 pub use self::{
     answers::{Answers, Lacking},
@@ -66,7 +66,7 @@ pub struct LogRows {
 }
 
 /// Reads the lines of a log.
-pub fn read_text<R: Read>(lines: &mut Lines<R>, share_read: &mut dyn FnMut() -> f64) -> Log {
+pub fn read_text(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> Log {
     reader::read(lines, share_read)
 }
 

@@ -5,8 +5,6 @@
 //! library speaks between the pieces. So a row begins where two whole numbers and a data type stand, and goes on with
 //! what can stand in a row until it is complete.
 
-use std::io::Read;
-
 use super::{
     Log,
     debug::{DebugReader, number_after},
@@ -26,7 +24,7 @@ const MAX_ROWS: usize = 200_000;
 const MAX_RUNS: usize = 100_000;
 
 /// Reads the lines of a log.
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, share_read: &mut dyn FnMut() -> f64) -> Log {
+pub(super) fn read(lines: &mut Lines<'_>, share_read: &mut dyn FnMut() -> f64) -> Log {
     const EACH: u64 = 4096;
     let mut reader = Reader::default();
     while let Some(line) = lines.next() {

@@ -3,8 +3,6 @@
 //! `numCycle,collective,nodes,ranks,ranksPerNode,gpusPerRank,size,type,redop,inplace,time,algbw,busbw,#wrong`; without
 //! MPI `gpus` stands for nodes and ranks. (ROCm/rccl-tests, src/common.cu, `Reporter`.)
 
-use std::io::Read;
-
 use super::{
     Log,
     run::Run,
@@ -95,7 +93,7 @@ const COLUMNS: [&str; 13] = [
 ];
 
 /// Reads the records after the header of `-Z csv`; `None` where the header is another.
-pub fn read_csv<R: Read>(records: &mut Records<R>, headers: &[String]) -> Option<Log> {
+pub fn read_csv(records: &mut Records<'_>, headers: &[String]) -> Option<Log> {
     if !is_header(headers) {
         return None;
     }

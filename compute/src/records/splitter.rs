@@ -5,10 +5,30 @@ use std::cell::RefCell;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use memchr::{memchr, memchr_iter};
 
-use super::Dialect;
+use super::{Dialect, lossy};
 
 /// The most cells of a record.
 pub(super) const WIDEST: usize = 4096;
+
+/// The cells of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cells<'a> {
+    text: &'a str,
+    ends: &'a [usize],
+    gap: usize,
+}
+
+impl<'a> Cells<'a> {
+    pub(super) fn len(self) -> usize {
+        self.ends.len()
+    }
+
+    /// A cell as it stands, with the blanks around it.
+    pub(super) fn get(self, cell: usize) -> Option<&'a str> {
+        let begin = if cell == 0 { 0 } else { self.ends.get(cell - 1)? + self.gap };
+        self.text.get(begin..*self.ends.get(cell)?)
+    }
+}
 
 /// Splits lines into cells.
 #[derive(Debug)]
@@ -21,6 +41,8 @@ pub(super) struct Splitter {
     ends: Vec<usize>,
     written: usize,
     count: usize,
+    /// How many bytes lie between a cell's end and the next cell.
+    gap: usize,
 }
 
 thread_local! {
@@ -69,6 +91,7 @@ impl Splitter {
             ends: vec![0; 64],
             written: 0,
             count: 0,
+            gap: 0,
         }
     }
 
@@ -81,14 +104,35 @@ impl Splitter {
         if let Some(core) = &mut self.core {
             core.reset();
         }
-        (self.written, self.count) = (0, 0);
+        (self.written, self.count, self.gap) = (0, 0, 0);
     }
 
     /// Takes a line; true when the record ends with it, false when a quote is open.
     pub(super) fn feed(&mut self, line: &[u8]) -> bool {
-        let line = String::from_utf8_lossy(line);
+        let line = lossy(line);
+        if self.count == 0 && self.written == 0 && memchr(b'"', line.as_bytes()).is_none() {
+            self.split(line.as_bytes());
+            return true;
+        }
         // An empty input would mean the end to the splitter.
         (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
+    }
+
+    /// Splits a line without quotes, where every delimiter ends a cell.
+    fn split(&mut self, line: &[u8]) {
+        if self.text.len() < line.len() {
+            self.text.resize(line.len(), 0);
+        }
+        self.text[..line.len()].copy_from_slice(line);
+        (self.written, self.gap) = (line.len(), 1);
+        let delimiters = line.iter().enumerate().filter(|(_, byte)| **byte == self.delimiter).map(|(at, _)| at);
+        for end in delimiters.chain([line.len()]).take(WIDEST) {
+            if self.count == self.ends.len() {
+                self.ends.resize(self.count * 2, 0);
+            }
+            self.ends[self.count] = end;
+            self.count += 1;
+        }
     }
 
     fn feed_bytes(&mut self, mut input: &[u8]) -> bool {
@@ -129,7 +173,7 @@ impl Splitter {
         let mut begin = 0;
         for &end in &self.ends[..self.count] {
             let cell = &mut self.text[begin..end];
-            begin = end;
+            begin = end + self.gap;
             let mut commas = cell.iter().enumerate().filter(|(_, b)| **b == b',').map(|(at, _)| at);
             if let (Some(at), None) = (commas.next(), commas.next())
                 && cell.iter().all(|b| matches!(b, b'0'..=b'9' | b',' | b'+' | b'-' | b' '))
@@ -140,11 +184,43 @@ impl Splitter {
     }
 
     pub(super) fn is_blank(&self) -> bool {
-        self.text[..self.written].trim_ascii().is_empty()
+        let is_blank = |byte: &u8| byte.is_ascii_whitespace() || (self.gap == 1 && *byte == self.delimiter);
+        self.text[..self.written].iter().all(is_blank)
     }
 
-    pub(super) fn cells(&self) -> (&str, &[usize]) {
+    pub(super) fn cells(&self) -> Cells<'_> {
         // Whole characters went in, and cells are cut at ASCII characters only.
-        (std::str::from_utf8(&self.text[..self.written]).unwrap_or_default(), &self.ends[..self.count])
+        let text = std::str::from_utf8(&self.text[..self.written]).unwrap_or_default();
+        Cells { text, ends: &self.ends[..self.count], gap: self.gap }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn quotes_around_every_cell_change_nothing(cells in proptest::collection::vec("[a-z0-9 .µ]{0,6}", 1..9)) {
+            let split = |line: String| {
+                let mut splitter = Splitter::new(Dialect::default());
+                assert!(splitter.feed(line.as_bytes()));
+                let cells = splitter.cells();
+                (0..cells.len()).filter_map(|cell| cells.get(cell)).map(str::to_owned).collect::<Vec<_>>()
+            };
+            let quoted: Vec<String> = cells.iter().map(|cell| format!("\"{cell}\"")).collect();
+            proptest::prop_assert_eq!(split(cells.join(",")), split(quoted.join(",")));
+        }
+    }
+
+    #[test]
+    fn a_line_is_split_up_to_the_widest_record() {
+        for line in [",".repeat(2 * WIDEST), format!("\"\"{}", ",".repeat(2 * WIDEST))] {
+            let mut splitter = Splitter::new(Dialect::default());
+            splitter.feed(line.as_bytes());
+            assert_eq!(splitter.count(), WIDEST);
+        }
     }
 }

@@ -2,12 +2,16 @@
 
 use std::{
     io::{self, Read},
-    ops::Range,
+    ops::{Range, RangeInclusive},
 };
 
 use memchr::memchr;
 
-use super::{Dialect, splitter::Splitter};
+use super::{
+    Dialect,
+    splitter::{Cells, Splitter},
+    trimmed,
+};
 
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
@@ -16,19 +20,19 @@ use super::{Dialect, splitter::Splitter};
 /// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
 ///
 /// ```
-/// use collectune::text::{Dialect, Records};
+/// use collectune_compute::records::{Dialect, Records};
 /// let mut records = Records::new(&b"algo,proto\nRING,\"LL\"\n"[..], Dialect::default());
 /// assert_eq!(records.next().map(|r| r.cells().collect::<Vec<_>>().join("|")).as_deref(), Some("algo|proto"));
 /// let second = records.next().expect("there is one");
 /// assert_eq!((second.line(), second.get(1)), (2, Some("LL")));
 /// ```
-#[derive(Debug)]
-pub struct Records<R> {
-    input: R,
+pub struct Records<'a> {
+    input: Box<dyn Read + 'a>,
     dialect: Dialect,
-    /// Bytes that were read; those before `start` are done with.
+    /// Bytes that were read, up to `filled`; those before `start` are done with.
     buffer: Vec<u8>,
     start: usize,
+    filled: usize,
     ended: bool,
     error: Option<io::Error>,
     /// The rest of a line that was too long comes next.
@@ -43,8 +47,7 @@ pub struct Records<R> {
 /// One record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    text: &'a str,
-    ends: &'a [usize],
+    cells: Cells<'a>,
     raw: &'a [u8],
     line: u64,
     state: State,
@@ -74,7 +77,7 @@ struct Line {
     state: State,
 }
 
-impl<R: Read> Records<R> {
+impl<'a> Records<'a> {
     /// The most bytes of a record.
     pub const LONGEST: usize = 64 * 1024;
     /// The most lines of a record. With a quote opened in every line, each line is read as often.
@@ -83,12 +86,17 @@ impl<R: Read> Records<R> {
     pub const WIDEST: usize = super::splitter::WIDEST;
 
     /// Reads `input` (UTF-8, without a byte order mark: see [`Decoder`](super::Decoder)) in the given dialect.
-    pub fn new(input: R, dialect: Dialect) -> Self {
+    pub fn new(input: impl Read + 'a, dialect: Dialect) -> Self {
+        Self::boxed(Box::new(input), dialect)
+    }
+
+    fn boxed(input: Box<dyn Read + 'a>, dialect: Dialect) -> Self {
         Self {
             input,
             dialect,
             buffer: Vec::new(),
             start: 0,
+            filled: 0,
             ended: false,
             error: None,
             skipping: false,
@@ -151,8 +159,8 @@ impl<R: Read> Records<R> {
                 continue;
             }
             self.width.get_or_insert(self.splitter.count());
-            let (text, ends) = self.splitter.cells();
-            return Some(Record { text, ends, raw: &self.buffer[raw], line: number, state });
+            let cells = self.splitter.cells();
+            return Some(Record { cells, raw: &self.buffer[raw], line: number, state });
         }
     }
 
@@ -202,7 +210,7 @@ impl<R: Read> Records<R> {
     fn line_at(&mut self, skip: usize) -> Option<Line> {
         let mut searched = skip;
         loop {
-            let window = &self.buffer[self.start..];
+            let window = &self.buffer[self.start..self.filled];
             let found = memchr(self.dialect.line_end, &window[searched..]).map(|at| searched + at);
             let line = |end: usize, next, state| {
                 let end = if window[skip..end].ends_with(b"\r") { end - 1 } else { end };
@@ -216,7 +224,7 @@ impl<R: Read> Records<R> {
             let end = window.len();
             searched = end;
             if !self.fill() {
-                let window = &self.buffer[self.start..];
+                let window = &self.buffer[self.start..self.filled];
                 return (end > skip).then(|| Line {
                     content: skip..end - usize::from(window[skip..end].ends_with(b"\r")),
                     next: end,
@@ -229,30 +237,33 @@ impl<R: Read> Records<R> {
     /// Passes over what is left of a line that was too long.
     fn skip_rest_of_line(&mut self) {
         while self.skipping {
-            let window = &self.buffer[self.start..];
+            let window = &self.buffer[self.start..self.filled];
             if let Some(end) = memchr(self.dialect.line_end, window) {
                 self.start += end + 1;
                 self.line += 1;
                 self.skipping = false;
             } else {
-                self.start = self.buffer.len();
+                self.start = self.filled;
                 self.skipping = self.fill();
             }
         }
     }
 
-    /// Reads more; false at the end.
+    /// Reads more; false at the end. Who asks for a few lines is not given many.
     fn fill(&mut self) -> bool {
-        const CHUNK: usize = 64 * 1024;
+        const CHUNK: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
         if self.ended {
             return false;
         }
-        self.buffer.drain(..self.start);
+        self.buffer.copy_within(self.start..self.filled, 0);
+        self.filled -= self.start;
         self.start = 0;
-        let kept = self.buffer.len();
-        self.buffer.resize(kept + CHUNK, 0);
+        let room = self.filled + self.buffer.len().clamp(*CHUNK.start(), *CHUNK.end());
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0);
+        }
         let read = loop {
-            match self.input.read(&mut self.buffer[kept..]) {
+            match self.input.read(&mut self.buffer[self.filled..]) {
                 Ok(n) => break n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
@@ -261,7 +272,7 @@ impl<R: Read> Records<R> {
                 }
             }
         };
-        self.buffer.truncate(kept + read);
+        self.filled += read;
         self.ended = read == 0;
         !self.ended
     }
@@ -283,21 +294,19 @@ impl<'a> Record<'a> {
     /// How many cells it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.cells.len()
     }
 
     /// It has no cells; the records of [`Records`] always have one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.cells.len() == 0
     }
 
     /// A cell, without blanks around it.
     #[must_use]
     pub fn get(&self, cell: usize) -> Option<&'a str> {
-        let end = *self.ends.get(cell)?;
-        let begin = if cell == 0 { 0 } else { self.ends[cell - 1] };
-        Some(self.text.get(begin..end)?.trim())
+        self.cells.get(cell).map(trimmed)
     }
 
     /// All cells, without blanks around them.

@@ -7,19 +7,20 @@ use std::{
 
 use memchr::memchr;
 
+use super::lossy;
+
 /// Streams the lines of a text, in bounded memory, whatever the bytes are: of a line of more than
 /// [`Lines::LONGEST`] bytes the beginning is given. Bytes that are no UTF-8 read as U+FFFD.
 ///
 /// ```
-/// use collectune::text::Lines;
+/// use collectune_compute::records::Lines;
 /// let mut lines = Lines::new(&b"# nThread 1\r\n4096"[..]);
 /// assert_eq!(lines.next().map(|line| (line.number, line.text.into_owned())), Some((1, "# nThread 1".to_owned())));
 /// assert!(lines.next().is_some_and(|line| !line.is_ended));
 /// assert!(lines.next().is_none());
 /// ```
-#[derive(Debug)]
-pub struct Lines<R> {
-    input: BufReader<R>,
+pub struct Lines<'a> {
+    input: BufReader<Box<dyn Read + 'a>>,
     buffer: Vec<u8>,
     number: u64,
     error: Option<io::Error>,
@@ -36,13 +37,18 @@ pub struct Line<'a> {
     pub is_ended: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<'a> Lines<'a> {
     /// The most bytes of a line.
     pub const LONGEST: usize = 64 * 1024;
 
     /// Reads `input` (UTF-8, without a byte order mark: see [`Decoder`](super::Decoder)).
-    pub fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(Self::LONGEST, input), buffer: Vec::new(), number: 0, error: None }
+    pub fn new(input: impl Read + 'a) -> Self {
+        Self {
+            input: BufReader::with_capacity(Self::LONGEST, Box::new(input)),
+            buffer: Vec::new(),
+            number: 0,
+            error: None,
+        }
     }
 
     /// What ended the input, if it was no ordinary end.
@@ -87,7 +93,7 @@ impl<R: Read> Lines<R> {
         }
         self.number += 1;
         let text = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
-        Some(Line { number: self.number, text: String::from_utf8_lossy(text), is_ended })
+        Some(Line { number: self.number, text: lossy(text), is_ended })
     }
 }
 
@@ -97,12 +103,12 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_and_counted_once() {
-        let text = format!("a\n\n{}\nb", "x".repeat(3 * Lines::<&[u8]>::LONGEST));
+        let text = format!("a\n\n{}\nb", "x".repeat(3 * Lines::LONGEST));
         let mut lines = Lines::new(text.as_bytes());
         let mut read = Vec::new();
         while let Some(line) = lines.next() {
             read.push((line.number, line.text.len(), line.is_ended));
         }
-        assert_eq!(read, [(1, 1, true), (2, 0, true), (3, Lines::<&[u8]>::LONGEST, true), (4, 1, false)]);
+        assert_eq!(read, [(1, 1, true), (2, 0, true), (3, Lines::LONGEST, true), (4, 1, false)]);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 ///
 /// ```
 /// use std::io::Read;
-/// use collectune::text::Preview;
+/// use collectune_compute::records::Preview;
 /// let mut preview = Preview::new(&b"collective,size_bytes"[..], 10);
 /// assert_eq!(preview.head(), b"collective");
 /// let mut all = String::new();
@@ -26,20 +26,8 @@ pub struct Preview<R> {
 impl<R: Read> Preview<R> {
     /// Looks at up to `limit` bytes. An error while looking ahead is kept until reading gets there.
     pub fn new(mut rest: R, limit: usize) -> Self {
-        let mut head = vec![0; limit];
-        let (mut filled, mut error) = (0, None);
-        while filled < limit {
-            match rest.read(&mut head[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    error = Some(e);
-                    break;
-                }
-            }
-        }
-        head.truncate(filled);
+        let mut head = Vec::with_capacity(limit);
+        let error = rest.by_ref().take(limit as u64).read_to_end(&mut head).err();
         Self { head, read: 0, error, rest }
     }
 

@@ -24,7 +24,7 @@ impl Dialect {
     /// Guesses from the first bytes of a text: the delimiter by which the most lines are as wide as the first one.
     ///
     /// ```
-    /// use collectune::text::Dialect;
+    /// use collectune_compute::records::Dialect;
     /// assert_eq!(Dialect::sniff(b"algo;proto\r\nRING;LL\r\n").delimiter, b';');
     /// ```
     #[must_use]

@@ -12,7 +12,7 @@ const CHUNK: usize = 32 * 1024;
 ///
 /// ```
 /// use std::io::Read;
-/// use collectune::text::Decoder;
+/// use collectune_compute::records::Decoder;
 /// let mut text = String::new();
 /// Decoder::new(&b"\xFF\xFEa\0\xB5\0"[..]).read_to_string(&mut text)?;
 /// assert_eq!(text, "aµ");

@@ -1,17 +1,22 @@
 //! Cells become numbers.
 
+use super::trimmed;
+
 /// Reads a finite number as tables print it: `8.2`, `+8.2`, `-1`, `1.2e+04`, `110322.0`, `.5`. Blanks around it do
 /// not matter; `nan`, `inf` and everything else is no number.
 ///
 /// ```
-/// use collectune::text::number;
+/// use collectune_compute::records::number;
 /// assert_eq!(number(" +8.2 "), Some(8.2));
 /// assert_eq!(number("nan"), None);
 /// assert_eq!(number("1,5"), None);
 /// ```
 #[must_use]
 pub fn number(cell: &str) -> Option<f64> {
-    let cell = cell.trim();
+    let cell = trimmed(cell);
+    if let Some(number) = plain(cell) {
+        return Some(number);
+    }
     // Rust also reads `inf`, `infinity` and `nan`, which begin with a letter after the sign.
     let begins = cell.bytes().find(|b| !matches!(b, b'+' | b'-'))?;
     if !begins.is_ascii_digit() && begins != b'.' {
@@ -20,17 +25,39 @@ pub fn number(cell: &str) -> Option<f64> {
     cell.parse().ok().filter(|n: &f64| n.is_finite())
 }
 
+/// A decimal number of few digits: of two numbers that are exact in binary the quotient is the nearest number there is
+/// (W. D. Clinger, How to read floating point numbers accurately, 1990).
+fn plain(cell: &str) -> Option<f64> {
+    const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    let (mut digits, mut count, mut point) = (0_u64, 0, None);
+    if cell.len() > POWERS.len() {
+        return None;
+    }
+    for byte in cell.bytes() {
+        match byte {
+            b'0'..=b'9' => {
+                digits = digits * 10 + u64::from(byte - b'0');
+                count += 1;
+            }
+            b'.' if point.is_none() => point = Some(count),
+            _ => return None,
+        }
+    }
+    let decimals = count - point.unwrap_or(count);
+    (1..POWERS.len()).contains(&count).then(|| digits as f64 / POWERS[decimals])
+}
+
 /// Reads a whole number, also as `2.0` or `1e3`; exact up to 2⁵³.
 ///
 /// ```
-/// use collectune::text::whole;
+/// use collectune_compute::records::whole;
 /// assert_eq!(whole("2.0"), Some(2));
 /// assert_eq!(whole("-88"), Some(-88));
 /// assert_eq!(whole("2.5"), None);
 /// ```
 #[must_use]
 pub fn whole(cell: &str) -> Option<i64> {
-    let cell = cell.trim();
+    let cell = trimmed(cell);
     if let Ok(n) = cell.parse() {
         return Some(n);
     }
@@ -89,6 +116,16 @@ mod tests {
             "'1",
         ] {
             assert_eq!(number(cell), None, "{cell:?}");
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn plain_numbers_are_the_nearest_ones(cell in "[0-9]{0,17}[.]?[0-9]{0,17}") {
+            let bits = |number: f64| number.to_bits();
+            proptest::prop_assert_eq!(number(&cell).map(bits), cell.parse().ok().map(bits));
         }
     }
 

@@ -75,7 +75,7 @@ struct Entry {
     is_report: bool,
     has_data: bool,
     /// The drag of a slider that is under way.
-    drag: Option<u32>,
+    drag: Option<usize>,
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
@@ -102,9 +102,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
             },
             choices: Choices::of(bench),
             has_data: bench.has_data() || bench.desk(workbench).is_there(),
-            drag: Some(bench.desk(workbench).drag.get_value())
-                .filter(|(_, is_dragged)| *is_dragged)
-                .map(|(count, _)| count),
+            drag: bench.desk(workbench).drag.get_untracked(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),

@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::state::Desk;
 use crate::{
     app::{
+        diagnostics::now_ms,
         fields::{choice_field, stay},
         handover::handover,
         live::{For, Show, live},
@@ -246,10 +247,10 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         title=hint
                         prop:value=value
                         on:input:target=move |event| {
-                            desk.drag.update_value(|(_, is_dragged)| *is_dragged = true);
+                            desk.drag.update(|began| *began = began.or(Some(now_ms() as usize)));
                             choose(&event.target().value());
                         }
-                        on:change=move |_| desk.drag.update_value(|(count, is_dragged)| (*count, *is_dragged) = (*count + 1, false))
+                        on:change=move |_| desk.drag.set(None)
                     />
                 </label>
             }

@@ -165,6 +165,17 @@ fn sliders_answer_and_are_undone() {
     assert!(page.fragment().contains("&x.p2p=0.1"), "{}", page.fragment());
     page.run(slide, &["Messages between stages".into(), "1".into()]);
     page.wait_until(|| answer(&page) == before, "nothing is changed");
+    // However many values are on the way, a drag is one step.
+    let release = "document.querySelectorAll('label.slider input').forEach((slider) => slider.dispatchEvent(new Event('change', { bubbles: true })))";
+    page.run(release, &[]);
+    for value in ["0.8", "0.4", "0.1"] {
+        page.run(slide, &["Messages between stages".into(), value.into()]);
+        page.wait_until(|| page.fragment().contains(&format!("&x.p2p={value}")), "the address follows");
+    }
+    page.run(release, &[]);
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| answer(&page) == before, "the whole drag is taken back");
     page.assert_clean();
 }
 

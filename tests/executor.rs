@@ -10,7 +10,7 @@ use collectune::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     intake::Outcome,
     plot::{Style, svg},
-    progress::Silent,
+    progress::{Progress, Silent},
     report::Contents,
     tuning::{
         aggregate::Target,
@@ -46,6 +46,10 @@ impl Page {
     }
 
     fn load_set(&mut self, files: &[(&str, &[u8])], set: Choice) -> Loaded {
+        self.load_watched(files, set, &mut Silent)
+    }
+
+    fn load_watched(&mut self, files: &[(&str, &[u8])], set: Choice, progress: &mut dyn Progress) -> Loaded {
         let sources = files.iter().map(|(_, bytes)| {
             let content = std::io::Cursor::new(bytes.to_vec());
             Source { content: Box::new(content), size_bytes: bytes.len() as u64 }
@@ -53,7 +57,7 @@ impl Page {
         let names = (0..).zip(files);
         let names = names.map(|(id, (name, _))| FileToLoad { id, name: (*name).to_owned(), mapping: None }).collect();
         let request = Request::Load { files: names, target: Target::Time, set };
-        match self.worker.execute(request, sources.collect(), &mut Silent) {
+        match self.worker.execute(request, sources.collect(), progress) {
             Ok(Response::Loaded(loaded)) => loaded,
             other => panic!("{other:?}"),
         }
@@ -151,6 +155,27 @@ fn names_what_ran(loaded: &Loaded, answers: &[Recommendation]) {
             assert!(ran.contains(&(collective, scale, configuration.algorithm, configuration.protocol)), "{answer:?}");
         }
     }
+}
+
+#[test]
+fn several_files_are_read_as_one_piece_of_work() {
+    struct Steps(Vec<(u64, u64)>);
+    impl Progress for Steps {
+        fn report(&mut self, doing: &str, done: u64, total: u64) {
+            if doing == "Reading 3 files" {
+                self.0.push((done, total));
+            } else {
+                assert!(!doing.contains(".csv"), "{doing}");
+            }
+        }
+    }
+    let text = Simulation::example().to_csv();
+    let mut steps = Steps(Vec::new());
+    let files = [("a.csv", text.as_bytes()), ("b.csv", text.as_bytes()), ("c.csv", b"what is this?".as_slice())];
+    Page::default().load_watched(&files, Choice::Largest, &mut steps);
+    let total = 2 * text.len() as u64 + 13;
+    assert!(steps.0.len() > 6 && steps.0.is_sorted() && steps.0.iter().all(|(_, of)| *of == total));
+    assert_eq!((steps.0[0].0, steps.0[steps.0.len() - 1].0), (0, total));
 }
 
 #[test]

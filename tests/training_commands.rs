@@ -6,8 +6,9 @@ mod support;
 
 use std::fs;
 
+use collectune::training_time::simulate::Simulation;
 use serde_json::Value;
-use support::terminal::{collectune, ended, json, text};
+use support::terminal::{collectune, ended, json, text, write};
 use tempfile::TempDir;
 
 /// Samples of a made-up cluster, with a run.
@@ -103,4 +104,98 @@ fn what_can_not_be_predicted_says_why() {
         text(&nothing.stderr)
     );
     assert!(!collectune(&["layouts", EXAMPLE, "--gpus", "0", "--batch", "64"]).status.success());
+}
+
+/// The files of the example, one of them renamed, with measured steps in seconds beside them.
+fn untold(folder: &TempDir) -> (String, String) {
+    for (path, text) in Simulation::example().files() {
+        let path = folder.path().join(path.replace("_linear3_", "_renamed_"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let header = "# GPUs,global batch,micro batch,hidden size,attention heads,# layers,sequence length,tensor parallelism,\
+                  data parallelism,pipeline parallelism,iteration time (ms)\n";
+    let rows: String = (0..12).map(|step| format!("2,16,8,1024,16,24,1024,1,1,2,0.{}\n", 372_160 + step)).collect();
+    let steps = write(folder, "steps.csv", format!("{header}{rows}"));
+    (folder.path().join("simulated").display().to_string(), steps)
+}
+
+#[test]
+fn what_files_do_not_tell_is_asked_and_answered() {
+    let folder = TempDir::new().unwrap();
+    let (samples, steps) = untold(&folder);
+    let asked = collectune(&["step", &samples]);
+    let said = text(&asked.stderr);
+    assert_eq!(asked.status.code(), Some(1));
+    assert!(said.contains("renamed_fp16.csv: Which operator is it: linear2, linear3"), "{said}");
+    assert!(said.contains("It does not count until --answer"), "{said}");
+    assert!(said.contains("there are no samples of operator linear3"), "{said}");
+    let answer = "SimulatedGPU_renamed_fp16.csv=linear3";
+    let told = collectune(&["step", &samples, "--answer", answer]);
+    assert!(ended(&told, 0).contains("linear3"));
+    assert!(!text(&told.stderr).contains("Which operator"));
+    for (wrong, why) in [
+        ("SimulatedGPU_renamed_fp16.csv=linear9", "linear9 is no answer; linear2, linear3"),
+        ("elsewhere.csv=linear3", "nothing is asked of it"),
+        ("renamed", "--answer takes FILE=ANSWER"),
+    ] {
+        let refused = collectune(&["step", &samples, "--answer", wrong]);
+        assert!(refused.status.code() == Some(1) && text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    }
+
+    // Steps in seconds are not calibrated on before somebody says that they are.
+    let seconds = collectune(&["step", &samples, "--answer", answer, "--calibrate", &steps]);
+    let said = text(&seconds.stderr);
+    assert!(seconds.status.code() == Some(1) && said.contains("are they seconds? It does not count until"), "{said}");
+    assert!(said.contains("its times have a doubtful unit") && said.contains("steps.csv=seconds"), "{said}");
+    let calibrate = ["step", &samples, "--answer", answer, "--answer", "steps.csv=seconds", "--calibrate", &steps];
+    let said = text(&collectune(&calibrate).stderr);
+    // The example has no samples of the operators that such models are made of.
+    assert!(said.contains("0 measured steps can be predicted"), "{said}");
+    let nowhere = [&calibrate[..], &["--measured-on", "nowhere"]].concat();
+    let said = text(&collectune(&nowhere).stderr);
+    assert!(said.contains("--measured-on nowhere: the catalogue knows"), "{said}");
+}
+
+#[test]
+fn what_was_not_sampled_is_said_before() {
+    let folder = TempDir::new().unwrap();
+    let run = write(
+        &folder,
+        "other.yml",
+        "training_config: [2, 2, 32, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\nprecision: bf16\n",
+    );
+    let other = collectune(&["step", EXAMPLE, "--run", &run]);
+    let (out, said) = (ended(&other, 0), text(&other.stderr));
+    assert!(said.contains("note: The run is bf16, the samples are fp16"), "{said}");
+    assert!(said.contains("note: allreduce_large was not sampled over 16×2 but over 1×2"), "{said}");
+    assert!(said.contains("odd samples, on which predictions are suspect"), "{said}");
+    assert!(out.contains("% extrapolated"), "{out}");
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let folder = TempDir::new().unwrap();
+    for (name, config, says) in [
+        ("long.yml", "[2, 2, 2, 4, 32, 4096, 4096, 4294967295, 4]\nencoders: 32", "the nearest is steps_per_update = "),
+        ("wide.yml", "[4294967295, 1, 1, 1, 32, 4096, 4096, 8, 4]\nencoders: 4294967295", "the nearest is pp = 4096"),
+        (
+            "chunks.yml",
+            "[2, 2, 2, 4, 32, 4096, 4096, 8, 4]\nencoders: 32\nvirtual_stages: 4294967295\nschedule: interleaved",
+            "the nearest is virtual_stages = 16",
+        ),
+    ] {
+        let run = write(&folder, name, format!("training_config: {config}\n"));
+        for mode in ["default", "parity"].iter().take(if name == "wide.yml" { 2 } else { 1 }) {
+            let refused = collectune(&["step", EXAMPLE, "--run", &run, "--mode", mode]);
+            let said = text(&refused.stderr);
+            assert!(refused.status.code() == Some(1) && said.contains(says), "{name}: {said}");
+        }
+    }
+    let none = json(&["layouts", EXAMPLE, "--gpus", "8", "--batch", "4000000000", "--json"]);
+    assert!(none["nothing"].as_str().unwrap().contains("than are simulated"), "{none}");
+    for wrong in [["--memory", "nan"], ["--reserve", "inf"], ["--coefficients", "5"]] {
+        let arguments = [&["layouts", EXAMPLE, "--gpus", "8", "--batch", "64"], &wrong[..]].concat();
+        assert_eq!(collectune(&arguments).status.code(), Some(2), "{wrong:?}");
+    }
 }

@@ -17,6 +17,7 @@ use collectune::{
         listing,
         needs::{Wanted, needs},
         read::{Part, configuration},
+        regressors::Mode,
         run::{Recompute, Run},
         sampling_files::sampling_files,
         simulate::Simulation,
@@ -404,14 +405,14 @@ fn what_a_run_lacks_is_named() {
     files.extend(dropped(&[("P.yml", &text)]));
     let complete = bring_together(files.clone(), &Vec::new());
     let configured = &complete.runs[0];
-    assert_eq!(needs(&complete, &configured.run, &configured.functions), []);
+    assert_eq!(needs(&complete, &configured.run, &configured.functions, Mode::Default), []);
     // Over four nodes, in another precision, and without an operator.
     let mut run = configured.run.clone();
     (run.layout.tensor, run.layout.data) = (8, 4);
     run.execution.precision = "bf16".to_owned();
     files.retain(|file| !file.path.contains("_gelu_") && !file.path.contains("p2p"));
     let less = bring_together(files, &Vec::new());
-    let found = needs(&less, &run, &[]);
+    let found = needs(&less, &run, &[], Mode::Default);
     let lacking: Vec<(String, bool)> = found.iter().map(|need| (need.what.text(), need.instead.is_some())).collect();
     let expected = [
         ("operator gelu", false),
@@ -424,6 +425,13 @@ fn what_a_run_lacks_is_named() {
     println!("{lacking:?}\n{}", listing::needs(&found).to_table().to_markdown());
     assert!(expected[..2].iter().chain(&expected[4..]).all(is_expected), "{lacking:?}");
     assert!(found[1].sentence.contains("bf16") && found[1].sentence.contains("fp16"));
+    // The reference's groups, and its one regressor over any GPUs.
+    let parity = needs(&less, &run, &[], Mode::Parity);
+    let said = |what: &str| parity.iter().find(|need| need.what.text() == what).map(|need| need.sentence.as_str());
+    let reduce = said("allreduce over 2×4");
+    println!("{:?}", parity.iter().map(|need| &need.sentence).collect::<Vec<_>>());
+    assert!(reduce.is_none() && said("p2p over 2×1").is_some_and(|said| said.contains("nor over any other GPUs")));
+    assert!(said("allgather_large over 4×1").is_none() && parity.len() < found.len() + 2);
     let written = sampling_files(&less, &run, &found);
     let names: Vec<&str> = written.iter().map(|(name, _)| name.as_str()).collect();
     assert!(
@@ -435,7 +443,7 @@ fn what_a_run_lacks_is_named() {
     }
     let (_, script) = written.last().unwrap();
     assert!(script.contains("torchrun --nnodes 2 --nproc_per_node 1"), "{script}");
-    assert_eq!(needs(&Bundle::default(), &run, &[])[0].what, Wanted::Cluster);
+    assert_eq!(needs(&Bundle::default(), &run, &[], Mode::Default)[0].what, Wanted::Cluster);
 }
 
 #[test]
@@ -530,7 +538,7 @@ fn the_example_is_current_and_needs_nothing() {
     let bundle = bring_together(open("simulated_training.zip", &shipped).unwrap(), &Vec::new());
     assert!(bundle.files.iter().all(|file| file.fate == Fate::Used && file.problems.count == 0), "{:?}", bundle.files);
     assert_eq!((bundle.clusters.len(), bundle.clusters[0].name.as_str(), bundle.questions.len()), (1, "simulated", 0));
-    assert_eq!(needs(&bundle, &bundle.runs[0].run, &[]), []);
+    assert_eq!(needs(&bundle, &bundle.runs[0].run, &[], Mode::Default), []);
     assert_eq!(listing::files(&bundle).rows.len(), files.len());
     let health = health(&bundle.clusters[0], &bundle.catalogue);
     assert!(

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{CliError, step::Marks, steps, table, terminal};
+use super::{CliError, files::TOLD, step::Marks, steps, table, terminal};
 use crate::{
     progress::Silent,
     text::json::indented,
@@ -45,7 +45,7 @@ pub(super) struct Layouts {
     tensor_between_nodes: bool,
 
     /// Memory of a GPU in GiB; that of the catalogue where not given
-    #[arg(long, value_name = "GIB")]
+    #[arg(long, value_name = "GIB", value_parser = steps::gib)]
     memory: Option<f64>,
 
     /// How many of the best are listed
@@ -68,9 +68,7 @@ impl Layouts {
     pub(super) fn run(self) -> Result<(), CliError> {
         let (mut study, mut settings) = self.bundle.open()?;
         let run = settings.run.clone().ok_or(CliError::Typed("a run configuration is needed: --run CONFIG"))?;
-        let bundle = study.bundle();
-        let gpu = bundle.clusters.get(settings.cluster).and_then(|cluster| bundle.catalogue.gpu(&cluster.gpu));
-        let of_gpu = run.execution.memory_gib.or_else(|| gpu.and_then(|gpu| gpu.memory_gib));
+        let of_gpu = study.bundle().memory_gib(&run, settings.cluster);
         let mut question = Question::new(run, 1, self.batch);
         (question.mode, question.gpus, question.micro_batches) = (settings.mode, self.gpus, self.micro_batch);
         if !self.recompute.is_empty() {
@@ -87,7 +85,7 @@ impl Layouts {
         settings.run = None;
         settings.search = Some(question);
         steps::learn(&mut study, settings)?;
-        let calibration = study.calibration().map_err(steps::told)?;
+        let calibration = steps::calibration(&study)?;
         let searched = study
             .searched(calibration.as_ref(), &mut Silent, &mut |_| ControlFlow::Continue(()))
             .map_err(steps::told)?;
@@ -95,9 +93,11 @@ impl Layouts {
         if self.bundle.json {
             return terminal::write(&json(&found));
         }
-        steps::say_calibration(calibration.as_ref());
         if let Some(why) = found.nothing() {
             terminal::say("note", &why);
+        }
+        for missing in found.missing.iter().take(TOLD) {
+            terminal::say("note", &format!("layouts are left out: {missing}"));
         }
         terminal::write(&for_people(&found))
     }

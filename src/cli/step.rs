@@ -12,7 +12,7 @@ use crate::{
         prediction::Mark,
         step::{
             Component, Step as Times,
-            listing::{self, time},
+            listing::{self, share, time},
         },
         study::Outcome,
     },
@@ -32,14 +32,9 @@ impl Step {
     pub(super) fn run(self) -> Result<(), CliError> {
         let (mut study, settings) = self.bundle.open()?;
         steps::learn(&mut study, settings)?;
-        let calibration = study.calibration().map_err(steps::told)?;
+        let calibration = steps::calibration(&study)?;
         let outcome = study.outcome(calibration.as_ref()).map_err(steps::told)?;
-        let text = if self.bundle.json {
-            json(&outcome, calibration.as_ref())
-        } else {
-            steps::say_calibration(calibration.as_ref());
-            for_people(&outcome)
-        };
+        let text = if self.bundle.json { json(&outcome, calibration.as_ref()) } else { for_people(&outcome) };
         terminal::write(&text)
     }
 }
@@ -60,6 +55,8 @@ fn for_people(outcome: &Outcome) -> String {
         outcome.plan.run.micro_batches,
         outcome.plan.mode.name()
     );
+    let marks = Mark::ALL.map(|mark| format!("{} {}", share(outcome.marks[mark as usize]), listing::mark(mark)));
+    text += &format!("Of its time {}.\n\n", marks.join(", "));
     text += &table::of_listing(&listing::components(&outcome.step));
     text += &format!("\n{}", table::of_listing(&listing::layer(&outcome.plan)));
     text += &format!("\n{}", table::of_listing(&listing::stages(&outcome.step)));

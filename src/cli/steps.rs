@@ -12,7 +12,8 @@ use super::{CliError, arguments::Measured, files, terminal};
 use crate::{
     progress::{Progress, Silent},
     training_time::{
-        bundle::Fate,
+        self,
+        bundle::{Asks, Fate, Question, Unit},
         calibrate::{Calibration, Terms},
         dropped::Dropped,
         memory,
@@ -21,6 +22,7 @@ use crate::{
         run::Run,
         study::{Settings, Study, StudyError},
     },
+    units::{count, grouped},
     workbench::WorkbenchError,
     worker::executor::ExecuteError,
 };
@@ -54,16 +56,24 @@ pub(super) struct Bundle {
     #[arg(long, value_name = "MEASURED", num_args = 1..)]
     calibrate: Vec<PathBuf>,
 
-    /// How many coefficients are fitted: 4 or 6
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(4..=6))]
-    coefficients: u8,
+    /// The cluster of the catalogue that they ran on; where not given, as their path or the samples tell
+    #[arg(long, value_name = "NAME", requires = "calibrate")]
+    measured_on: Option<String>,
+
+    /// How many coefficients are fitted
+    #[arg(long, value_name = "N", default_value = "4", value_parser = ["4", "6"])]
+    coefficients: String,
 
     /// Which cluster, where several were given: its name
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 
+    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both, or out to leave it out
+    #[arg(long, value_name = "FILE=ANSWER")]
+    answer: Vec<String>,
+
     /// What of a GPU's memory is kept free, in GiB
-    #[arg(long, value_name = "GIB", default_value_t = memory::RESERVE_GIB)]
+    #[arg(long, value_name = "GIB", default_value_t = memory::RESERVE_GIB, value_parser = gib)]
     reserve: f64,
 
     /// Seed of the draws
@@ -79,40 +89,95 @@ pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Workbench(WorkbenchError::from(error)))
 }
 
+/// A number of GiB.
+pub(super) fn gib(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|gib| gib.is_finite() && *gib >= 0.0);
+    number.ok_or_else(|| "expected GiB, such as 80".to_owned())
+}
+
 impl Bundle {
     /// The study of the files, and the settings that the arguments make, with the run if there is one.
     pub(super) fn open(&self) -> Result<(Study, Settings), CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
         let opened = files::read_any(&paths, None, &Measured::default())?;
-        let study = Study::new(Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect()));
+        let mut dropped = Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
+        self.answer(&mut dropped)?;
+        let study = Study::new(dropped);
         let bundle = study.bundle();
         terminal::say_notes(&bundle.notes);
-        for question in &bundle.questions {
-            terminal::say("note", &format!("{} does not count: it can't be told what it is", question.path));
-        }
+        bundle.questions.iter().for_each(say_question);
         let run = self.chosen(&study)?;
-        let usual = run.as_ref().and_then(|run| bundle.cluster_for(run)).unwrap_or(0);
+        let usual = run.as_ref().and_then(|run| bundle.cluster_for(run));
+        let held = || bundle.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>().join(", ");
         let cluster = match &self.cluster {
-            None => usual,
+            None => {
+                if usual.is_none() && bundle.clusters.len() > 1 {
+                    terminal::say("note", &format!("the first of {} is taken; --cluster takes another", held()));
+                }
+                usual.unwrap_or(0)
+            }
             Some(name) => {
                 let found = bundle.clusters.iter().position(|cluster| cluster.name.eq_ignore_ascii_case(name));
-                let held = || bundle.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>().join(", ");
                 found.ok_or_else(|| CliError::NoCluster { wanted: name.clone(), held: held() })?
             }
         };
-        let table = (!self.calibrate.is_empty()).then(|| bundle.steps.len().saturating_sub(1));
-        if table.is_some() && bundle.steps.is_empty() {
-            return Err(CliError::Typed("--calibrate names no table of measured steps"));
-        }
-        let terms = if self.coefficients > 4 { Terms::Six } else { Terms::Four };
+        let terms = if self.coefficients == "6" { Terms::Six } else { Terms::Four };
         let mode = match self.mode {
             Mode::Parity => regressors::Mode::Parity,
             Mode::Default => regressors::Mode::Default,
         };
-        let calibrate = table.map(|table| (table, terms));
-        let (reserve_gib, seed) = (self.reserve, self.seed);
-        let settings = Settings { cluster, mode, run, calibrate, reserve_gib, seed, ..Settings::default() };
+        let calibrate = self.table(bundle)?.map(|table| (table, terms));
+        let (reserve_gib, seed, measured_on) = (self.reserve, self.seed, self.measured_on.clone());
+        let settings =
+            Settings { cluster, mode, run, calibrate, measured_on, reserve_gib, seed, ..Settings::default() };
         Ok((study, settings))
+    }
+
+    /// Answers what is asked of files, by their paths or the ends of these.
+    fn answer(&self, dropped: &mut Dropped) -> Result<(), CliError> {
+        for given in &self.answer {
+            let (path, word) = given.rsplit_once('=').ok_or(CliError::Typed("--answer takes FILE=ANSWER"))?;
+            let is_of = |question: &&Question| {
+                question.path.strip_suffix(path).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+            };
+            let question = dropped.bundle().questions.iter().find(is_of);
+            let question =
+                question.ok_or_else(|| CliError::Told(format!("--answer {given}: nothing is asked of it")))?;
+            let answer = question.asks.answer(word).ok_or_else(|| {
+                CliError::Told(format!("--answer {given}: {word} is no answer; {} are", words(question)))
+            })?;
+            dropped.answer(&question.path.clone(), answer);
+        }
+        Ok(())
+    }
+
+    /// The table of measured steps that calibrates, by index.
+    fn table(&self, bundle: &training_time::bundle::Bundle) -> Result<Option<usize>, CliError> {
+        if self.calibrate.is_empty() {
+            return Ok(None);
+        }
+        if let Some(wanted) = self.measured_on.as_ref().filter(|name| bundle.catalogue.cluster(name).is_none()) {
+            let names = bundle.catalogue.clusters.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>();
+            let names = names.join(", ");
+            return Err(CliError::Told(format!("--measured-on {wanted}: the catalogue knows {names}")));
+        }
+        match bundle.steps.as_slice() {
+            [] => Err(CliError::Typed("--calibrate names no table of measured steps")),
+            [one] => match one.suspicion {
+                None => Ok(Some(0)),
+                Some(_) => Err(CliError::Told(format!(
+                    "--calibrate {}: its times have a doubtful unit; say --answer {0}=seconds or --answer {0}=as-written",
+                    one.name
+                ))),
+            },
+            several => {
+                let names: Vec<&str> = several.iter().map(|table| table.name.as_str()).collect();
+                Err(CliError::Told(format!(
+                    "--calibrate takes one table of measured steps; these are {}",
+                    names.join(", ")
+                )))
+            }
+        }
     }
 
     fn chosen(&self, study: &Study) -> Result<Option<Run>, CliError> {
@@ -130,9 +195,43 @@ impl Bundle {
     }
 }
 
+/// The words that answer a question.
+fn words(question: &Question) -> String {
+    question.asks.answers().into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
+}
+
+fn say_question(question: &Question) {
+    // Times that may be seconds calibrate nothing; sizes that may be bytes are taken as they are written.
+    let counts = matches!(question.asks, Asks::Unit { unit: Unit::Bytes, .. });
+    let until = if counts { "It counts as written unless" } else { "It does not count until" };
+    let (path, asked) = (&question.path, question.asks.sentence());
+    terminal::say("note", &format!("{path}: {asked} {until} --answer {path}=ANSWER says it: {}", words(question)));
+}
+
+/// What must be known before anything is learnt: what was not sampled as the run needs it, and samples that are odd.
+fn say_needs(study: &Study) -> Result<(), CliError> {
+    for need in study.needs() {
+        terminal::say("note", &need.sentence);
+    }
+    let flags = &study.health().map_err(told)?.flags;
+    let odd: Vec<String> = flags
+        .iter()
+        .filter(|flag| flag.rule.is_doubtful())
+        .map(|flag| format!("{} of {} of {}", grouped(flag.count as u64), count(flag.of as u64, "row"), flag.target))
+        .collect();
+    if !odd.is_empty() {
+        let rest = odd.len().saturating_sub(files::TOLD);
+        let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        let odd = odd.into_iter().take(files::TOLD).collect::<Vec<_>>().join(", ");
+        terminal::say("note", &format!("odd samples, on which predictions are suspect: {odd}{more}"));
+    }
+    Ok(())
+}
+
 /// Learns what the settings need, on all processors.
 pub(super) fn learn(study: &mut Study, settings: Settings) -> Result<(), CliError> {
     study.choose(settings).map_err(told)?;
+    say_needs(study)?;
     for (of, why) in study.library().map_err(told)?.unusable() {
         terminal::say("note", &format!("the saved regressor of {of} is not used: {why}"));
     }
@@ -157,13 +256,23 @@ pub(super) fn learn(study: &mut Study, settings: Settings) -> Result<(), CliErro
     done.map(drop).map_err(told)
 }
 
-/// Coefficients in words, for people.
-pub(super) fn say_calibration(calibration: Option<&Calibration>) {
-    if let Some(found) = calibration {
-        let text = format!(
-            "calibrated on {} steps: {:.1} % mean error out of fold ({:.1} % without), {:.0} % inside their intervals",
-            found.steps, found.cross_validated.mape, found.uncalibrated.mape, found.coverage
-        );
-        terminal::say("note", &text);
+/// The calibration that was asked for, told in words besides.
+pub(super) fn calibration(study: &Study) -> Result<Option<Calibration>, CliError> {
+    let Some((table, _)) = study.settings().calibrate else { return Ok(None) };
+    let ran_on = study.ran_on(table).ok_or(CliError::Typed(
+        "on which cluster were the steps measured? Neither their path nor the samples name one that the catalogue knows: \
+         --measured-on NAME",
+    ))?;
+    let found = study.calibration().map_err(told)?;
+    if let Some(found) = &found {
+        terminal::say("note", &found.sentence(ran_on));
+        for (step, why) in found.left_out.iter().take(files::TOLD) {
+            terminal::say("warning", &format!("measured step {step} is left out: {why}"));
+        }
+        let rest = found.left_out.len().saturating_sub(files::TOLD);
+        if rest > 0 {
+            terminal::say("warning", &format!("{} more left out", count(rest as u64, "measured step")));
+        }
     }
+    Ok(found)
 }

@@ -11,6 +11,7 @@ use crate::{
     training_time::{
         calibrate::Calibration,
         memory::GIB,
+        needs,
         prediction::Mark,
         regressors::what_if::{self, Change},
         search::{self, listing as layouts, views},
@@ -21,7 +22,7 @@ use crate::{
         },
         study::{Outcome, Searched, Study, StudyError},
     },
-    units::{capitalised, percent},
+    units::{capitalised, count, percent},
 };
 
 /// What a report is made of.
@@ -54,7 +55,10 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let settings = study.settings();
     let mut summary = Vec::new();
     let mut sections = Vec::new();
-    let needs = study.needs();
+    let mut needs = study.needs();
+    if let Some(Ok(outcome)) = &outcome {
+        needs.extend(needs::points(&outcome.plan));
+    }
     let missing = samples::missing(study, &needs);
     let is_hopeless = needs.iter().any(|need| need.instead.is_none());
     if is_hopeless {
@@ -87,7 +91,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         }),
     }
     match calibration {
-        Some(calibration) => sections.push(calibration_section(calibration)),
+        Some(calibration) => sections.push(calibration_section(study, calibration)),
         None if !study.bundle().steps.is_empty() => sections.push(Section {
             title: "Calibration".into(),
             text: vec![uncalibrated(study)],
@@ -303,18 +307,23 @@ fn uncalibrated(study: &Study) -> String {
             "Say on which cluster these steps were measured: neither their folder nor the samples name one that the catalogue \
              knows."
         }
+        Some((table, _)) if study.bundle().steps.get(table).is_some_and(|steps| steps.suspicion.is_some()) => {
+            "The times of these steps have a doubtful unit: say which it is under the health of the samples."
+        }
         Some(_) => "The operators of the measured steps are being learnt.",
     }
     .to_owned()
 }
 
-fn calibration_section(calibration: &Calibration) -> Section {
+fn calibration_section(study: &Study, calibration: &Calibration) -> Section {
+    let ran_on = study.settings().calibrate.and_then(|(table, _)| study.ran_on(table)).unwrap_or_default();
+    let left_out = calibration.left_out.first().map(|(step, why)| {
+        let all = count(calibration.left_out.len() as u64, "measured step");
+        format!("{all} can't be predicted and do not count; the first, {step}: {why}.")
+    });
     Section {
         title: "Calibration".into(),
-        text: vec![format!(
-            "{} measured steps; {:.0} % of them lie in the intervals that the others make.",
-            calibration.steps, calibration.coverage
-        )],
+        text: std::iter::once(sentence(&calibration.sentence(ran_on))).chain(left_out).collect(),
         charts: vec![calibration.chart()],
         tables: vec![
             Exhibit::new("calibration-errors", "How well measured steps are predicted", calibration.scores_listing()),

@@ -2,6 +2,7 @@
 
 use super::{
     catalogue::{Architecture, Catalogue, LayerItem},
+    expression::Expression,
     run::{Model, Run},
     scope::Scope,
 };
@@ -81,7 +82,9 @@ impl Anatomy {
     pub fn of(run: &Run, catalogue: &Catalogue) -> Self {
         let architecture = run.model.architecture.as_ref().and_then(|name| catalogue.architecture(name));
         let scope = architecture.map_or_else(|| run.scope(), |architecture| architecture.scope(&run.scope()));
-        let layer = architecture.and_then(|known| items(known, run, &scope)).unwrap_or_else(|| listed(run, &scope));
+        // What an architecture says of layers holds for a mixture only where it speaks of experts.
+        let of_layer = architecture.filter(|known| run.model.experts < 2 || is_of_experts(known, catalogue));
+        let layer = of_layer.and_then(|known| items(known, run, &scope)).unwrap_or_else(|| listed(run, &scope));
         let end = |name: &str| op(name, 1.0, scope.clone());
         let ends = |items: &[_], otherwise: &[&str]| match architecture {
             Some(_) if !items.is_empty() => evaluated(items, &scope).unwrap_or_default(),
@@ -98,8 +101,7 @@ impl Anatomy {
         }
         // The fullest rank's experts have more tokens than the mean.
         for op in &mut layer {
-            let routes = |name: &str| catalogue.operator(name).is_some_and(|op| op.inputs.iter().any(|i| i == "top_k"));
-            if run.model.experts > 1 && routes(&op.name) {
+            if run.model.experts > 1 && routes(&op.name, catalogue) {
                 let copies = f64::from(run.model.top_k.max(1)) * run.model.load_balance.max(1.0);
                 op.scope.set("top_k", copies);
             }
@@ -112,8 +114,8 @@ impl Anatomy {
         Self {
             flop: [flop(&layer), flop(&first), flop(&last)],
             is_flash: layer.iter().any(|op| op.name == "flash_atten"),
-            activation_bytes: activation.and_then(|bytes| bytes.evaluate(&scope).ok()),
-            parameters: architecture
+            activation_bytes: activation.and_then(|bytes| bytes.evaluate(&scope).ok()).map(|bytes| bytes.max(0.0)),
+            parameters: of_layer
                 .and_then(|known| declared(known, run, &scope))
                 .unwrap_or_else(|| parameters(run, &run.model)),
             layer,
@@ -123,20 +125,36 @@ impl Anatomy {
     }
 }
 
+/// Whether an operator's work is that of the tokens that visit experts.
+fn routes(name: &str, catalogue: &Catalogue) -> bool {
+    catalogue.operator(name).is_some_and(|operator| operator.inputs.iter().any(|input| input == "top_k"))
+}
+
+fn is_of_experts(architecture: &Architecture, catalogue: &Catalogue) -> bool {
+    let speaks = |expression: &Expression| expression.names().any(|name| matches!(name, "experts" | "top_k"));
+    let in_layer = |item: &LayerItem| {
+        let overrides = item.overrides.iter().map(|(_, value)| value);
+        routes(&item.operator, catalogue) || item.repeat.iter().chain(overrides).any(speaks)
+    };
+    architecture.layer.iter().any(in_layer) || architecture.parameters.as_ref().is_some_and(|of| speaks(&of.layer))
+}
+
 fn spreads(run: &Run, name: &str) -> bool {
     run.execution.sequence_parallel && SPREAD.contains(&name)
 }
 
-/// Operators with the architecture's repeats and overrides, as long as the run names the same; equal ones together.
+/// Operators with the architecture's repeats and overrides, as long as the run names the same, each item once or as often
+/// as it runs; equal ones together.
 fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<Op>> {
-    let names = architecture.layer_names(scope).ok()?;
-    (names == run.model.layer).then(|| evaluated(&architecture.layer, scope))?
+    let once = architecture.layer.iter().map(|item| &item.operator).eq(&run.model.layer);
+    let is_same = once || architecture.layer_names(scope).ok()? == run.model.layer;
+    is_same.then(|| evaluated(&architecture.layer, scope))?
 }
 
 fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
     let mut ops: Vec<Op> = Vec::new();
     for item in items {
-        let (own, count) = (item.scope(scope).ok()?, item.count(scope).ok()?);
+        let (own, count) = (item.scope(scope).ok()?, item.count(scope).ok()?.max(0.0));
         match ops.iter_mut().find(|op| op.name == item.operator && op.scope == own) {
             Some(known) => known.count += count,
             None => ops.push(op(&item.operator, count, own)),
@@ -169,9 +187,10 @@ fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Par
     let declared = architecture.parameters.as_ref()?;
     let tensor = f64::from(run.layout.tensor.max(1));
     let whole = scope.clone().with("vocabulary", padded_vocabulary(run.model.vocabulary, run.layout.tensor) * tensor);
-    let layer = declared.layer.evaluate(&whole).ok()?;
+    let count = |of: &Expression, scope: &Scope| of.evaluate(scope).ok().map(|count| count.max(0.0));
+    let layer = count(&declared.layer, &whole)?;
     let dense =
-        if run.model.experts > 1 { declared.layer.evaluate(&whole.clone().with("experts", 0.0)).ok()? } else { layer };
+        if run.model.experts > 1 { count(&declared.layer, &whole.clone().with("experts", 0.0))? } else { layer };
     let dim = f64::from(run.model.hidden);
     if run.model.experts < 2 && layer == 12.0 * dim * dim + 13.0 * dim {
         let (ffn, kv_heads) = (run.model.hidden.saturating_mul(4), run.model.heads);
@@ -179,9 +198,9 @@ fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Par
     }
     Some(Parameters {
         layer: dense / tensor,
-        experts: (layer - dense) / tensor / f64::from(run.layout.expert.max(1)),
-        first: declared.first.evaluate(&whole).ok()? / tensor,
-        last: declared.last.evaluate(&whole).ok()? / tensor,
+        experts: (layer - dense).max(0.0) / tensor / f64::from(run.layout.expert.max(1)),
+        first: count(&declared.first, &whole)? / tensor,
+        last: count(&declared.last, &whole)? / tensor,
     })
 }
 

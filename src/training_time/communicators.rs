@@ -38,12 +38,12 @@ impl Communicators {
             data: of_data(layout.data),
             expert_data: spread(layout.data / layout.expert.max(1), per_node / stride),
             expert: of_data(layout.expert),
-            boundaries: boundaries(layout, u64::from(per_node)),
+            boundaries: boundaries(layout, per_node),
         }
     }
 
     /// Those of the reference (estimate-train-time), its defects included: a data group that asks for whole nodes, and
-    /// messages between nodes as soon as there are as many GPUs as a node has.
+    /// one kind of boundary, between nodes as soon as there are as many GPUs as a node has.
     #[must_use]
     pub fn of_reference(layout: &Layout) -> Self {
         let node = layout.gpus_per_node.max(1);
@@ -55,15 +55,15 @@ impl Communicators {
             data: Communicator { nodes: (layout.data / data).max(1), per_node: data },
             expert_data: Communicator::default(),
             expert: Communicator::default(),
-            boundaries: vec![if between { BETWEEN } else { WITHIN }; layout.pipeline as usize],
+            boundaries: vec![if between { BETWEEN } else { WITHIN }],
         }
     }
 }
 
 /// A boundary is inside a node only if every pair of ranks across it is.
-fn boundaries(layout: &Layout, node: u64) -> Vec<Communicator> {
-    let stage = u64::from(layout.tensor) * u64::from(layout.data);
-    let stages = u64::from(layout.pipeline);
+fn boundaries(layout: &Layout, node: u32) -> Vec<Communicator> {
+    let stage = u128::from(layout.tensor) * u128::from(layout.data);
+    let (stages, node) = (u128::from(layout.pipeline), u128::from(node));
     if stages < 2 {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! Tables for people of what was dropped.
 
 use super::{
-    bundle::{Asks, Bundle, Fate},
+    bundle::{Bundle, Fate},
     coverage::Coverage,
     health::{Flag, Health, Summary},
     needs::Need,
@@ -39,18 +39,8 @@ pub fn files(bundle: &Bundle) -> Listing {
             Fate::Unrecognised(why) => ("unrecognised", Some(why.clone())),
             Fate::Asked => ("asked", None),
         };
-        let asked =
-            bundle.questions.iter().filter(|question| question.file as usize == index).map(|question| match &question
-                .asks
-            {
-                Asks::Operator { candidates, .. } => {
-                    let possible = candidates.iter().filter(|candidate| candidate.ruled_out.is_none());
-                    let names: Vec<&str> = possible.map(|candidate| candidate.operator.as_str()).collect();
-                    format!("Which operator is it: {}?", names.join(", "))
-                }
-                Asks::Unit { suspicion, .. } => suspicion.clone(),
-                Asks::Conflict { with } => format!("It has the name of {with} and other rows: which counts?"),
-            });
+        let asked = bundle.questions.iter().filter(|question| question.file as usize == index);
+        let asked = asked.map(|question| question.asks.sentence());
         let first = file.problems.kept.first().map(ToString::to_string);
         let notes: Vec<String> = why.into_iter().chain(asked).chain(file.notes.iter().cloned()).chain(first).collect();
         let cluster = file.cluster.and_then(|at| bundle.clusters.get(at));

@@ -7,8 +7,13 @@ use super::{
     bundle::Bundle,
     catalogue::{Role, StandIn},
     communicators::Communicators,
+    regressors::{Mode, family_of},
     run::Run,
     samples::{Cluster, Communicator},
+    step::{
+        plan::{Asked, Plan},
+        rules,
+    },
 };
 use crate::order::Order;
 
@@ -32,6 +37,8 @@ pub enum Wanted {
     Cluster,
     /// An operator.
     Operator(String),
+    /// An operator that was sampled, at other inputs.
+    Points(String),
     /// A collective over these GPUs.
     Collective(String, Communicator),
     /// Another precision than what was sampled.
@@ -45,15 +52,16 @@ impl Wanted {
         match self {
             Self::Cluster => "samples of the GPU".to_owned(),
             Self::Operator(name) => format!("operator {name}"),
+            Self::Points(name) => format!("operator {name} at the run's inputs"),
             Self::Collective(name, communicator) => format!("{name} over {communicator}"),
             Self::Precision(precision) => format!("samples in {precision}"),
         }
     }
 }
 
-/// What a run needs and lacks; what nothing can stand in for comes first.
+/// What a run needs in a mode and lacks; what nothing can stand in for comes first. Nothing of a run that breaks a rule.
 #[must_use]
-pub fn needs(bundle: &Bundle, run: &Run, functions: &[String]) -> Vec<Need> {
+pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     let Some(cluster) = bundle.cluster_for(run).and_then(|at| bundle.clusters.get(at)) else {
         let named = run.cluster.as_deref().or(run.gpu.as_deref()).unwrap_or("any GPU");
         let known: Vec<&str> = bundle.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
@@ -65,7 +73,10 @@ pub fn needs(bundle: &Bundle, run: &Run, functions: &[String]) -> Vec<Need> {
             sentence: format!("The run asks for samples of {named}, and there are samples of {known}"),
         }];
     };
-    let mut list = List { bundle, cluster, run, needs: Vec::new() };
+    if rules::check(run, mode).is_err() {
+        return Vec::new();
+    }
+    let mut list = List { bundle, cluster, run, mode, needs: Vec::new() };
     list.precision();
     list.operators(functions);
     list.optimizers();
@@ -74,10 +85,27 @@ pub fn needs(bundle: &Bundle, run: &Run, functions: &[String]) -> Vec<Need> {
     list.needs
 }
 
+/// Operators of a step that were sampled, but not where the run asks for them.
+#[must_use]
+pub fn points(plan: &Plan) -> Vec<Need> {
+    let mut needs: Vec<Need> = Vec::new();
+    for part in &plan.parts {
+        let (Asked::Operator(..), Some(beyond)) = (&part.asked, &part.prediction.beyond) else { continue };
+        let what = Wanted::Points(part.name.clone());
+        if needs.iter().all(|need| need.what != what) {
+            let instead = "its samples at other inputs".to_owned();
+            let sentence = format!("Of operator {}, {beyond}: {instead} are used, marked extrapolated", part.name);
+            needs.push(Need { what, purpose: "these inputs".to_owned(), instead: Some(instead), sentence });
+        }
+    }
+    needs
+}
+
 struct List<'a> {
     bundle: &'a Bundle,
     cluster: &'a Cluster,
     run: &'a Run,
+    mode: Mode,
     needs: Vec<Need>,
 }
 
@@ -150,15 +178,18 @@ impl List<'_> {
 
     fn optimizers(&mut self) {
         let stages = self.run.layout.pipeline;
-        for (name, exists) in
-            [("firstStage_optimizer", true), ("middleStage_optimizer", stages > 2), ("lastStage_optimizer", stages > 1)]
-        {
+        // The reference asks for all three, and for none where there is one replica.
+        let exist = match self.mode {
+            Mode::Default => [true, stages > 2, stages > 1],
+            Mode::Parity => [self.run.layout.data > 1; 3],
+        };
+        let names = ["firstStage_optimizer", "middleStage_optimizer", "lastStage_optimizer"];
+        for (name, exists) in names.into_iter().zip(exist) {
             if !exists || self.is_sampled(name) {
                 continue;
             }
-            let others = ["firstStage_optimizer", "middleStage_optimizer", "lastStage_optimizer"];
             let instead =
-                others.into_iter().find(|other| self.is_sampled(other)).map(|other| format!("operator {other}"));
+                names.into_iter().find(|other| self.is_sampled(other)).map(|other| format!("operator {other}"));
             let sentence = match &instead {
                 Some(instead) => format!("There are no samples of {name}: {instead} stands in, marked extrapolated"),
                 None => format!("There are no samples of {name}, nor of another stage's optimizer"),
@@ -169,7 +200,10 @@ impl List<'_> {
 
     fn collectives(&mut self) {
         let layout = self.run.layout;
-        let communicators = Communicators::of(&layout);
+        let communicators = match self.mode {
+            Mode::Default => Communicators::of(&layout),
+            Mode::Parity => Communicators::of_reference(&layout),
+        };
         let mut wanted: Vec<(Role, &str, Communicator)> = Vec::new();
         if layout.tensor > 1 {
             wanted.push((Role::Tensor, "the tensor groups", communicators.tensor));
@@ -179,11 +213,13 @@ impl List<'_> {
             wanted.push((Role::Gather, "the parameters' exchange", communicators.data));
         }
         if layout.pipeline > 1 {
+            // Not the way back from the last stage to the first.
             let between = layout.pipeline as usize - 1;
             let boundaries = communicators.boundaries.iter().take(between);
             wanted.extend(boundaries.map(|boundary| (Role::Pipeline, "messages between stages", *boundary)));
         }
-        if layout.expert > 1 {
+        // The reference knows no experts.
+        if layout.expert > 1 && self.mode == Mode::Default {
             wanted.push((Role::Expert, "the experts' tokens", communicators.expert));
         }
         for (role, purpose, communicator) in wanted {
@@ -195,16 +231,31 @@ impl List<'_> {
     }
 
     fn collective(&mut self, name: &str, purpose: &str, communicator: Communicator) {
-        // Small and large messages are one curve.
-        let base = name.strip_suffix("_large").unwrap_or(name);
-        let large = format!("{base}_large");
-        let samples = self.cluster.collectives.iter().filter(|s| s.collective == base || s.collective == large);
+        // Small and large messages are one curve, and in parity mode two regressors.
+        let is_parity = self.mode == Mode::Parity;
+        let is_of = |of: &str| of == name || !is_parity && family_of(of) == family_of(name);
+        let samples = self.cluster.collectives.iter().filter(|samples| is_of(&samples.collective));
         let mut shapes: Vec<Communicator> = samples.flat_map(|s| s.rows.iter().map(|row| row.communicator)).collect();
         shapes.dedup();
         shapes.order();
         shapes.dedup();
         if shapes.contains(&communicator) {
             return;
+        }
+        let list = shapes.iter().map(Communicator::to_string).collect::<Vec<_>>().join(", ");
+        if is_parity {
+            let fallback = (shapes.len() > 1 && self.cluster.has_fallback(name))
+                .then(|| format!("the regressor of {name} over any GPUs"));
+            let sentence = match (&fallback, shapes.is_empty()) {
+                (Some(instead), _) => format!(
+                    "{name} was not sampled over {communicator} but over {list}: {instead} is used, marked extrapolated"
+                ),
+                (None, false) => format!(
+                    "{name} was not sampled over {communicator} but over {list}, and there is no regressor over any GPUs"
+                ),
+                (None, true) => format!("{name} was not sampled over {communicator}, nor over any other GPUs"),
+            };
+            return self.push(Wanted::Collective(name.to_owned(), communicator), purpose, fallback, sentence);
         }
         let is_between = |shape: &&Communicator| (shape.nodes > 1) == (communicator.nodes > 1);
         let away = |shape: &&Communicator| shape.ranks().abs_diff(communicator.ranks());
@@ -215,7 +266,6 @@ impl List<'_> {
             if communicator.nodes > 1 { entry.inter_gbps_per_gpu.is_some() } else { entry.intra_gbps.is_some() }
         });
         let near = alike.or_else(|| shapes.iter().min_by_key(away).filter(|_| known.is_none()));
-        let list = shapes.iter().map(Communicator::to_string).collect::<Vec<_>>().join(", ");
         let (instead, sentence) = match (near, known) {
             (Some(near), _) => (
                 Some(format!("{name} over {near}")),

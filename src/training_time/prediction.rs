@@ -46,6 +46,22 @@ pub struct Beyond {
     pub high: f64,
 }
 
+impl std::fmt::Display for Beyond {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [value, low, high] = [self.value, self.low, self.high].map(plain);
+        if self.low == self.high {
+            write!(f, "{} {value}: only {low} was sampled", self.input)
+        } else {
+            write!(f, "{} {value}: sampled {low} to {high}", self.input)
+        }
+    }
+}
+
+/// A whole number as it is counted.
+pub(super) fn plain(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { units::significant(value) }
+}
+
 /// A predicted time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {

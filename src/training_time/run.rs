@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::scope::Scope;
+use super::{catalogue::Architecture, scope::Scope};
 
 /// One training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,39 @@ pub struct Model {
     pub load_balance: f64,
 }
 
+impl Model {
+    /// A dense model of so many layers, hidden size, heads and sequence, as the reference has them: an MLP four times as
+    /// wide, as many key-value heads, and a vocabulary of 50257. Its layer is of no architecture yet.
+    #[must_use]
+    pub fn dense(layers: u32, hidden: u32, heads: u32, sequence: u32) -> Self {
+        Self {
+            architecture: None,
+            layers,
+            hidden,
+            heads,
+            kv_heads: heads,
+            sequence,
+            ffn: hidden.saturating_mul(4),
+            vocabulary: 50257,
+            layer: Vec::new(),
+            norm: "RMSlayernorm".to_owned(),
+            forward_syncs: 2,
+            backward_syncs: 2,
+            experts: 1,
+            top_k: 1,
+            load_balance: 1.0,
+        }
+    }
+
+    /// With the operators of an architecture's layer.
+    #[must_use]
+    pub fn with_layer_of(mut self, architecture: &Architecture) -> Self {
+        self.architecture = Some(architecture.name.clone());
+        self.layer = architecture.layer.iter().map(|item| item.operator.clone()).collect();
+        self
+    }
+}
+
 /// Over which GPUs a model is spread. Ranks are laid out tensor fastest, then data, then pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Layout {
@@ -79,7 +112,7 @@ impl Layout {
     /// All GPUs.
     #[must_use]
     pub fn gpus(&self) -> u64 {
-        u64::from(self.pipeline) * u64::from(self.tensor) * u64::from(self.data)
+        (u64::from(self.pipeline) * u64::from(self.tensor)).saturating_mul(self.data.into())
     }
 }
 
@@ -144,7 +177,7 @@ impl Run {
     /// Sequences in a step of all replicas.
     #[must_use]
     pub fn global_batch(&self) -> u64 {
-        u64::from(self.micro_batch) * u64::from(self.micro_batches) * u64::from(self.layout.data)
+        (u64::from(self.micro_batch) * u64::from(self.micro_batches)).saturating_mul(self.layout.data.into())
     }
 
     /// The names that inputs and expressions of its operators speak of. `n` and `nodes` are set where a communicator

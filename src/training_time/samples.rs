@@ -140,6 +140,16 @@ impl Cluster {
     pub fn collective(&self, name: &str) -> Option<&CollectiveSamples> {
         self.collectives.iter().find(|samples| samples.collective == name)
     }
+
+    /// Whether parity has a regressor of a collective over any GPUs: where the settings of collectives have one, or
+    /// where there are no settings.
+    #[must_use]
+    pub fn has_fallback(&self, collective: &str) -> bool {
+        let is_of_collective = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_));
+        let mut settings = self.settings.iter().filter(is_of_collective).peekable();
+        settings.peek().is_none()
+            || settings.any(|row| row.function == collective && row.of == SettingOf::Communicator(None))
+    }
 }
 
 /// A row of a regressor configuration: which family and settings predict a target in parity mode.

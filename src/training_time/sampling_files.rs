@@ -27,8 +27,9 @@ pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String
     for need in needs {
         match &need.what {
             // A name that a shell would read as more than a name has no place in a script.
-            Wanted::Operator(name) | Wanted::Collective(name, _) if !is_plain(name) => {}
-            Wanted::Operator(name) => {
+            Wanted::Operator(name) | Wanted::Points(name) | Wanted::Collective(name, _) if !is_plain(name) => {}
+            Wanted::Operator(name) | Wanted::Points(name) if kernels.contains(name) => {}
+            Wanted::Operator(name) | Wanted::Points(name) => {
                 let Some(operator) = bundle.catalogue.operator(name) else { continue };
                 files.push((format!("{name}.yml"), of_operator(operator, run)));
                 kernels.push(name.clone());
@@ -57,16 +58,20 @@ fn is_plain(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// The values of an input around those of a run, on a grid as the published one.
+/// The values of an input around that of a run, which is one of them, on a grid as the published one.
 fn grid(input: &str, run: &Run) -> Grid {
     let value = run.scope().get(input).unwrap_or(1.0).max(1.0) as u64;
     let add = |start: u64, step: u64, end: u64| Grid {
-        start: start.min(value),
+        start: value.checked_sub(start).map_or(value, |above| start + above % step),
         step,
-        end: end.max(value.div_ceil(step) * step),
+        end: end.max(value),
         sign: "add",
     };
-    let multiply = |end: u64| Grid { start: 1, step: 2, end: end.max(value.next_power_of_two()), sign: "mul" };
+    let multiply = |end: u64| {
+        // An odd number and its doubles.
+        let start = value >> value.trailing_zeros();
+        Grid { start, step: 2, end: end.max(value), sign: "mul" }
+    };
     match input {
         "mp" | "ep" => multiply(8),
         "b" => multiply(8),
@@ -159,4 +164,30 @@ fn script(kernels: &[String], collectives: &[(String, Communicator)], run: &Run,
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::training_time::run::{Execution, Layout, Model};
+
+    #[test]
+    fn grids_have_the_run_s_values() {
+        for (mp, heads, hidden, sequence) in [(2, 32, 4096, 4096), (3, 12, 2304, 3000), (16, 84, 10_000, 512)] {
+            let layout = Layout { pipeline: 2, tensor: mp, data: 1, expert: 1, gpus_per_node: 4 };
+            let model = Model::dense(7, hidden, heads, sequence);
+            let (gpu, cluster, execution) = (None, None, Execution::default());
+            let run =
+                Run { name: String::new(), gpu, cluster, model, layout, micro_batch: 5, micro_batches: 1, execution };
+            for input in ["mp", "b", "h", "l", "dim", "ffn"] {
+                let value = run.scope().get(input).unwrap_or_default() as u64;
+                let Grid { start, step, end, sign } = grid(input, &run);
+                let mut at = start;
+                while at < value {
+                    at = if sign == "add" { at + step } else { at * step };
+                }
+                assert_eq!((at, value <= end), (value, true), "{input}: {start}, {step}, {end}, {sign}");
+            }
+        }
+    }
 }

@@ -57,28 +57,18 @@ impl MeasuredStep {
     /// The run that was measured, on nodes of so many GPUs: the optimizer not sharded, no flash attention.
     #[must_use]
     pub fn run(&self, gpus_per_node: u32, catalogue: &Catalogue) -> Run {
-        let architecture = catalogue.architecture("gpt");
-        let layer = architecture.map(|a| a.layer.iter().map(|item| item.operator.clone()).collect());
+        let dense = Model {
+            vocabulary: self.vocabulary,
+            norm: "layernorm".to_owned(),
+            ..Model::dense(self.layers, self.hidden, self.heads, self.sequence)
+        };
         Run {
             name: format!("{}×{}×{}, b {}", self.pipeline, self.tensor, self.data, self.micro_batch),
             gpu: None,
             cluster: None,
-            model: Model {
-                architecture: architecture.map(|architecture| architecture.name.clone()),
-                layers: self.layers,
-                hidden: self.hidden,
-                heads: self.heads,
-                kv_heads: self.heads,
-                sequence: self.sequence,
-                ffn: self.hidden.saturating_mul(4),
-                vocabulary: self.vocabulary,
-                layer: layer.unwrap_or_default(),
-                norm: "layernorm".to_owned(),
-                forward_syncs: 2,
-                backward_syncs: 2,
-                experts: 1,
-                top_k: 1,
-                load_balance: 1.0,
+            model: match catalogue.architecture("gpt") {
+                Some(gpt) => dense.with_layer_of(gpt),
+                None => dense,
             },
             layout: Layout { pipeline: self.pipeline, tensor: self.tensor, data: self.data, expert: 1, gpus_per_node },
             micro_batch: self.micro_batch,

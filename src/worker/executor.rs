@@ -578,12 +578,17 @@ pub fn read_set(
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
     let mappings: Vec<Option<Mapping>> =
         names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
+    let doing = (files.len() > 1).then(|| format!("Reading {}", count(files.len() as u64, "file")));
+    let total = files.iter().map(|file| file.size_bytes).sum();
+    let mut shelf = Shelf { doing, read: 0, total, progress };
     let mut files: Vec<_> = names
         .iter()
         .zip(files)
         .zip(&mappings)
-        .map(|((name, file), mapping)| {
-            intake::open_file(file.content, &name.name, file.size_bytes, name.id, mapping.as_ref(), progress)
+        .map(|((name, Source { content, size_bytes }), mapping)| {
+            let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut shelf);
+            shelf.read += size_bytes;
+            file
         })
         .collect();
     intake::join(&mut files, &mappings);
@@ -639,6 +644,23 @@ pub fn read_set(
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = intake::doubled(&opened.files, &opened.rows);
     opened
+}
+
+/// Several files that are read are one piece of work.
+struct Shelf<'a> {
+    /// Instead of the name of a file, where there are several.
+    doing: Option<String>,
+    /// Bytes of those that are done with.
+    read: u64,
+    /// Of all.
+    total: u64,
+    progress: &'a mut dyn Progress,
+}
+
+impl Progress for Shelf<'_> {
+    fn report(&mut self, doing: &str, done: u64, _total: u64) {
+        self.progress.report(self.doing.as_deref().unwrap_or(doing), self.read + done, self.total);
+    }
 }
 
 /// As it stands in [`Row::file`].

@@ -15,7 +15,12 @@ use collectune::{
     progress::Silent,
     report::{html, link, markdown, wire},
     text::Decoder,
-    training_time,
+    training_time::{
+        self,
+        prediction::{Direction, Mark, Missing, Prediction, Regressors},
+        samples::Communicator,
+        step::{self, Mode},
+    },
     tuning::{
         address::Address,
         aggregate::{Target, aggregate},
@@ -336,12 +341,37 @@ fn training(bytes: &[u8]) {
         }
     }
     for configured in &bundle.runs {
-        let needs = training_time::needs::needs(&bundle, &configured.run, &configured.functions);
-        let _ = training_time::sampling_files::sampling_files(&bundle, &configured.run, &needs);
+        for mode in [Mode::Default, Mode::Parity] {
+            let needs = training_time::needs::needs(&bundle, &configured.run, &configured.functions, mode);
+            let _ = training_time::sampling_files::sampling_files(&bundle, &configured.run, &needs);
+            // Whatever a run asks for, it is composed or refused.
+            if let Ok(plan) = step::plan(&configured.run, mode, &bundle.catalogue, &Instant) {
+                let _ = plan.marks(&plan.step());
+                let anatomy = training_time::anatomy::Anatomy::of(&configured.run, &bundle.catalogue);
+                let _ = training_time::memory::of(&configured.run, &anatomy);
+            }
+        }
     }
     let again = training_time::catalogue::Catalogue::parse(&bundle.catalogue.to_yaml());
     // What is written may be longer than what may be read.
     assert!(again.map_or(true, |again| again == bundle.catalogue), "a catalogue that does not come back");
+}
+
+/// Everything takes a microsecond.
+struct Instant;
+
+impl Regressors for Instant {
+    fn operator(&self, _: &str, _: Direction, _: &training_time::scope::Scope) -> Result<Prediction, Missing> {
+        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 0 })
+    }
+
+    fn collective(&self, _: &str, _: u64, _: Communicator) -> Result<Prediction, Missing> {
+        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 1 })
+    }
+
+    fn residuals(&self, _: u32, _: Mark) -> &[f64] {
+        &[]
+    }
 }
 
 fn expression(bytes: &[u8]) {

@@ -90,6 +90,27 @@ fn experts_are_shared_by_the_expert_ranks() {
     assert!(weights(&mixture(8, 8)) < weights(&mixture(8, 1)) / 4.0);
 }
 
+/// The operators of a dense architecture, with experts: the MLP's are the experts'.
+#[test]
+fn a_dense_architecture_with_experts_is_a_mixture() {
+    let catalogue = Catalogue::built_in();
+    let mut dense = run(gpt(32, 4096, 32, 4096), [1, 1, 8, 8], 1, 8);
+    let named = catalogue.architecture("neox-flash").unwrap();
+    dense.model.architecture = Some(named.name.clone());
+    dense.model.layer = named.layer.iter().map(|item| item.operator.clone()).collect();
+    let mut mixture = dense.clone();
+    (mixture.model.experts, mixture.model.top_k) = (8, 2);
+    let mut spelled_out = mixture.clone();
+    spelled_out.model.architecture = None;
+    let of = |run: &Run| Anatomy::of(run, &catalogue);
+    assert_eq!(of(&mixture).layer, of(&spelled_out).layer);
+    assert_eq!(of(&mixture).parameters, of(&spelled_out).parameters);
+    assert!(of(&mixture).parameters.experts > 7.9 * of(&dense).parameters.layer * 8.0 / 12.0);
+    // Each token visits two of them.
+    let flop = |run: &Run| of(run).flop[0];
+    assert!(flop(&mixture) > 1.4 * flop(&dense), "{} {}", flop(&mixture), flop(&dense));
+}
+
 #[test]
 fn the_search_finds_an_expert_degree() {
     let mut question = Question::new(mixture(1, 1), 64, 64);

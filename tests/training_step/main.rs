@@ -5,12 +5,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod architectures;
 mod composition;
 mod defects;
 mod experts;
 mod memory;
 mod physics;
 mod reference;
+mod rules;
 mod samples;
 mod search;
 mod workbench;

@@ -69,6 +69,20 @@ fn a_dropped_bundle_with_a_run_is_answered() {
     let titles: Vec<&str> = report.sections.iter().map(|section| section.title.as_str()).collect();
     assert_eq!(titles[..4], ["Step", "What if", "Layer", "Memory"]);
     assert!(titles.contains(&"Health of the samples") && titles.contains(&"Regressors"));
+    // What was sampled at other inputs can be sampled at the run's.
+    let lacking = report.sections.iter().find(|section| section.title == "What was not sampled").unwrap();
+    let row = &lacking.tables[0].listing.rows[0];
+    assert_eq!(
+        (row[0].text.as_str(), row[2].text.as_str()),
+        ("operator linear2 at the run's inputs", "its samples at other inputs")
+    );
+    assert!(row[3].text.contains("mp 2: only 1 was sampled"), "{}", row[3].text);
+    let written: Vec<&str> = lacking.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(written, ["linear2.yml", "sample.sh"]);
+    // Each operator and pass of a layer once.
+    let layer = &report.sections[2].tables[0].listing.rows;
+    let pairs: Vec<(&str, &str)> = layer.iter().map(|row| (row[0].text.as_str(), row[1].text.as_str())).collect();
+    assert!((1..pairs.len()).all(|at| !pairs[..at].contains(&pairs[at])), "{pairs:?}");
     // The timeline is drawn, and every field of the form has a key of its own.
     assert_eq!(report.sections[0].charts.len(), 2);
     let form = bench.form().unwrap();
@@ -162,7 +176,7 @@ fn the_first_layouts_are_shown_at_once() {
     }
     assert!(bench.files().iter().any(|(key, _)| key == "layouts"));
     let error = bench.choose(choices("s.gpus=8,many"), &mut Silent).unwrap_err();
-    assert_eq!(error.to_string(), "GPUs: \"many\" is not a number of GPUs from 1 to 1048576");
+    assert_eq!(error.to_string(), "GPUs: \"many\" is not a whole number from 1 to 1048576");
 }
 
 /// What only a person can say is asked for by a field, and what was said can be taken back.
@@ -210,7 +224,7 @@ fn questions_about_files_are_answered_on_the_page() {
     };
     assert_eq!(least(&bench), 82_000_000);
     let of = |name: &str, value: &str| format!("{name}={value}");
-    let answers = [of(&operator, "linear3"), of(&bytes, "other"), of(&seconds, "other")].join("&");
+    let answers = [of(&operator, "linear3"), of(&bytes, "bytes"), of(&seconds, "seconds")].join("&");
     bench.choose(choices(&answers), &mut Silent).unwrap();
     let bundle = bench.study().bundle();
     assert!(bundle.clusters[0].operator("linear3").is_some() && bundle.questions.is_empty());
@@ -220,7 +234,7 @@ fn questions_about_files_are_answered_on_the_page() {
     assert_eq!(asked(&bench).len(), 3);
     let form = bench.form().unwrap();
     assert!(form.iter().any(|field| field.key == operator && field.value == "linear3"));
-    bench.choose(choices(&of(&bytes, "other")), &mut Silent).unwrap();
+    bench.choose(choices(&of(&bytes, "bytes")), &mut Silent).unwrap();
     let bundle = bench.study().bundle();
     assert!(bundle.clusters[0].operator("linear3").is_none() && bundle.questions.len() == 2);
     assert_eq!(least(&bench), 41_000_000);
@@ -322,7 +336,7 @@ fn messages_that_nobody_measured_are_of_the_catalogue() {
     (run.model.experts, run.model.top_k, run.layout.expert) = (8, 2, 2);
     let files = opened(&Simulation::example().files());
     let bundle = collectune::training_time::bundle::bring_together(files, &Vec::new());
-    let needs = collectune::training_time::needs::needs(&bundle, &run, &[]);
+    let needs = collectune::training_time::needs::needs(&bundle, &run, &[], Mode::Default);
     let need = needs.iter().find(|need| need.purpose == "the experts' tokens").unwrap();
     println!("{}", need.sentence);
     assert_eq!(need.instead.as_deref(), Some("the bandwidth of simulated in the catalogue"));

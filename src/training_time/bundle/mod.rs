@@ -4,10 +4,12 @@ mod cluster_of;
 mod gather;
 mod identify;
 mod merge;
+mod questions;
 
 use serde::{Deserialize, Serialize};
 
 pub use gather::bring_together;
+pub use questions::{Answer, Answers, Asks, Candidate, Question, Unit};
 
 use super::{
     catalogue::Catalogue,
@@ -77,79 +79,6 @@ pub struct BundleFile {
     pub notes: Vec<String>,
 }
 
-/// What only a person can say.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
-    /// The file's index.
-    pub file: u32,
-    /// The file's path, by which it is answered.
-    pub path: String,
-    /// What is asked.
-    pub asks: Asks,
-}
-
-/// What is asked of a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Asks {
-    /// Which operator it samples.
-    Operator {
-        /// Those with its columns, the likeliest first; those that are ruled out last.
-        candidates: Vec<Candidate>,
-        /// As a new operator it would have this name.
-        new: Option<String>,
-    },
-    /// Whether its numbers have another unit than its header says.
-    Unit {
-        /// What it would be.
-        unit: Unit,
-        /// Why, with the factor.
-        suspicion: String,
-    },
-    /// It has the name of another file and other rows.
-    Conflict {
-        /// The path of that file, which counts as long as this is open.
-        with: String,
-    },
-}
-
-/// An operator that a file may sample.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Its name.
-    pub operator: String,
-    /// How far its times spread around what its work says, as the deviation of ln(time ÷ work); less is likelier.
-    pub spread: f64,
-    /// Why it can't be.
-    pub ruled_out: Option<String>,
-}
-
-/// A unit that a file's numbers may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unit {
-    /// As the header says.
-    AsWritten,
-    /// Times are seconds instead of milliseconds.
-    Seconds,
-    /// Shapes are bytes instead of elements.
-    Bytes,
-}
-
-/// An answer to a [`Question`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
-    /// It samples this operator.
-    Operator(String),
-    /// Its numbers have this unit.
-    Unit(Unit),
-    /// Its rows count beside those of the other file.
-    Both,
-    /// Nothing of it counts.
-    LeftOut,
-}
-
-/// All answers, by the path of the file.
-pub type Answers = Vec<(String, Answer)>;
-
 /// A regressor that XGBoost saved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedModel {
@@ -191,6 +120,13 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.
+    #[must_use]
+    pub fn memory_gib(&self, run: &super::run::Run, cluster: usize) -> Option<f64> {
+        let of_gpu = || self.catalogue.gpu(&self.clusters.get(cluster)?.gpu)?.memory_gib;
+        run.execution.memory_gib.or_else(of_gpu)
+    }
+
     /// The cluster that a run names: by its cluster, else by its GPU, else the only one.
     #[must_use]
     pub fn cluster_for(&self, run: &super::run::Run) -> Option<usize> {

@@ -23,6 +23,9 @@ const ENOUGH: usize = 30;
 
 pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {
     let gpu = catalogue.gpu(&cluster.gpu);
+    let mut degrees: Vec<f64> = cluster.operators.iter().filter_map(degrees_of).flatten().collect();
+    degrees.order_by(f64::total_cmp);
+    degrees.dedup();
     for samples in &cluster.operators {
         let known = catalogue.operator(&samples.operator);
         let distinct = Distinct::of(samples.len(), |row| samples.row(row));
@@ -34,7 +37,7 @@ pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health
         above_peak(&mut flags, known, gpu);
         repeated(&mut flags, &summary);
         too_few(&mut flags, &summary);
-        few_values(&mut flags, &summary, cluster);
+        few_values(&mut flags, &summary, &degrees);
         health.summaries.push(summary);
     }
 }
@@ -309,25 +312,35 @@ fn too_few(flags: &mut Flags<'_>, summary: &Summary) {
     flags.raise(Rule::TooFew, (0..summary.rows).collect(), what, "Only its measured rows are used");
 }
 
+/// The tensor degrees of an operator's samples, ascending.
+fn degrees_of(samples: &OperatorSamples) -> Option<Vec<f64>> {
+    let at = samples.inputs.iter().position(|input| input == "mp")?;
+    let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
+    values.order_by(f64::total_cmp);
+    values.dedup();
+    Some(values)
+}
+
 /// Tensor degrees that other operators of the cluster were sampled with.
-fn few_values(flags: &mut Flags<'_>, summary: &Summary, cluster: &Cluster) {
-    let degrees = |samples: &OperatorSamples| {
-        let at = samples.inputs.iter().position(|input| input == "mp")?;
-        let mut values: Vec<f64> = (0..samples.len()).map(|row| samples.row(row)[at]).collect();
-        values.order_by(f64::total_cmp);
-        values.dedup();
-        Some(values)
-    };
-    let Some(own) = degrees(flags.samples) else { return };
-    let mut all: Vec<f64> = cluster.operators.iter().filter_map(degrees).flatten().collect();
-    all.order_by(f64::total_cmp);
-    all.dedup();
-    let missing: Vec<String> = all.iter().filter(|value| !own.contains(value)).map(f64::to_string).collect();
+fn few_values(flags: &mut Flags<'_>, summary: &Summary, all: &[f64]) {
+    let Some(own) = degrees_of(flags.samples) else { return };
+    let is_missing = |value: &&f64| own.binary_search_by(|known| known.total_cmp(value)).is_err();
+    let missing: Vec<f64> = all.iter().filter(is_missing).copied().collect();
     if missing.is_empty() {
         return;
     }
-    let list = own.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-    let what = format!("only mp {list} was sampled, where others have mp {} as well", missing.join(", "));
+    let what = format!("only mp {} was sampled, where others have mp {} as well", listed(&own), listed(&missing));
     let effect = "Other tensor degrees are extrapolated; sample them to have them measured";
     flags.raise(Rule::FewValues, (0..summary.rows).collect(), what, effect);
+}
+
+/// The first values, and how many there are besides.
+fn listed(values: &[f64]) -> String {
+    /// No more have a use in a sentence.
+    const NAMED: usize = 12;
+    let first = values.iter().take(NAMED).map(f64::to_string).collect::<Vec<_>>().join(", ");
+    match values.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The operation of a collective: `large` is a second range of sizes, not another operation.
-pub(super) fn family_of(collective: &str) -> &str {
+pub(in crate::training_time) fn family_of(collective: &str) -> &str {
     collective.strip_suffix("_large").unwrap_or(collective)
 }
 

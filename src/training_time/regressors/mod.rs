@@ -11,11 +11,13 @@ pub mod jobs;
 pub mod library;
 pub mod listing;
 mod model;
+mod operators;
 mod sampled;
 pub mod settings;
 pub mod validate;
 pub mod what_if;
 
+pub(in crate::training_time) use collectives::family_of;
 pub use library::{Library, Mode, Options, SavedRegressor, Target};
 pub use model::{Grid, grid};
 pub use validate::Score;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     learn::curve::Curve,
     training_time::{
+        catalogue::Catalogue,
         prediction::{Direction, Mark, Missing, Prediction, Regressors},
         samples::Communicator,
         scope::Scope,
@@ -40,6 +41,14 @@ pub enum To {
 }
 
 impl Change {
+    /// How many times as long it makes what it is of; 1 where it does not scale.
+    fn factor(&self) -> f64 {
+        match self.to {
+            To::Times(factor) if factor.is_finite() && factor >= 0.0 => factor,
+            _ => 1.0,
+        }
+    }
+
     /// How many times as long as its table says a collective takes over some GPUs; `None` where it says nothing of them.
     #[must_use]
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
@@ -53,6 +62,17 @@ impl Change {
             None => Some(1.0),
         }
     }
+}
+
+/// The least that any operator is scaled by, at most 1: what is changed may be faster than the hardware.
+#[must_use]
+pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
+    let of_operators = changes.iter().filter(|change| catalogue.collective(&change.function).is_none());
+    let factor = |function: &str| {
+        let own = changes.iter().filter(|change| change.function == function);
+        own.map(|change| change.factor().min(1.0)).product::<f64>()
+    };
+    of_operators.map(|change| factor(&change.function)).fold(1.0, f64::min)
 }
 
 /// What tables say of the collectives that were asked for, in words.
@@ -115,11 +135,7 @@ impl<'a, R: Regressors + ?Sized> WhatIf<'a, R> {
     }
 
     fn factor(&self, fits: impl Fn(&Change) -> bool) -> f64 {
-        let factors = self.changes.iter().filter(|(change, _)| fits(change)).map(|(change, _)| match change.to {
-            To::Times(factor) if factor.is_finite() && factor >= 0.0 => factor,
-            _ => 1.0,
-        });
-        factors.product()
+        self.changes.iter().filter(|(change, _)| fits(change)).map(|(change, _)| change.factor()).product()
     }
 }
 
@@ -214,6 +230,12 @@ mod tests {
         assert_eq!(time("allgather_large", 5, within)?, 100.0);
         let mark = |communicator| changed.collective("allgather_large", 5, communicator).map(|said| said.mark);
         assert_eq!((mark(over)?, mark(four)?), (Mark::Interpolated, Mark::Extrapolated));
+        // Of operators only, and of each all that scales it.
+        let catalogue = Catalogue::built_in();
+        let half = || change("gelu", None, None, To::Times(0.5));
+        let faster =
+            [half(), half(), change("p2p", None, None, To::Times(0.01)), change("RoPE", None, None, To::Times(0.5))];
+        assert_eq!((least_factor(&changes, &catalogue), least_factor(&faster, &catalogue)), (1.0, 0.25));
         let operator = |direction| changed.operator("gelu", direction, &Scope::default()).map(|said| said.time_us);
         assert_eq!((operator(Direction::Forward)?, operator(Direction::Backward)?), (10.0, 20.0));
         Ok(())

@@ -9,15 +9,21 @@ use crate::training_time::{
     step::ours::layers,
 };
 
-/// The pipeline can't be faster than this: all operations at the GPU's peak, and the tensor ranks' all-reduces. Before a
-/// stage's first micro-batch and after its last, all stages before it are passed once.
-pub(super) fn pipeline_us(run: &Run, anatomy: &Anatomy, gpu: Option<&Gpu>, regressors: &dyn Regressors) -> f64 {
+/// The pipeline can't be faster than this: all operations at `factor` of their time at the GPU's peak, and the tensor
+/// ranks' all-reduces. Before a stage's first micro-batch and after its last, all stages before it are passed once.
+pub(super) fn pipeline_us(
+    run: &Run,
+    anatomy: &Anatomy,
+    gpu: Option<&Gpu>,
+    factor: f64,
+    regressors: &dyn Regressors,
+) -> f64 {
     let (model, precision) = (&run.model, &run.execution.precision);
     let peak = gpu.and_then(|gpu| gpu.peak_flops(precision)).unwrap_or(f64::INFINITY);
     let is_full = run.execution.recompute == Recompute::Full;
     let passes = if is_full { 4.0 } else { 3.0 };
-    let [layer, first, last] = anatomy.flop.map(|flop| flop / peak * 1e6);
-    let elements = u64::from(run.micro_batch) * u64::from(model.sequence) * u64::from(model.hidden);
+    let [layer, first, last] = anatomy.flop.map(|flop| factor * flop / peak * 1e6);
+    let elements = (u64::from(run.micro_batch) * u64::from(model.sequence)).saturating_mul(model.hidden.into());
     let sync = if run.layout.tensor > 1 {
         let group = Communicators::of(&run.layout).tensor;
         regressors.collective("allreduce", elements, group).map_or(0.0, |answer| answer.time_us)

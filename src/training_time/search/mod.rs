@@ -43,7 +43,8 @@ pub struct Knowledge<'a> {
     pub gpu: Option<&'a Gpu>,
     /// Coefficients from measured steps.
     pub calibration: Option<&'a Calibration>,
-    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware.
+    /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where the
+    /// hardware's peak bounds nothing, so that every candidate is looked at.
     pub least_factor: f64,
     /// Seed of the draws.
     pub seed: u64,
@@ -150,7 +151,7 @@ pub fn search(
             // Trees know no floor.
             Mode::Parity => 0.0,
             Mode::Default => {
-                known.least_factor * coefficients.pipeline * bound::pipeline_us(&run, &anatomy, known.gpu, &memo)
+                coefficients.pipeline * bound::pipeline_us(&run, &anatomy, known.gpu, known.least_factor, &memo)
             }
         };
         let layers = f64::from(run.model.layers);

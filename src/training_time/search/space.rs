@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::training_time::{
     run::{Layout, Recompute, Run},
-    step::Mode,
+    step::{
+        Mode,
+        rules::{MOST_STAGES, is_short, parts},
+    },
 };
 
 /// What is searched.
@@ -61,7 +64,7 @@ pub enum Reason {
     Heads,
     /// There are fewer key-value heads than tensor ranks.
     KeyValueHeads,
-    /// There are more stages than layers; or in parity mode a stage without layers.
+    /// There are more stages, or chunks of them, than layers; or in parity mode a stage without layers.
     Stages,
     /// The tensor group is larger than a node.
     Node,
@@ -69,6 +72,8 @@ pub enum Reason {
     Batch,
     /// Micro-batches can't be interleaved over the stages.
     Groups,
+    /// There is more to simulate than is simulated.
+    Size,
     /// A stage does not fit.
     Memory,
     /// Something was not sampled, and nothing stands in.
@@ -77,13 +82,14 @@ pub enum Reason {
 
 impl Reason {
     /// All, in the order in which they are looked at.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Heads,
         Self::KeyValueHeads,
         Self::Stages,
         Self::Node,
         Self::Batch,
         Self::Groups,
+        Self::Size,
         Self::Memory,
         Self::Missing,
     ];
@@ -98,6 +104,7 @@ impl Reason {
             Self::Node => "node",
             Self::Batch => "batch",
             Self::Groups => "interleaving",
+            Self::Size => "size",
             Self::Memory => "memory",
             Self::Missing => "missing",
         }
@@ -109,10 +116,11 @@ impl Reason {
         match self {
             Self::Heads => "the tensor degree does not divide the attention heads",
             Self::KeyValueHeads => "there are fewer key-value heads than tensor ranks",
-            Self::Stages => "there are more pipeline stages than layers",
+            Self::Stages => "there are more pipeline stages or chunks than layers",
             Self::Node => "the tensor group is larger than a node",
             Self::Batch => "replicas times micro-batch do not divide the global batch",
             Self::Groups => "the micro-batches can't be interleaved over the stages",
+            Self::Size => "there are more micro-batches and stages than are simulated",
             Self::Memory => "a stage needs more memory than a device has",
             Self::Missing => "something was not sampled, and nothing stands in",
         }
@@ -128,6 +136,7 @@ impl Reason {
             Self::Node => "tensor groups over several nodes",
             Self::Batch => "another global batch, or a smaller micro-batch",
             Self::Groups => "one chunk per stage",
+            Self::Size => "a smaller global batch, or a larger micro-batch",
             Self::Memory => "more memory, recomputation, or a smaller reserve",
             Self::Missing => "samples of what is missing",
         }
@@ -142,7 +151,7 @@ impl Reason {
 
 /// How many fell to each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped([u64; 8]);
+pub struct Dropped([u64; 9]);
 
 impl Dropped {
     /// How many fell to a reason.
@@ -171,6 +180,17 @@ pub struct Space {
     pub runs: Vec<Run>,
 }
 
+/// Each once: what is asked for twice is looked at once.
+fn distinct<T: Copy + PartialEq>(all: &[T]) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    all.iter().for_each(|one| {
+        if !once.contains(one) {
+            once.push(*one);
+        }
+    });
+    once
+}
+
 fn divisors(whole: u32) -> impl Iterator<Item = u32> {
     (1..=whole).filter(move |degree| whole.is_multiple_of(*degree))
 }
@@ -180,6 +200,12 @@ fn divisors(whole: u32) -> impl Iterator<Item = u32> {
 pub fn space(question: &Question) -> Space {
     let mut space = Space { layouts: 0, dropped: Dropped::default(), runs: Vec::new() };
     let model = &question.run.model;
+    let question = &Question {
+        gpus: distinct(&question.gpus),
+        micro_batches: distinct(&question.micro_batches),
+        recompute: distinct(&question.recompute),
+        ..question.clone()
+    };
     for gpus in &question.gpus {
         for pipeline in divisors(*gpus) {
             for tensor in divisors(gpus / pipeline) {
@@ -201,14 +227,17 @@ pub fn space(question: &Question) -> Space {
 
 fn unfit(question: &Question, layout: &Layout) -> Option<Reason> {
     let model = &question.run.model;
-    let layers = i64::from(model.layers);
-    let stages = i64::from(layout.pipeline);
-    // The reference's last stage has ⌊(E+5)/pp⌋ − 3 layers.
-    let is_empty = question.mode == Mode::Parity && stages > 1 && (layers + 5) / stages < 4;
+    let layers = u64::from(model.layers);
+    let stages = u64::from(layout.pipeline);
+    let has_layers = match question.mode {
+        // The reference's last stage has ⌊(E+5)/pp⌋ − 3 layers.
+        Mode::Parity => stages <= layers && (stages == 1 || (layers + 5) / stages >= 4),
+        Mode::Default => parts(&Run { layout: *layout, ..question.run.clone() }) <= layers,
+    };
     Some(match () {
         () if !model.heads.is_multiple_of(layout.tensor) => Reason::Heads,
         () if model.kv_heads < layout.tensor => Reason::KeyValueHeads,
-        () if stages > layers || is_empty => Reason::Stages,
+        () if !has_layers => Reason::Stages,
         () if layout.tensor > layout.gpus_per_node && !question.tensor_between_nodes => Reason::Node,
         () => return None,
     })
@@ -218,29 +247,27 @@ impl Space {
     fn batches(&mut self, question: &Question, layout: Layout) {
         for micro_batch in &question.micro_batches {
             for recompute in &question.recompute {
-                let replicas = u64::from(layout.data) * u64::from((*micro_batch).max(1));
-                let micro_batches = question.global_batch / replicas;
-                let (true, Ok(micro_batches)) =
-                    (question.global_batch.is_multiple_of(replicas), u32::try_from(micro_batches))
-                else {
-                    self.dropped.count(Reason::Batch);
-                    continue;
-                };
-                if micro_batches == 0 {
-                    self.dropped.count(Reason::Batch);
-                    continue;
+                match with_batch(question, layout, (*micro_batch).max(1), *recompute) {
+                    Ok(run) => self.runs.push(run),
+                    Err(reason) => self.dropped.count(reason),
                 }
-                let execution = &question.run.execution;
-                if execution.virtual_stages > 1 && !micro_batches.is_multiple_of(layout.pipeline) {
-                    self.dropped.count(Reason::Groups);
-                    continue;
-                }
-                let mut run = question.run.clone();
-                (run.layout, run.micro_batch, run.micro_batches) = (layout, (*micro_batch).max(1), micro_batches);
-                run.execution.recompute = *recompute;
-                run.execution.layers_per_stage = None;
-                self.runs.push(run);
             }
         }
     }
+}
+
+fn with_batch(question: &Question, layout: Layout, micro_batch: u32, recompute: Recompute) -> Result<Run, Reason> {
+    let replicas = u64::from(layout.data) * u64::from(micro_batch);
+    let micro_batches =
+        Some(question.global_batch / replicas).filter(|_| question.global_batch.is_multiple_of(replicas));
+    let micro_batches = micro_batches.filter(|count| *count > 0).ok_or(Reason::Batch)?;
+    if question.run.execution.virtual_stages > 1 && !micro_batches.is_multiple_of(layout.pipeline.into()) {
+        return Err(Reason::Groups);
+    }
+    let micro_batches = u32::try_from(micro_batches).ok().ok_or(Reason::Size)?;
+    let mut run = Run { layout, micro_batch, micro_batches, ..question.run.clone() };
+    run.execution.recompute = recompute;
+    run.execution.layers_per_stage = None;
+    let is_parity = question.mode == Mode::Parity;
+    if layout.pipeline > MOST_STAGES || !is_parity && !is_short(&run) { Err(Reason::Size) } else { Ok(run) }
 }

@@ -3,13 +3,13 @@
 use super::{
     component::Component,
     evaluate::Step,
-    plan::{Asked, Plan},
+    plan::{Asked, Plan, Use},
 };
 use crate::{
     text::{Column, Entry, Listing},
     training_time::{
         memory::{GIB, StageMemory},
-        prediction::{Direction, Mark, Prediction},
+        prediction::{Direction, Mark, Prediction, plain},
     },
     units::{Size, significant},
 };
@@ -17,6 +17,9 @@ use crate::{
 /// A time as people write it: `9.48 s`, `22.0 ms`, `233 µs`.
 #[must_use]
 pub fn time(time_us: f64) -> String {
+    if time_us == 0.0 {
+        return "0 µs".to_owned();
+    }
     let (value, unit) = match time_us.abs() {
         large if large >= 1e6 => (time_us / 1e6, "s"),
         middle if middle >= 1e3 => (time_us / 1e3, "ms"),
@@ -96,12 +99,19 @@ pub fn layer(plan: &Plan) -> Listing {
         Column::words("Where from", "whether the time was measured, interpolated, extrapolated, or is suspect"),
         Column::words("Beyond", "the worst input, where it is extrapolated"),
     ];
-    let uses: Vec<_> = [0, 1].iter().flat_map(|way| plan.layer[*way].iter().map(move |used| (*way, used))).collect();
-    let of = |used: &super::plan::Use| {
-        plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us)
-    };
+    // What a layer that is computed again sends once more counts with what its backward pass sends.
+    let mut uses: Vec<(usize, Use)> = Vec::new();
+    for (way, used) in [0, 1].iter().flat_map(|way| plan.layer[*way].iter().map(move |used| (*way, used))) {
+        let same =
+            |(of, known): &&mut (usize, Use)| (*of, known.part, known.component) == (way, used.part, used.component);
+        match uses.iter_mut().find(same) {
+            Some((_, known)) => known.count += used.count,
+            None => uses.push((way, *used)),
+        }
+    }
+    let of = |used: &Use| plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us);
     let all: f64 = uses.iter().map(|(_, used)| of(used)).sum();
-    let row = |(way, used): &(usize, &super::plan::Use)| {
+    let row = |(way, used): &(usize, Use)| {
         let part = plan.parts.get(used.part as usize)?;
         let pass = match (used.component, way) {
             (Component::Recompute, _) => "again",
@@ -183,17 +193,5 @@ pub const fn mark(mark: Mark) -> &'static str {
 }
 
 fn beyond(prediction: &Prediction) -> String {
-    prediction.beyond.as_ref().map_or_else(String::new, |beyond| {
-        let [value, low, high] = [beyond.value, beyond.low, beyond.high].map(plain);
-        if beyond.low == beyond.high {
-            format!("{} {value}: only {low} was sampled", beyond.input)
-        } else {
-            format!("{} {value}: sampled {low} to {high}", beyond.input)
-        }
-    })
-}
-
-/// A whole number as it is counted.
-fn plain(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { significant(value) }
+    prediction.beyond.as_ref().map_or_else(String::new, ToString::to_string)
 }

@@ -2,6 +2,11 @@
 
 use crate::training_time::{regressors::Mode, run::Run};
 
+/// The most stages that are composed: more than any model has layers.
+pub const MOST_STAGES: u32 = 1 << 12;
+/// The most passes that are simulated, each forward and backward: micro-batches times stages times chunks.
+pub const MOST_PASSES: u64 = 1 << 18;
+
 /// A rule that a run breaks, with the nearest value that obeys it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
@@ -15,6 +20,35 @@ pub enum Broken {
         pipeline: u32,
         /// Layers.
         layers: u32,
+    },
+    /// More stages than are composed.
+    #[error("pp = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}")]
+    TooWide(u32),
+    /// Chunks of stages without layers.
+    #[error(
+        "virtual_stages = {chunks} makes {chunks}·{pipeline} chunks of the {layers} layers: each needs one; the nearest is \
+         virtual_stages = {}",
+        layers / pipeline
+    )]
+    TooManyChunks {
+        /// Chunks of a stage.
+        chunks: u32,
+        /// Stages.
+        pipeline: u32,
+        /// Layers.
+        layers: u32,
+    },
+    /// More micro-batches than can be simulated over so many stages.
+    #[error(
+        "steps_per_update = {micro_batches} micro-batches over {parts} stages and chunks are more than the {MOST_PASSES} \
+         passes that are simulated; the nearest is steps_per_update = {}",
+        MOST_PASSES / u64::from(*parts)
+    )]
+    TooLong {
+        /// Micro-batches.
+        micro_batches: u32,
+        /// Stages times chunks.
+        parts: u32,
     },
     /// A degree that must divide something.
     #[error("{name} = {degree} does not divide {of} = {whole}; the nearest that does is {nearest}")]
@@ -59,10 +93,9 @@ pub enum Broken {
 
 /// The divisor of `whole` that is nearest to `degree`, the smaller of two.
 fn nearest_divisor(whole: u32, degree: u32) -> u32 {
-    let divides = |d: &u32| *d > 0 && whole.is_multiple_of(*d);
-    let below = (1..=degree.min(whole)).rev().find(divides).unwrap_or(1);
-    let above = (degree..=whole).find(divides).unwrap_or(below);
-    if above.abs_diff(degree) < below.abs_diff(degree) { above } else { below }
+    let small = (1..=whole.isqrt()).filter(|divisor| whole.is_multiple_of(*divisor));
+    let all = small.flat_map(|divisor| [divisor, whole / divisor]);
+    all.min_by_key(|divisor| (divisor.abs_diff(degree), *divisor)).unwrap_or(1)
 }
 
 fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Result<(), Broken> {
@@ -98,29 +131,53 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
         return Err(Broken::Zero(name));
     }
     divides("mp", layout.tensor, "h", model.heads)?;
+    if layout.pipeline > MOST_STAGES {
+        return Err(Broken::TooWide(layout.pipeline));
+    }
     if mode == Mode::Parity {
         return Ok(());
     }
-    if layout.pipeline > model.layers {
-        return Err(Broken::TooManyStages { pipeline: layout.pipeline, layers: model.layers });
+    divides("h", model.heads, "dim", model.hidden)?;
+    let (pipeline, layers) = (layout.pipeline, model.layers);
+    if pipeline > layers {
+        return Err(Broken::TooManyStages { pipeline, layers });
+    }
+    let parts = parts(run);
+    if parts > u64::from(layers) {
+        return Err(Broken::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
+    }
+    if !is_short(run) {
+        return Err(Broken::TooLong { micro_batches: run.micro_batches, parts: parts as u32 });
     }
     divides("ep", layout.expert, "dp", layout.data)?;
     divides("ep", layout.expert, "experts", model.experts.max(1))?;
     if let Some(layers) = &execution.layers_per_stage {
         let sum = layers.iter().map(|count| u64::from(*count)).sum();
-        if layers.len() != layout.pipeline as usize || sum != u64::from(model.layers) || layers.contains(&0) {
-            let (pipeline, stages) = (layout.pipeline, layers.len());
-            return Err(Broken::Layers { stages, sum, pipeline, layers: model.layers });
+        if layers.len() != pipeline as usize || sum != u64::from(model.layers) || layers.contains(&0) {
+            return Err(Broken::Layers { stages: layers.len(), sum, pipeline, layers: model.layers });
         }
     }
-    if execution.virtual_stages > 1 && !run.micro_batches.is_multiple_of(layout.pipeline) {
-        let (micro_batches, pipeline) = (run.micro_batches, layout.pipeline);
+    if execution.virtual_stages > 1 && !run.micro_batches.is_multiple_of(pipeline) {
+        let micro_batches = run.micro_batches;
         let below = (micro_batches / pipeline * pipeline).max(pipeline);
         let above = micro_batches.div_ceil(pipeline).saturating_mul(pipeline);
         let nearest = if above - micro_batches < micro_batches.abs_diff(below) { above } else { below };
         return Err(Broken::Groups { micro_batches, pipeline, nearest });
     }
     Ok(())
+}
+
+/// The parts that a micro-batch passes one after the other: the chunks of all stages. Without a pipeline there is one.
+#[must_use]
+pub fn parts(run: &Run) -> u64 {
+    let stages = u64::from(run.layout.pipeline);
+    if stages > 1 { stages * u64::from(run.execution.virtual_stages.max(1)) } else { stages }
+}
+
+/// Whether the pipeline can be simulated in a moment.
+#[must_use]
+pub fn is_short(run: &Run) -> bool {
+    parts(run).saturating_mul(run.micro_batches.into()) <= MOST_PASSES
 }
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
 //! What can be chosen of a training step.
 
-use super::{CATALOGUE_KEY, CURVES, EXPERT, OPERATORS, TrainingTime, key_of, usual_batch};
+use super::{
+    CATALOGUE_KEY, OPERATORS, TrainingTime,
+    answers::key_of,
+    settings::{CURVES, EXPERT, usual_batch},
+};
 use crate::{
     form::{Control, Field},
-    training_time::{bundle::Asks, health::LeftOut, memory, regressors::Mode, search::listing as layouts},
+    training_time::{health::LeftOut, memory, regressors::Mode, search::listing as layouts},
     workbench::WorkbenchError,
 };
 
@@ -100,16 +104,7 @@ impl TrainingTime {
             fields.push(field("out", "Leave out", Control::Many(all), "").of(SAMPLES));
         }
         for question in &self.asked {
-            let choices = match &question.asks {
-                Asks::Operator { candidates, new } => {
-                    let known = candidates.iter().map(|candidate| candidate.operator.clone());
-                    known.chain(new.clone()).map(|name| (name.clone(), name)).collect()
-                }
-                Asks::Unit { suspicion, .. } => options(&[("as", "as written"), ("other", suspicion)]),
-                Asks::Conflict { with } => options(&[("both", &format!("count beside {with}"))]),
-            };
-            let mut choices: Vec<(String, String)> = choices;
-            choices.push(("out".to_owned(), "leave it out".to_owned()));
+            let mut choices = question.asks.answers();
             choices.insert(0, (String::new(), "…".to_owned()));
             fields
                 .push(field(&format!("ask.{}", question.file), &question.path, Control::One(choices), "").of(SAMPLES));
@@ -193,7 +188,8 @@ impl TrainingTime {
         let run = settings.run.clone().unwrap_or_else(|| self.blank());
         let gpus = settings.search.as_ref().and_then(|search| search.gpus.first().copied());
         let batch = usual_batch(&run, gpus.unwrap_or(run.layout.gpus() as u32));
-        let memory = self.study.memory_gib(&run).map(|gib| gib.to_string()).unwrap_or_default();
+        let memory =
+            self.study.bundle().memory_gib(&run, settings.cluster).map(|gib| gib.to_string()).unwrap_or_default();
         let mut push = |key: &str, label: &str, control, usual: String, hint: &str| {
             fields.push(Field::new(&self.choices, key, label, control, usual).of(SEARCH).hinted(hint));
         };

@@ -1,6 +1,8 @@
 //! Calibration on measured steps: coefficients of what a step is made of, and how well they serve steps and models that
 //! they have not seen.
 
+mod views;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -14,15 +16,14 @@ use crate::{
     learn::nnls::non_negative,
     math::{Stream, ascending, ln, quantile},
     order::Order,
-    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
-    text::{Column, Entry, Listing},
-    units::significant,
 };
 
 /// Folds of a repeat.
 pub const FOLDS: usize = 5;
 /// Repeats, each with its own folds.
 pub const REPEATS: u64 = 5;
+/// The most groups of models that are left out, one after the other: a group is one model as long as there are fewer.
+const MOST_GROUPS: usize = 64;
 
 /// A measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -173,84 +174,6 @@ pub struct Calibration {
     pub points: Vec<(f64, f64)>,
 }
 
-impl Calibration {
-    /// The coefficients with what they stand for.
-    #[must_use]
-    pub fn coefficients_listing(&self) -> Listing {
-        let of = &self.coefficients;
-        let rows = [
-            ("Pipeline", of.pipeline, "× its time"),
-            ("Gradient and parameter exchange", of.exchange, "× its time"),
-            ("Optimizer", of.optimizer, "× its time"),
-            ("Pass of a layer", of.pass_us, "µs"),
-            ("Slot of the pipeline", of.slot_us, "µs"),
-            ("Step", of.constant_us, "µs"),
-        ];
-        let columns = vec![
-            Column::words("Of", "what is multiplied or added"),
-            Column::numbers("Coefficient", "from all measured steps"),
-            Column::words("Unit", "a factor, or microseconds each"),
-        ];
-        let row = |(name, value, unit): (&'static str, f64, &'static str)| {
-            vec![Entry::text(name), Entry::number(Some(value), significant), Entry::text(unit)]
-        };
-        Listing { columns, rows: rows.into_iter().take(self.terms.count()).map(row).collect() }
-    }
-
-    /// How well it predicts what it has not seen.
-    #[must_use]
-    pub fn scores_listing(&self) -> Listing {
-        let columns = vec![
-            Column::words("Steps predicted by", "what was learnt from"),
-            Column::numbers("Error", "mean absolute error of step times, in per cent"),
-            Column::numbers("Spearman", "rank correlation of predicted and measured times"),
-            Column::numbers(
-                "Regret",
-                "how much slower the layout ranked first is than the best measured one, in per cent",
-            ),
-        ];
-        let row = |name: &str, scores: &Scores| {
-            vec![
-                Entry::text(name),
-                Entry::number(Some(scores.mape), |value| format!("{value:.1}")),
-                Entry::number(Some(scores.spearman), |value| format!("{value:.3}")),
-                Entry::number(Some(scores.regret), |value| format!("{value:.1}")),
-            ]
-        };
-        let mut rows = vec![
-            row("nothing but samples", &self.uncalibrated),
-            row("other folds of five, five times", &self.cross_validated),
-        ];
-        rows.extend(self.unseen_model.as_ref().map(|scores| row("other models", scores)));
-        Listing { columns, rows }
-    }
-
-    /// Predicted over measured times.
-    #[must_use]
-    pub fn chart(&self) -> Chart {
-        let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);
-        let [low, high] = ends.fold([f64::MAX, 0.0], |[low, high], time| [low.min(time), high.max(time)]);
-        let point = |&(x, y): &(f64, f64)| Point { x, y, ..Point::default() };
-        let axis =
-            |label: &str| Axis { label: label.to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic };
-        let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
-        Chart {
-            id: "training-time-calibration".to_owned(),
-            title: "Predicted over measured steps".to_owned(),
-            summary: format!(
-                "{} steps, each predicted by coefficients that have not seen it: {:.1} % mean error.",
-                self.steps, self.cross_validated.mape
-            ),
-            x: axis("Measured step"),
-            y: axis("Predicted step"),
-            series: vec![
-                series("Equal", Colour::Muted, Mark::Line, [(low, low), (high, high)].iter().map(point).collect()),
-                series("Steps", Colour::Palette(0), Mark::Dots, self.points.iter().map(point).collect()),
-            ],
-        }
-    }
-}
-
 /// Why there is no calibration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
@@ -305,8 +228,10 @@ pub fn calibrate(
     let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
     models.order();
     models.dedup();
-    let by_model: Vec<usize> = rows.iter().map(|row| models.binary_search(&row.model).unwrap_or_default()).collect();
-    let unseen = (models.len() > 1).then(|| scores(&rows, &held_out(&rows, &by_model, models.len(), &fit)));
+    let groups = models.len().min(MOST_GROUPS);
+    let by_model: Vec<usize> =
+        rows.iter().map(|row| models.binary_search(&row.model).unwrap_or_default() % groups).collect();
+    let unseen = (groups > 1).then(|| scores(&rows, &held_out(&rows, &by_model, groups, &fit)));
     let plain: Vec<f64> = rows.iter().map(|row| Coefficients::default().of_terms(&row.terms)).collect();
     Ok(Calibration {
         terms: how_many,
@@ -370,13 +295,12 @@ fn held_out(rows: &[Row], folds: &[usize], count: usize, fit: &dyn Fn(&[usize]) 
 
 fn scores(rows: &[Row], said: &[f64]) -> Scores {
     let errors = rows.iter().zip(said).map(|(row, said)| (said / row.time - 1.0).abs());
-    let mut contests: Vec<_> = rows.iter().map(|row| row.contest).collect();
-    contests.order();
-    contests.dedup();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.order_by_key(|row| (rows[*row].contest, *row));
+    let contests: Vec<&[usize]> = order.chunk_by(|a, b| rows[*a].contest == rows[*b].contest).collect();
     let regret = contests.iter().map(|contest| {
-        let own = || rows.iter().zip(said).filter(|(row, _)| row.contest == *contest);
-        let best = own().map(|(row, _)| row.time).fold(f64::MAX, f64::min);
-        let first = own().min_by(|a, b| a.1.total_cmp(b.1)).map_or(best, |(row, _)| row.time);
+        let best = contest.iter().map(|row| rows[*row].time).fold(f64::MAX, f64::min);
+        let first = contest.iter().min_by(|a, b| said[**a].total_cmp(&said[**b])).map_or(best, |row| rows[*row].time);
         (first / best - 1.0) * 100.0
     });
     Scores {

@@ -1,11 +1,13 @@
 //! Holds what was dropped and learnt, and says what a step costs.
 
+mod jobs;
+
 use std::{
     ops::ControlFlow,
     sync::{Arc, OnceLock},
 };
 
-use serde::{Deserialize, Serialize};
+pub use jobs::Workshop;
 
 use super::{
     anatomy::Anatomy,
@@ -14,7 +16,7 @@ use super::{
     catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
     dropped::Dropped,
-    health::{self, Health},
+    health::{self, Health, Rule},
     interval::{self, Draws},
     measured,
     memory::{self, StageMemory},
@@ -22,11 +24,11 @@ use super::{
     prediction::Regressors,
     regressors::{
         Library, Mode, Options, SavedRegressor,
-        jobs::{Job, Task, Unreadable},
-        what_if::{Change, To, WhatIf},
+        jobs::Unreadable,
+        what_if::{self, Change, WhatIf},
     },
     run::Run,
-    samples::{Cluster, Place},
+    samples::Cluster,
     search::{self, Found, Knowledge},
     step::{self, Plan, Step, StepError},
     steps::StepTable,
@@ -123,31 +125,46 @@ struct Bench {
     catalogue: Arc<Catalogue>,
     options: Options,
     library: Library,
-    steps: Option<(usize, Library, Vec<Measured>)>,
+    steps: Option<OfSteps>,
     /// The cluster of those steps, where it was said.
     measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
 }
 
+/// Measured steps, with the operators of the cluster that they ran on.
+struct OfSteps {
+    /// The table's index.
+    table: usize,
+    library: Library,
+    measured: Vec<Measured>,
+    /// With four coefficients, with six: fitted once.
+    calibrations: [OnceLock<Result<Calibration, CalibrateError>>; 2],
+}
+
+impl OfSteps {
+    /// The regressors that the steps need.
+    fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
+        self.library.needed(|rehearsal| {
+            for step in &self.measured {
+                drop(step::plan(&step.run, mode, catalogue, rehearsal));
+            }
+        })
+    }
+}
+
 impl Bench {
+    /// Whether no sample computes faster than the run's precision can, so that the GPU's peak bounds what is predicted.
+    fn obeys_peak(&self, run: &Run) -> bool {
+        self.cluster.operators.iter().all(|samples| samples.precision == run.execution.precision)
+            && self.health.flags.iter().all(|flag| flag.rule != Rule::AbovePeak)
+    }
+
     /// The cluster that measured steps ran on.
     fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
         let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
         said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
     }
-}
-
-/// What a worker needs to do jobs.
-#[derive(Serialize, Deserialize)]
-struct Package {
-    /// That of the samples; that of the measured steps.
-    clusters: Vec<Cluster>,
-    /// As a file.
-    catalogue: String,
-    mode: Mode,
-    precision: String,
-    doubtful: Vec<Place>,
 }
 
 /// The workbench's state.
@@ -156,18 +173,6 @@ pub struct Study {
     dropped: Dropped,
     settings: Settings,
     bench: Option<Bench>,
-}
-
-/// A job's number holds which library, which regressor and which task.
-const OF_STEPS: u32 = 1 << 31;
-
-fn number(job: &Job, of_steps: bool) -> u32 {
-    let task = match job.task {
-        Task::Train => 0,
-        Task::Validate => 1,
-        Task::Search => 2,
-    };
-    job.regressor << 2 | task | if of_steps { OF_STEPS } else { 0 }
 }
 
 /// What a step costs.
@@ -265,7 +270,7 @@ impl Study {
         }
         let table = settings.calibrate.map(|(table, _)| table);
         if let Some(bench) = &mut self.bench
-            && (bench.steps.as_ref().map(|(known, ..)| *known) != table || bench.measured_on != settings.measured_on)
+            && (bench.steps.as_ref().map(|steps| steps.table) != table || bench.measured_on != settings.measured_on)
         {
             bench.measured_on.clone_from(&settings.measured_on);
             bench.steps = table.and_then(|table| {
@@ -274,7 +279,8 @@ impl Study {
                 let entry = bench.ran_on(steps)?;
                 let on = measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue);
                 let library = Library::new(Arc::new(on), Arc::clone(&bench.catalogue), bench.options.clone());
-                Some((table, library, measured::runs(steps, entry, &bench.catalogue)))
+                let measured = measured::runs(steps, entry, &bench.catalogue);
+                Some(OfSteps { table, library, measured, calibrations: Default::default() })
             });
         }
         self.settings = settings;
@@ -314,7 +320,7 @@ impl Study {
         };
         let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
         let run = Run { cluster: Some(cluster.name.clone()), ..run.clone() };
-        needs::needs(bundle, &run, listed.map_or(&[], |configured| &configured.functions))
+        needs::needs(bundle, &run, listed.map_or(&[], |configured| &configured.functions), self.settings.mode)
     }
 
     /// The cluster's regressors.
@@ -325,47 +331,17 @@ impl Study {
         Ok(&self.bench()?.library)
     }
 
-    /// Jobs in rounds, after each of which there is more to be told: the run's regressors trained, those of measured
-    /// steps, those of the search; then the errors of the run's, and of the search's.
-    ///
-    /// # Errors
-    /// Nothing was dropped.
-    pub fn rounds(&self) -> Result<Vec<Vec<(u32, f64)>>, StudyError> {
-        let bench = self.bench()?;
-        let mut rounds: Vec<Vec<(u32, f64)>> = Vec::new();
-        let mut known: Vec<u32> = Vec::new();
-        let mut push = |jobs: Vec<Job>, of_steps: bool, known: &mut Vec<u32>| {
-            let numbered = jobs.iter().map(|job| (number(job, of_steps), job.cost));
-            let new: Vec<(u32, f64)> = numbered.filter(|(number, _)| !known.contains(number)).collect();
-            known.extend(new.iter().map(|(number, _)| *number));
-            rounds.push(new);
-        };
-        let of_run = bench.library.needed(|rehearsal| self.rehearse(bench, rehearsal));
-        push(bench.library.jobs(&of_run, Task::Train), false, &mut known);
-        if let Some((_, library, steps)) = &bench.steps {
-            let needed = library.needed(|rehearsal| {
-                for step in steps {
-                    drop(step::plan(&step.run, self.settings.mode, &bench.catalogue, rehearsal));
-                }
-            });
-            push(library.jobs(&needed, Task::Train), true, &mut known);
-        }
-        if let Some(question) = &self.settings.search {
-            let runs = search::space::space(question).runs;
-            let needed = bench.library.needed(|rehearsal| {
-                let memo = search::Memo::new(rehearsal, &bench.catalogue);
-                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
-            });
-            push(bench.library.jobs(&needed, Task::Train), false, &mut known);
-            push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
-            push(bench.library.jobs(&needed, Task::Validate), false, &mut known);
-        }
-        push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
-        if let Some(function) = &self.settings.settings_of {
-            push(bench.library.jobs(&bench.library.of_function(function), Task::Search), false, &mut known);
-        }
-        rounds.retain(|round| !round.is_empty());
-        Ok(rounds)
+    /// Whether the run's regressors are all trained.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.is_trained(|bench, rehearsal| self.rehearse(bench, rehearsal))
+    }
+
+    fn is_trained(&self, ask: impl FnOnce(&Bench, &dyn Regressors)) -> bool {
+        self.bench.as_ref().is_some_and(|bench| {
+            let needed = bench.library.needed(|rehearsal| ask(bench, rehearsal));
+            needed.iter().all(|regressor| bench.library.is_trained(*regressor))
+        })
     }
 
     /// The settings that were found on the full grid, as files of the reference's form: name and text.
@@ -383,71 +359,6 @@ impl Study {
         }
     }
 
-    /// What [`work`] needs on another worker.
-    ///
-    /// # Errors
-    /// Nothing was dropped.
-    pub fn basis(&self) -> Result<Vec<u8>, StudyError> {
-        let bench = self.bench()?;
-        let of_steps = bench.steps.as_ref().map(|(table, ..)| {
-            let bundle = self.dropped.bundle();
-            let entry = bench.ran_on(&bundle.steps[*table]);
-            entry.map(|entry| measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue))
-        });
-        let clusters = [Some((*bench.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
-        Ok(postcard::to_allocvec(&Package {
-            clusters,
-            catalogue: bench.catalogue.to_yaml(),
-            mode: bench.options.mode,
-            precision: bench.options.precision.clone(),
-            doubtful: bench.options.doubtful.clone(),
-        })?)
-    }
-
-    /// Takes in what [`work`] or [`Study::work_here`] did.
-    ///
-    /// # Errors
-    /// It comes from another build.
-    pub fn take(&mut self, done: &[(u32, Vec<u8>)]) -> Result<(), StudyError> {
-        let bench = self.bench()?;
-        for (number, bytes) in done {
-            let library = match &bench.steps {
-                Some((_, library, _)) if number & OF_STEPS != 0 => library,
-                _ => &bench.library,
-            };
-            library.accept(job(*number).regressor, bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Does a job in this process, on any thread.
-    ///
-    /// # Errors
-    /// Nothing was dropped.
-    pub fn work_here(&self, number: u32, progress: &mut dyn Progress) -> Result<(), StudyError> {
-        let bench = self.bench()?;
-        let library = match &bench.steps {
-            Some((_, library, _)) if number & OF_STEPS != 0 => library,
-            _ => &bench.library,
-        };
-        let job = job(number);
-        library.accept(job.regressor, &library.work(job, progress))?;
-        Ok(())
-    }
-
-    /// Whether the run's regressors are all trained.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.is_trained(|bench, rehearsal| self.rehearse(bench, rehearsal))
-    }
-
-    fn is_trained(&self, ask: impl FnOnce(&Bench, &dyn Regressors)) -> bool {
-        self.bench.as_ref().is_some_and(|bench| {
-            let needed = bench.library.needed(|rehearsal| ask(bench, rehearsal));
-            needed.iter().all(|regressor| bench.library.is_trained(*regressor))
-        })
-    }
-
     /// The cluster of the catalogue that a table of measured steps, by index, ran on; `None` where neither its path nor the
     /// samples name one.
     #[must_use]
@@ -462,18 +373,15 @@ impl Study {
     /// They can't calibrate.
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
         let bench = self.bench()?;
-        let (Some((_, library, steps)), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else {
-            return Ok(None);
-        };
-        let needed = library.needed(|rehearsal| {
-            for step in steps {
-                drop(step::plan(&step.run, self.settings.mode, &bench.catalogue, rehearsal));
-            }
-        });
-        if !needed.iter().all(|regressor| library.is_trained(*regressor)) {
+        let (Some(steps), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else { return Ok(None) };
+        let mode = self.settings.mode;
+        let is_trained = |regressor: &u32| steps.library.is_trained(*regressor);
+        let calibration = &steps.calibrations[usize::from(terms == Terms::Six)];
+        if calibration.get().is_none() && !steps.needed(mode, &bench.catalogue).iter().all(is_trained) {
             return Ok(None);
         }
-        Ok(Some(calibrate(steps, self.settings.mode, terms, &bench.catalogue, library)?))
+        let fit = || calibrate(&steps.measured, mode, terms, &bench.catalogue, &steps.library);
+        Ok(Some(calibration.get_or_init(fit).clone()?))
     }
 
     /// What the run's step costs.
@@ -507,7 +415,10 @@ impl Study {
         let tokens = run.global_batch() as f64 * f64::from(run.model.sequence);
         Ok(Outcome {
             memory: memory::of(run, &anatomy),
-            capacity_bytes: self.memory_gib(run).map(|gib| memory::capacity_bytes(gib, self.settings.reserve_gib)),
+            capacity_bytes: self
+                .bundle()
+                .memory_gib(run, self.settings.cluster)
+                .map(|gib| memory::capacity_bytes(gib, self.settings.reserve_gib)),
             tokens_per_gpu: tokens / (step.total_us / 1e6) / run.layout.gpus() as f64,
             plan,
             interval_us,
@@ -516,13 +427,6 @@ impl Study {
             unchanged_us,
             step,
         })
-    }
-
-    /// Memory of a device in GiB: what the run says, else the GPU's entry in the catalogue.
-    #[must_use]
-    pub fn memory_gib(&self, run: &Run) -> Option<f64> {
-        let bench = self.bench.as_ref()?;
-        run.execution.memory_gib.or_else(|| bench.catalogue.gpu(&bench.cluster.gpu)?.memory_gib)
     }
 
     /// The best layouts, once what they need is trained. `first` is told the first rows, and may break off there.
@@ -538,16 +442,16 @@ impl Study {
         let bench = self.bench()?;
         let Some(question) = &self.settings.search else { return Ok(None) };
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
-        let least = self.settings.changes.iter().map(|change| match change.to {
-            To::Times(factor) => factor.min(1.0),
-            To::Table { .. } => 1.0,
-        });
         let known = Knowledge {
             regressors: &changed,
             catalogue: &bench.catalogue,
             gpu: bench.catalogue.gpu(&bench.cluster.gpu),
             calibration,
-            least_factor: least.product(),
+            least_factor: if bench.obeys_peak(&question.run) {
+                what_if::least_factor(&self.settings.changes, &bench.catalogue)
+            } else {
+                0.0
+            },
             seed: self.settings.seed,
         };
         let found = search::search(question, &known, progress, first);
@@ -571,51 +475,5 @@ impl Study {
                 runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
             }
         })
-    }
-}
-
-fn job(number: u32) -> Job {
-    let task = match number & 3 {
-        0 => Task::Train,
-        1 => Task::Validate,
-        _ => Task::Search,
-    };
-    Job { regressor: (number & !OF_STEPS) >> 2, task, cost: 0.0 }
-}
-
-/// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
-pub struct Workshop {
-    /// Of the samples; of the measured steps.
-    libraries: Vec<Library>,
-}
-
-impl Workshop {
-    /// Reads the basis.
-    ///
-    /// # Errors
-    /// It comes from another build.
-    pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
-        let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
-        let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
-        let options = Options { mode, precision, doubtful, ..Options::default() };
-        let library = |cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone());
-        Ok(Self { libraries: clusters.into_iter().map(library).collect() })
-    }
-
-    /// Does some jobs: their numbers, with what is for [`Study::take`].
-    pub fn work(&self, jobs: &[u32], progress: &mut dyn Progress) -> Vec<(u32, Vec<u8>)> {
-        let mut done = Vec::new();
-        for (count, number) in jobs.iter().enumerate() {
-            progress.report("Learning from samples", count as u64, jobs.len() as u64);
-            let place = if number & OF_STEPS == 0 { self.libraries.first() } else { self.libraries.get(1) };
-            if let Some(library) = place {
-                let job = job(*number);
-                // What takes minutes says itself how far it is.
-                let bytes =
-                    if job.task == Task::Search { library.work(job, progress) } else { library.work(job, &mut Silent) };
-                done.push((*number, bytes));
-            }
-        }
-        done
     }
 }

@@ -1,0 +1,133 @@
+//! What only a person can say of a file.
+
+use serde::{Deserialize, Serialize};
+
+/// What only a person can say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The file's index.
+    pub file: u32,
+    /// The file's path, by which it is answered.
+    pub path: String,
+    /// What is asked.
+    pub asks: Asks,
+}
+
+/// What is asked of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Asks {
+    /// Which operator it samples.
+    Operator {
+        /// Those with its columns, the likeliest first; those that are ruled out last.
+        candidates: Vec<Candidate>,
+        /// As a new operator it would have this name.
+        new: Option<String>,
+    },
+    /// Whether its numbers have another unit than its header says.
+    Unit {
+        /// What it would be.
+        unit: Unit,
+        /// Why, with the factor.
+        suspicion: String,
+    },
+    /// It has the name of another file and other rows.
+    Conflict {
+        /// The path of that file, which counts as long as this is open.
+        with: String,
+    },
+}
+
+/// An operator that a file may sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name.
+    pub operator: String,
+    /// How far its times spread around what its work says, as the deviation of ln(time ÷ work); less is likelier.
+    pub spread: f64,
+    /// Why it can't be.
+    pub ruled_out: Option<String>,
+}
+
+/// A unit that a file's numbers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// As the header says.
+    AsWritten,
+    /// Times are seconds instead of milliseconds.
+    Seconds,
+    /// Shapes are bytes instead of elements.
+    Bytes,
+}
+
+/// An answer to a [`Question`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It samples this operator.
+    Operator(String),
+    /// Its numbers have this unit.
+    Unit(Unit),
+    /// Its rows count beside those of the other file.
+    Both,
+    /// Nothing of it counts.
+    LeftOut,
+}
+
+impl Asks {
+    /// In words, with all that it may be: `Which operator is it: linear3, linear1?`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Operator { candidates, new } => {
+                let possible = candidates.iter().filter(|candidate| candidate.ruled_out.is_none());
+                let mut names: Vec<String> = possible.map(|candidate| candidate.operator.clone()).collect();
+                names.extend(new.iter().map(|new| format!("{new}, which is new")));
+                if names.is_empty() {
+                    return "Which operator is it? None has these columns".to_owned();
+                }
+                format!("Which operator is it: {}?", names.join(", "))
+            }
+            Self::Unit { suspicion, .. } => suspicion.clone(),
+            Self::Conflict { with } => format!("It has the name of {with} and other rows: which counts?"),
+        }
+    }
+
+    /// The words that answer it, each with what people read.
+    #[must_use]
+    pub fn answers(&self) -> Vec<(String, String)> {
+        let pair = |word: &str, label: &str| (word.to_owned(), label.to_owned());
+        let mut answers = match self {
+            Self::Operator { candidates, new } => {
+                let known = candidates.iter().map(|candidate| &candidate.operator);
+                known.chain(new).map(|name| pair(name, name)).collect()
+            }
+            Self::Unit { unit, suspicion } => {
+                let other = if *unit == Unit::Seconds { SECONDS } else { BYTES };
+                vec![pair(AS_WRITTEN, "as written"), pair(other, suspicion)]
+            }
+            Self::Conflict { with } => vec![pair(BOTH, &format!("count beside {with}"))],
+        };
+        answers.push(pair(OUT, "leave it out"));
+        answers
+    }
+
+    /// What a word answers; `None` for a word that is no answer.
+    #[must_use]
+    pub fn answer(&self, word: &str) -> Option<Answer> {
+        self.answers().iter().any(|(known, _)| known == word).then(|| match (self, word) {
+            (_, OUT) => Answer::LeftOut,
+            (Self::Operator { .. }, operator) => Answer::Operator(operator.to_owned()),
+            (Self::Unit { unit, .. }, SECONDS | BYTES) => Answer::Unit(*unit),
+            (Self::Unit { .. }, _) => Answer::Unit(Unit::AsWritten),
+            (Self::Conflict { .. }, _) => Answer::Both,
+        })
+    }
+}
+
+const AS_WRITTEN: &str = "as-written";
+const SECONDS: &str = "seconds";
+const BYTES: &str = "bytes";
+const BOTH: &str = "both";
+const OUT: &str = "out";
+
+/// All answers, by the path of the file.
+pub type Answers = Vec<(String, Answer)>;

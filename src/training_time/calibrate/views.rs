@@ -1,0 +1,96 @@
+//! A calibration in words, tables and a chart.
+
+use super::{Calibration, Scores};
+use crate::{
+    plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
+    text::{Column, Entry, Listing},
+    units::significant,
+};
+
+impl Calibration {
+    /// In words, with the cluster that the steps ran on.
+    #[must_use]
+    pub fn sentence(&self, ran_on: &str) -> String {
+        format!(
+            "calibrated on {} measured steps, run on {ran_on}: {:.1} % mean error out of fold ({:.1} % without), {:.0} % \
+             inside their intervals",
+            self.steps, self.cross_validated.mape, self.uncalibrated.mape, self.coverage
+        )
+    }
+
+    /// The coefficients with what they stand for.
+    #[must_use]
+    pub fn coefficients_listing(&self) -> Listing {
+        let of = &self.coefficients;
+        let rows = [
+            ("Pipeline", of.pipeline, "× its time"),
+            ("Gradient and parameter exchange", of.exchange, "× its time"),
+            ("Optimizer", of.optimizer, "× its time"),
+            ("Pass of a layer", of.pass_us, "µs"),
+            ("Slot of the pipeline", of.slot_us, "µs"),
+            ("Step", of.constant_us, "µs"),
+        ];
+        let columns = vec![
+            Column::words("Of", "what is multiplied or added"),
+            Column::numbers("Coefficient", "from all measured steps"),
+            Column::words("Unit", "a factor, or microseconds each"),
+        ];
+        let row = |(name, value, unit): (&'static str, f64, &'static str)| {
+            vec![Entry::text(name), Entry::number(Some(value), significant), Entry::text(unit)]
+        };
+        Listing { columns, rows: rows.into_iter().take(self.terms.count()).map(row).collect() }
+    }
+
+    /// How well it predicts what it has not seen.
+    #[must_use]
+    pub fn scores_listing(&self) -> Listing {
+        let columns = vec![
+            Column::words("Steps predicted by", "what was learnt from"),
+            Column::numbers("Error", "mean absolute error of step times, in per cent"),
+            Column::numbers("Spearman", "rank correlation of predicted and measured times"),
+            Column::numbers(
+                "Regret",
+                "how much slower the layout ranked first is than the best measured one, in per cent",
+            ),
+        ];
+        let row = |name: &str, scores: &Scores| {
+            vec![
+                Entry::text(name),
+                Entry::number(Some(scores.mape), |value| format!("{value:.1}")),
+                Entry::number(Some(scores.spearman), |value| format!("{value:.3}")),
+                Entry::number(Some(scores.regret), |value| format!("{value:.1}")),
+            ]
+        };
+        let mut rows = vec![
+            row("nothing but samples", &self.uncalibrated),
+            row("other folds of five, five times", &self.cross_validated),
+        ];
+        rows.extend(self.unseen_model.as_ref().map(|scores| row("other models", scores)));
+        Listing { columns, rows }
+    }
+
+    /// Predicted over measured times.
+    #[must_use]
+    pub fn chart(&self) -> Chart {
+        let ends = self.points.iter().flat_map(|(a, b)| [*a, *b]);
+        let [low, high] = ends.fold([f64::MAX, 0.0], |[low, high], time| [low.min(time), high.max(time)]);
+        let point = |&(x, y): &(f64, f64)| Point { x, y, ..Point::default() };
+        let axis =
+            |label: &str| Axis { label: label.to_owned(), quantity: Quantity::TimeUs, spacing: Spacing::Logarithmic };
+        let series = |name: &str, colour, mark, points| Series { name: name.to_owned(), colour, mark, points };
+        Chart {
+            id: "training-time-calibration".to_owned(),
+            title: "Predicted over measured steps".to_owned(),
+            summary: format!(
+                "{} steps, each predicted by coefficients that have not seen it: {:.1} % mean error.",
+                self.steps, self.cross_validated.mape
+            ),
+            x: axis("Measured step"),
+            y: axis("Predicted step"),
+            series: vec![
+                series("Equal", Colour::Muted, Mark::Line, [(low, low), (high, high)].iter().map(point).collect()),
+                series("Steps", Colour::Palette(0), Mark::Dots, self.points.iter().map(point).collect()),
+            ],
+        }
+    }
+}

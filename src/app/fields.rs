@@ -1,9 +1,9 @@
 //! Form fields: a label, a control, and what is wrong with what stands in it.
 
-use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
+use std::{cell::RefCell, fmt::Display, ops::RangeInclusive, str::FromStr};
 
-use crate::app::live::{Show, live};
-use leptos::prelude::*;
+use crate::app::live::{Show, follow};
+use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
 
@@ -95,17 +95,34 @@ pub fn choice_field(
     options: Box<dyn Fn() -> Vec<(String, bool)> + Send>,
     change: Box<dyn Fn(usize)>,
 ) -> AnyView {
-    // The options are made anew with every change, so that the selected one is always the value.
-    let options = move || {
-        let option = |(text, selected): (String, bool)| view! { <option selected=selected>{text}</option> };
-        options().into_iter().map(option).collect_view()
-    };
+    let list = NodeRef::<html::Select>::new();
+    let stands = RefCell::new(Vec::new());
+    follow(move || {
+        let Some(list) = list.get() else { return };
+        let (texts, is_selected): (Vec<String>, Vec<bool>) = options().into_iter().unzip();
+        // An open list closes, or forgets where it is pointed at, when anything in it is written; so only what changed is.
+        if *stands.borrow() != texts {
+            list.set_length(0);
+            for text in &texts {
+                if let Ok(option) = document().create_element("option") {
+                    option.set_text_content(Some(text));
+                    let _ = list.append_child(&option);
+                }
+            }
+            stands.replace(texts);
+        }
+        let selected = is_selected.iter().position(|is_selected| *is_selected).unwrap_or(0) as i32;
+        if list.selected_index() != selected {
+            list.set_selected_index(selected);
+        }
+    });
     view! {
         <label class="field">
             <span>{label}</span>
-            <select on:change:target=move |event| {
-                change(event.target().selected_index() as usize);
-            }>{live(options)}</select>
+            <select
+                node_ref=list
+                on:change:target=move |event| change(event.target().selected_index() as usize)
+            ></select>
         </label>
     }
     .into_any()

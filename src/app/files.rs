@@ -90,13 +90,17 @@ fn ReportView(report: FileReport) -> impl IntoView {
             }
             .into_any()
         }
-        Outcome::Known { format, holds, problems, notes } => view! {
-            <p class="file-facts">{holds}</p>
-            <p class="small">{format} ", " {file_size(size_bytes)}</p>
-            <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
-            <ProblemList problems />
+        Outcome::Known { format, holds, problems, notes } => {
+            // Of what has no parts that are counted, none can have been left out.
+            let is_counted = !holds.is_empty() || problems.count > 0;
+            view! {
+                <p class="file-facts">{holds}</p>
+                <p class="small">{format} ", " {file_size(size_bytes)}</p>
+                <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
+                {is_counted.then(|| view! { <ProblemList problems /> })}
+            }
+            .into_any()
         }
-        .into_any(),
         Outcome::NeedsMapping(request) => view! {
             <p class="file-facts wrong">{format!("Not read yet: {}.", request.problem)}</p>
             <AskForColumns id request label="Name the columns" />

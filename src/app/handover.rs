@@ -2,8 +2,11 @@
 
 use leptos::prelude::*;
 
-use super::{live::Show, tuning::Bench};
-use crate::{report::Workbench, workbench::handover::Handover};
+use super::{
+    live::{Show, live},
+    tuning::Bench,
+};
+use crate::workbench::handover::Handover;
 
 /// A button that hands over what `found` says now; none while there is nothing, or nobody who could take it.
 pub fn handover(
@@ -13,9 +16,10 @@ pub fn handover(
     let bench: Bench = expect_context();
     let found = StoredValue::new(found);
     let label = StoredValue::new(label);
-    let is_there = move || bench.can_study(Workbench::TrainingTime) && found.with_value(|found| found().is_some());
+    let found = move || found.with_value(|found| found());
+    let is_there = move || found().is_some_and(|found| bench.can_study(found.to));
     let hand = move |_| {
-        if let Some(Handover { to, choices }) = untrack(move || found.with_value(|found| found())) {
+        if let Some(Handover { to, choices }) = untrack(found) {
             let desk = bench.desk(to);
             desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
             bench.workbench.set(to);
@@ -27,7 +31,7 @@ pub fn handover(
         <Show when=is_there>
             // A run that is under way would be left.
             <button type="button" disabled=move || bench.task.with(Option::is_some) on:click=hand>
-                {super::live::live(move || label.with_value(|label| label()))}
+                {live(move || label.with_value(|label| label()))}
             </button>
         </Show>
     }

@@ -74,6 +74,8 @@ struct Entry {
     choices: Choices,
     is_report: bool,
     has_data: bool,
+    /// The drag of a slider that is under way.
+    drag: Option<usize>,
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
@@ -100,6 +102,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
             },
             choices: Choices::of(bench),
             has_data: bench.has_data() || bench.desk(workbench).is_there(),
+            drag: bench.desk(workbench).drag.get_untracked(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
@@ -113,8 +116,11 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         let is_new_choice = before.as_ref().is_some_and(|before| before.choices != now.choices);
         // A view takes the place of the address that left its choice open, or Back would only choose it again; and what
         // is chosen while there is no data is no step of anybody's.
-        let was_open = || Address::parse(&here).is_ok_and(|address| address == Address::default());
-        let is_step = before.is_some_and(|before| before.has_data || before.is_report || now.is_report)
+        let is_of_tuning = || is_tuning && Workbench::of(&here) == Workbench::Tuning;
+        let was_open = || is_of_tuning() && Address::parse(&here).is_ok_and(|address| address == Address::default());
+        let is_dragged_on = now.drag.is_some() && before.as_ref().is_some_and(|before| before.drag == now.drag);
+        let is_step = !is_dragged_on
+            && before.is_some_and(|before| before.has_data || before.is_report || now.is_report)
             && if is_there { is_new_choice } else { now.is_report || !was_open() };
         let Ok(history) = window().history() else { return };
         let is_kept = history.state().is_ok_and(|state| !state.is_null());

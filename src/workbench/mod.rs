@@ -13,7 +13,7 @@
 pub mod handover;
 mod overlap;
 mod policy;
-mod topology;
+pub mod topology;
 mod training_time;
 
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,8 @@ use std::fs;
 
 use crate::{
     page::{Page, key},
-    sweep::{example, real_sweeps, sweep},
+    support::real,
+    sweep::{example, sweep},
 };
 
 #[test]
@@ -45,7 +46,7 @@ fn a_dropped_sweep_becomes_the_answer() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn real_sweeps_open() {
-    let Some(folder) = real_sweeps() else { return };
+    let Some(folder) = real::path("tuning") else { return };
     let page = Page::closed();
     let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "csv"));

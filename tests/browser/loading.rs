@@ -9,7 +9,8 @@ use crate::{page::Page, sweep::sweep};
 
 /// The folder with the built page.
 pub fn dist() -> PathBuf {
-    std::env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set").into()
+    let dist = std::env::var_os("COLLECTUNE_DIST");
+    dist.expect("COLLECTUNE_DIST is not set; `cargo xtask test --only browser` builds the page and sets it").into()
 }
 
 /// The compiled code of the page, or of its workers.

@@ -24,6 +24,8 @@ mod policy;
 mod privacy;
 mod share;
 mod speed;
+#[path = "../support/mod.rs"]
+mod support;
 mod sweep;
 mod topology;
 mod training_time;

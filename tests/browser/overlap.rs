@@ -1,26 +1,14 @@
 //! Kernels beside collectives: what is dropped opens its workbench, and the answer is there without another click.
 
-use std::{env, fs, path::PathBuf};
+use std::fs;
 
 use serde_json::Value;
 
-use crate::{look::assert_fits_a_phone, page::Page};
+use crate::{loading::dist, look::assert_fits_a_phone, page::Page, support::real};
 
 /// The example that comes with the page.
 fn example() -> Vec<u8> {
-    let dist = PathBuf::from(env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set"));
-    fs::read(dist.join("examples/simulated_kernels.csv")).unwrap()
-}
-
-/// A published file; says so and answers nothing where it is absent.
-pub fn published(name: &str) -> Option<Vec<u8>> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let path = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("overlap").join(name);
-    let bytes = fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
-    }
-    bytes
+    fs::read(dist().join("examples/simulated_kernels.csv")).unwrap()
 }
 
 /// The page with the example's kernels, all models compared.
@@ -92,11 +80,11 @@ fn the_example_opens_with_one_click_and_says_that_it_is_simulated() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn columns_are_left_out_and_taken_back() {
     let page = compared();
-    page.run("document.querySelector('.controls details').open = true", &[]);
+    page.unfold();
     page.click("checkbox", "DRAM throughput");
     page.wait_until_idle();
     page.wait_until(|| page.rows("Feature importance") == 8, "the column is no feature any more");
-    page.run("document.querySelector('.controls details').open = true", &[]);
+    page.unfold();
     page.click("checkbox", "DRAM throughput");
     page.wait_until_idle();
     page.wait_until(|| page.rows("Feature importance") == 9, "the column is a feature again");
@@ -126,9 +114,9 @@ fn a_kernel_is_predicted() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn statistics_and_metrics_come_together_with_the_published_model() {
     let (Some(statistics), Some(metrics), Some(model)) = (
-        published("slowdown_stats_output_device_0.xlsx"),
-        published("kernel_metric_output.csv"),
-        published("xgb_model.json"),
+        real::file("overlap/slowdown_stats_output_device_0.xlsx"),
+        real::file("overlap/kernel_metric_output.csv"),
+        real::file("overlap/xgb_model.json"),
     ) else {
         return;
     };
@@ -172,7 +160,7 @@ fn bad_files_are_located_and_nothing_is_lost() {
     page.wait_until_idle();
     page.wait_for_text("Every model predicted only what it had not seen.");
     page.wait_for_text("lines left out");
-    page.run("document.querySelectorAll('details.problems').forEach((list) => { list.open = true; })", &[]);
+    page.unfold();
     page.wait_for_text("overlap_ratio");
     page.wait_for_text("soon");
     page.wait_for_text("ground_truth");

@@ -1,7 +1,7 @@
 //! The person at the browser.
 
 use std::{
-    env, fs,
+    fs,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
@@ -11,7 +11,10 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use xtask::server::Server;
 
-use crate::driver::{Driver, Element};
+use crate::{
+    driver::{Driver, Element},
+    loading::dist,
+};
 
 /// Where the page lies on its host: a folder of its own.
 const PREFIX: &str = "/tools/collectune/";
@@ -62,10 +65,7 @@ pub struct Page {
 impl Page {
     /// A browser beside the served page, which is not open yet.
     pub fn closed() -> Self {
-        let dist = env::var_os("COLLECTUNE_DIST").map(PathBuf::from);
-        let dist =
-            dist.expect("COLLECTUNE_DIST is not set; `cargo xtask test --only browser` builds the page and sets it");
-        Self::of(&dist)
+        Self::of(&dist())
     }
 
     /// As [`Page::closed`], for another folder than the built page's.
@@ -209,6 +209,11 @@ impl Page {
             &[list.into(), option.into()],
         );
         assert!(chosen.is_null(), "the list has no \"{option}\", only {chosen}");
+    }
+
+    /// Opens everything that is folded.
+    pub fn unfold(&self) {
+        self.run("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })", &[]);
     }
 
     /// Presses keys, one after the other, wherever the focus is.

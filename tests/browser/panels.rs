@@ -5,7 +5,8 @@ use std::fs;
 use crate::{
     look::{assert_fits, assert_readable},
     page::{Page, key},
-    sweep::{noisy_sweep, real_sweeps, sweep},
+    support::real,
+    sweep::{noisy_sweep, sweep},
 };
 
 const PANELS: [&str; 6] = ["Answer", "Noise", "Tuner files", "Coverage", "Measure next", "A/B"];
@@ -205,7 +206,7 @@ fn what_to_measure_next_leaves_as_a_script() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_comparison_is_judged_rule_by_rule() {
-    let Some(folder) = real_sweeps() else { return };
+    let Some(folder) = real::path("tuning") else { return };
     let read = |name: &str| fs::read(folder.join("ab").join(name)).unwrap();
     let page = Page::open();
     page.drop_files(&[

@@ -1,6 +1,7 @@
 //! Policies from reward logs: a log is dropped, and its verdict and a replay are there without another click.
 
 use crate::{
+    loading::dist,
     look::assert_fits_a_phone,
     page::{Page, key},
 };
@@ -79,7 +80,7 @@ fn strategies_are_simulated_without_any_file() {
     page.fill("Arms", "auto, mine");
     page.wait_until_idle();
     page.wait_for_text("where leaving the choice to the library loses 2000 ms");
-    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.unfold();
     page.fill("sw-ucb: W, pulls", "50");
     page.wait_until_idle();
     page.wait_for_text("sw-ucb W = 50");
@@ -109,13 +110,12 @@ fn files_are_saved_with_the_generation_and_the_command_of_the_form() {
     page.drop_files(&[("next.policy", first.as_bytes())]);
     page.wait_until_idle();
     page.wait_for_text("What it runs");
-    let log = std::env::var_os("COLLECTUNE_DIST").map(std::path::PathBuf::from).unwrap();
-    let log = std::fs::read(log.join("examples/simulated_rewards.csv")).unwrap();
+    let log = std::fs::read(dist().join("examples/simulated_rewards.csv")).unwrap();
     page.drop_files(&[("rewards.csv", &log)]);
     page.wait_until_idle();
     let second = String::from_utf8(saved(&page, "Policy file")).unwrap();
     assert!(second.contains("\"generation\":2,"), "one above what was dropped: {second}");
-    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.unfold();
     page.fill("Command of the script", "srun python train.py");
     page.wait_until_idle();
     let script = String::from_utf8(saved(&page, "Script of runs that would settle it")).unwrap();

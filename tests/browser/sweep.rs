@@ -1,9 +1,8 @@
 //! Sweeps to drop: made by the tests, or real ones where they are at hand.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+
+use crate::loading::dist;
 
 /// The algorithms and protocols of [`sweep`], with their latency in µs and their bandwidth per channel in GB/s.
 const PATHS: [(&str, &str, f64, f64); 4] = [
@@ -57,19 +56,7 @@ pub fn noisy_sweep() -> String {
     text
 }
 
-/// The folder of real sweeps; says so and answers nothing where it is absent.
-pub fn real_sweeps() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let folder = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("tuning");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    eprintln!("skipped: no real sweeps in {}; COLLECTUNE_DATA names another folder", folder.display());
-    None
-}
-
 /// The example that comes with the page.
 pub fn example() -> Vec<u8> {
-    let dist = PathBuf::from(env::var_os("COLLECTUNE_DIST").expect("COLLECTUNE_DIST is not set"));
-    fs::read(dist.join("examples/simulated_sweep.csv")).unwrap()
+    fs::read(dist().join("examples/simulated_sweep.csv")).unwrap()
 }

@@ -1,25 +1,12 @@
 //! Links and schedules: a graph is dropped or made, a verified schedule comes, and it is played, stepped and damaged.
 
-use std::{env, fs, path::PathBuf};
-
 use serde_json::Value;
 
-use crate::{look::assert_fits_a_phone, page::Page};
+use crate::{look::assert_fits_a_phone, page::Page, support::real};
 
 /// Five nodes in a ring with one slow pair: 80.125 µs is optimal for an all_gather of 1 MiB, without the slow pair.
 const RING: &str = "5\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n1,2,500,50\n2,1,500,50\n2,3,500,1\n\
                     3,2,500,1\n3,4,500,50\n4,3,500,50\n4,0,500,50\n0,4,500,50\n";
-
-/// A file of the shared data; says so and answers nothing where it is absent.
-pub fn shared(name: &str) -> Option<Vec<u8>> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let path = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("topology").join(name);
-    let bytes = fs::read(&path).ok();
-    if bytes.is_none() {
-        eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
-    }
-    bytes
-}
 
 fn ring() -> Page {
     let page = Page::open();
@@ -46,6 +33,25 @@ fn drawn(page: &Page) -> [u64; 3] {
 /// Where the cursor is, in ns.
 fn cursor(page: &Page) -> f64 {
     page.run("return Number(document.querySelector('.network-scrub input').value)", &[]).as_f64().unwrap()
+}
+
+/// Clicks places of the network, as shares of its width and height, line by line until its panel has a heading. Answers where.
+fn click_until(page: &Page, heading: &str, across: [f64; 2], down: [f64; 2]) -> [f64; 2] {
+    let place = page.run(
+        "const [heading, [left, right], [top, bottom]] = arguments;
+         for (let x = left; x <= right; x += 0.02) {
+             for (let y = top; y <= bottom; y += 0.01) {
+                 const stage = document.querySelector('.network-under'), box = stage.getBoundingClientRect();
+                 const place = { clientX: box.left + box.width * x, clientY: box.top + box.height * y };
+                 stage.dispatchEvent(new MouseEvent('click', { ...place, bubbles: true }));
+                 await new Promise((resolve) => setTimeout(resolve, 20));
+                 if (document.querySelector('.network-picked h3')?.innerText.startsWith(heading)) return [x, y];
+             }
+         }",
+        &[heading.into(), across.to_vec().into(), down.to_vec().into()],
+    );
+    let at = |which: usize| place[which].as_f64().unwrap_or_else(|| panic!("no click finds \"{heading}\""));
+    [at(0), at(1)]
 }
 
 /// Gives the focus to the network.
@@ -107,6 +113,76 @@ fn without_files_a_graph_is_made() {
 
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
+fn back_takes_choices_back_and_lists_follow() {
+    let chosen = |page: &Page, list: &str| {
+        let list = page.find("combobox", list);
+        page.run("return arguments[0].selectedOptions[0].text", &[list.into()]).as_str().unwrap().to_owned()
+    };
+    let page = Page::open_at("#v=1&w=topology&graph=mesh");
+    page.wait_for_text("all_gather over mesh:4x4 in");
+    for (graph, name) in [("Ring", "ring"), ("Mesh", "mesh"), ("Ring", "ring")] {
+        page.choose("Graph", graph);
+        page.wait_for_text(&format!("all_gather over {name}:"));
+        page.wait_until_idle();
+    }
+    for (way, graph, name) in [("back", "Mesh", "mesh"), ("back", "Ring", "ring"), ("forward", "Mesh", "mesh")] {
+        page.run(&format!("history.{way}()"), &[]);
+        page.wait_for_text(&format!("all_gather over {name}:"));
+        page.wait_until(|| chosen(&page, "Graph").contains(graph), "the list shows what is chosen");
+        page.wait_until_idle();
+    }
+    page.assert_clean();
+}
+
+/// A list that is open closes, or forgets where it is pointed at, when anything in it is written.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn lists_are_left_alone_while_answers_come_in() {
+    let page = Page::open_at("#v=1&w=topology&graph=mesh");
+    page.wait_for_text("all_gather over mesh:4x4 in");
+    page.wait_until_idle();
+    page.run(
+        "window.written = [];
+         for (const list of document.querySelectorAll('select')) {
+             new MutationObserver(() => written.push(list.closest('label').innerText))
+                 .observe(list, { subtree: true, childList: true, attributes: true, characterData: true });
+         }",
+        &[],
+    );
+    page.fill("Rows x columns", "3x3");
+    page.wait_for_text("all_gather over mesh:3x3 in");
+    page.wait_until_idle();
+    assert_eq!(page.run("return written", &[]), serde_json::json!([]));
+    page.assert_clean();
+}
+
+/// A long film is asked for piece by piece. Where another schedule comes meanwhile, the pieces of both are asked for.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_long_film_moves_also_where_another_came_meanwhile() {
+    let page = Page::open_at("#v=1&w=topology&graph=mesh");
+    page.run(
+        "location.hash = '#v=1&w=topology&graph=mesh&mesh=20x20&with=earliest';
+         const isThere = (words) => document.body.innerText.includes(words);
+         for (let step = 0; !isThere('Beside the best'); step += 1) {
+             const cursor = document.querySelector('.network-scrub input');
+             if (cursor && isThere('over mesh:20x20 in')) {
+                 cursor.value = cursor.max * (step % 2 ? 0.3 : 0.7);
+                 cursor.dispatchEvent(new Event('input', { bubbles: true }));
+             }
+             await new Promise((resolve) => setTimeout(resolve, 5));
+         }",
+        &[],
+    );
+    page.wait_until_idle();
+    assert!(cursor(&page) > 1e6, "the cursor was moved");
+    let said = || page.text_of("return document.querySelector('.network-over').ariaLabel");
+    page.wait_until(|| !said().contains(": 0 of"), "links are busy at the cursor");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_schedule_is_played_stepped_and_scrubbed() {
     let page = ring();
     focus(&page);
@@ -159,16 +235,7 @@ fn motion_is_reduced_to_steps_where_that_is_wished() {
 fn a_link_is_cut_by_clicking_and_restored() {
     let page = ring();
     // The first node is at the top, the second to its right: the link between them is in the middle.
-    page.run(
-        "const stage = document.querySelector('.network-stage'), box = stage.getBoundingClientRect();
-         for (let y = 0.05; y < 0.5 && !document.querySelector('.network-damage'); y += 0.01) {
-             const place = { clientX: box.left + box.width * 0.72, clientY: box.top + box.height * y };
-             stage.querySelector('.network-under').dispatchEvent(new MouseEvent('click', { ...place, bubbles: true }));
-             await new Promise((resolve) => setTimeout(resolve, 30));
-         }",
-        &[],
-    );
-    page.find("heading", "Link ");
+    click_until(&page, "Link ", [0.72, 0.72], [0.05, 0.5]);
     let link = page.text_of("return document.querySelector('.network-picked h3').innerText");
     assert!(link == "Link 0 → 1" || link == "Link 1 → 0", "{link}");
     page.wait_for_text("A chunk takes");
@@ -232,7 +299,7 @@ fn bad_files_and_choices_are_told() {
     for (name, _, why) in &wrong {
         assert!(page.text().contains(why), "{name}: {why}");
     }
-    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.unfold();
     page.fill("Cut links", "0-3");
     page.wait_for_text("is not a link of this graph");
     page.fill("Cut links", "0-1,0-4");
@@ -275,26 +342,15 @@ fn a_graph_in_pieces_and_a_schedule_of_another_graph_are_told() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_link_is_added_from_node_to_node_and_removed() {
     let page = ring();
-    // By the keyboard: a node is named, a link begun, both are named.
+    // Node 2 is at the bottom, to the right.
+    let [x, y] = click_until(&page, "Node 2", [0.6, 0.9], [0.7, 0.99]);
     page.fill("Node or link", "0");
     page.find("heading", "Node 0");
     page.click("button", "Link from here");
     page.wait_for_text("Click the node that it leads to");
-    // By clicking: node 2 is to the right of the bottom.
-    page.run(
-        "const stage = document.querySelector('.network-stage'), box = stage.getBoundingClientRect();
-         for (let x = 0.5; x < 1 && !document.querySelector('.network-rates'); x += 0.02) {
-             const place = { clientX: box.left + box.width * x, clientY: box.top + box.height * 0.85 };
-             for (let y = 0.8; y < 1 && !document.querySelector('.network-rates'); y += 0.02) {
-                 place.clientY = box.top + box.height * y;
-                 const stage = document.querySelector('.network-under');
-                 stage.dispatchEvent(new MouseEvent('click', { ...place, bubbles: true }));
-                 await new Promise((resolve) => setTimeout(resolve, 20));
-                 if (!document.querySelector('[aria-pressed=true]') && !document.querySelector('.network-rates')) return;
-             }
-         }",
-        &[],
-    );
+    click_until(&page, "No link 0 → 2", [x, x], [y, y]);
+    page.fill("Node or link", "1-3");
+    page.find("heading", "No link 1 → 3");
     page.fill("Node or link", "0-2");
     page.find("heading", "No link 0 → 2");
     page.click("button", "Add the link");
@@ -388,8 +444,8 @@ fn an_algorithm_that_was_saved_is_run_again() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_dump_of_a_machine_is_drawn_with_its_rings() {
-    let names = ["nccl/mi355x_1x8_topo.xml", "nccl/mi355x_1x8_graph.xml"];
-    let files: Option<Vec<Vec<u8>>> = names.into_iter().map(shared).collect();
+    let names = ["topology/nccl/mi355x_1x8_topo.xml", "topology/nccl/mi355x_1x8_graph.xml"];
+    let files: Option<Vec<Vec<u8>>> = names.into_iter().map(real::file).collect();
     let Some(files) = files else { return };
     let page = Page::open();
     page.drop_files(&[("topo.xml", &files[0]), ("graph.xml", &files[1])]);

@@ -1,31 +1,7 @@
 //! Steps of training: samples are dropped, and what a step is made of is there without another click.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
-
-use crate::{look::assert_fits_a_phone, overlap::published, page::Page, sweep::real_sweeps};
-
-/// The shared files in folders below `training_time/`, by their paths; `None`, and a line that says so, without them.
-pub fn samples(folders: &[&str]) -> Option<Vec<(String, Vec<u8>)>> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let root = env::var_os("COLLECTUNE_DATA").map_or(beside, PathBuf::from).join("training_time");
-    let mut files = Vec::new();
-    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if let Ok(bytes) = fs::read(&path) {
-            files.push((path.strip_prefix(&root).unwrap().display().to_string(), bytes));
-        } else {
-            eprintln!("skipped: {} is not there; COLLECTUNE_DATA names another folder", path.display());
-            return None;
-        }
-    }
-    files.sort();
-    Some(files)
-}
+pub use crate::support::real::files as samples;
+use crate::{look::assert_fits_a_phone, page::Page, support::real};
 
 /// The page with a folder of the shared samples and other files beside it, everything answered.
 fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Option<Page> {
@@ -37,10 +13,6 @@ fn dropped(fragment: &str, folders: &[&str], beside: &[(&str, &[u8])]) -> Option
     page.wait_until(|| page.look_for("button", "Share").is_some(), "the files are read");
     page.wait_until_idle();
     Some(page)
-}
-
-fn file_of(folder: &Path, name: &str) -> Vec<u8> {
-    fs::read(folder.join(name)).unwrap()
 }
 
 /// The page with the example open, all regressors trained and validated.
@@ -79,7 +51,7 @@ fn the_example_opens_with_one_click_and_is_answered() {
 fn a_choice_is_answered_stands_in_the_address_and_is_undone() {
     let page = example();
     let before = answer(&page);
-    page.run("document.querySelectorAll('.controls details').forEach((fold) => { fold.open = true; })", &[]);
+    page.unfold();
     page.fill("Micro-batches per step", "16");
     page.wait_until_idle();
     page.wait_until(|| answer(&page) != before, "the answer is another one");
@@ -112,9 +84,21 @@ fn bad_files_are_located_and_a_pickle_is_refused() {
     ]);
     page.wait_until_idle();
     page.wait_for_text("1 line left out");
-    page.run("document.querySelectorAll('details.problems').forEach((list) => { list.open = true; })", &[]);
+    page.unfold();
     page.wait_for_text("soon");
     page.wait_for_text("pickle");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_broken_run_alone_is_told() {
+    let page = Page::open();
+    page.drop_files(&[("run.yml", b"training_config: [4, 2, \"x\", 4]\nencoders: many\n")]);
+    page.wait_until_idle();
+    page.wait_for_text("there are no samples to study");
+    page.wait_for_text("run.yml can't be used: line 1");
+    assert!(!page.text().contains("Nothing was left out."), "{}", page.text());
     page.assert_clean();
 }
 
@@ -127,8 +111,7 @@ fn the_workbench_fits_a_narrow_window_and_is_readable() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_tuned_curve_is_handed_over() {
-    let Some(folder) = real_sweeps() else { return };
-    let sweep = file_of(&folder, "all_reduce_1n.csv");
+    let Some(sweep) = real::file("tuning/all_reduce_1n.csv") else { return };
     let beside = [("all_reduce_1n.csv", sweep.as_slice())];
     let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
     page.click("link", "Training time");
@@ -154,7 +137,7 @@ fn a_tuned_curve_is_handed_over() {
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_slowdown_is_handed_over() {
-    let Some(kernels) = published("merged_features_82sm.csv") else { return };
+    let Some(kernels) = real::file("overlap/merged_features_82sm.csv") else { return };
     let beside = [("merged_features_82sm.csv", kernels.as_slice())];
     let Some(page) = dropped("", &["ett/Perlmutter", "ett/examples"], &beside) else { return };
     page.click("link", "Overlap");
@@ -182,6 +165,17 @@ fn sliders_answer_and_are_undone() {
     assert!(page.fragment().contains("&x.p2p=0.1"), "{}", page.fragment());
     page.run(slide, &["Messages between stages".into(), "1".into()]);
     page.wait_until(|| answer(&page) == before, "nothing is changed");
+    // However many values are on the way, a drag is one step.
+    let release = "document.querySelectorAll('label.slider input').forEach((slider) => slider.dispatchEvent(new Event('change', { bubbles: true })))";
+    page.run(release, &[]);
+    for value in ["0.8", "0.4", "0.1"] {
+        page.run(slide, &["Messages between stages".into(), value.into()]);
+        page.wait_until(|| page.fragment().contains(&format!("&x.p2p={value}")), "the address follows");
+    }
+    page.run(release, &[]);
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| answer(&page) == before, "the whole drag is taken back");
     page.assert_clean();
 }
 

@@ -128,6 +128,15 @@ fn nothing_dropped_says_what_to_drop() {
     let mut bench = TrainingTime::default();
     let error = bench.choose(Choices::default(), &mut Silent).unwrap_err();
     assert!(error.to_string().starts_with("there are no samples to study"), "{error}");
+    let mut bench = TrainingTime::new(Dropped::new(opened(&[(
+        "run.yml".to_owned(),
+        "training_config: [4, 2, \"x\", 4]\n".to_owned(),
+    )])));
+    let error = bench.choose(Choices::default(), &mut Silent).unwrap_err().to_string();
+    assert!(
+        error.starts_with("there are no samples to study") && error.contains(". run.yml can't be used: line 1"),
+        "{error}"
+    );
 }
 
 /// The first rows of a search stand there before the search is over, for several numbers of GPUs at one batch.

@@ -6,8 +6,10 @@ use crate::{
     order::Order,
     topology::{
         layout::{Shape, shape},
+        model::Topology,
         network::Network,
     },
+    workbench::topology::edit::Spot,
 };
 use std::f64::consts::PI;
 
@@ -68,16 +70,40 @@ impl Geometry {
 
     /// Lays a network out on a sheet.
     pub fn new(network: &Network, sheet: &Sheet) -> Self {
+        /// What lines and dots need beside the middle of a curve.
+        const EDGE: f64 = 6.0;
         let (width, height) = (sheet.width(), sheet.height());
-        let count = network.places.len().max(1) as f64;
         let margin = 26.0_f64.min(width / 12.0);
         // The places are in a square, with equal steps in both directions and centred.
         let scale = (width - 2.0 * margin).max(1.0);
         let fits = (height - 2.0 * margin).max(1.0) / Self::aspect(network).max(1e-9);
-        let scale = scale.min(fits);
+        let (scale, centre) = (scale.min(fits), (width / 2.0, height / 2.0));
+        let laid = Self::around(network, scale, centre);
+        // Curves that bend beyond the sheet make all of it smaller, and move it.
+        let across = laid.extent(|at| at.0);
+        let down = laid.extent(|at| at.1);
+        let is_within = |(least, most): (f64, f64), length: f64| least >= EDGE && most <= length - EDGE;
+        if is_within(across, width) && is_within(down, height) {
+            return laid;
+        }
+        let share = |(least, most): (f64, f64), length: f64| (length - 2.0 * EDGE).max(1.0) / (most - least).max(1.0);
+        let share = share(across, width).min(share(down, height)).min(1.0);
+        let moved = |centre: f64, (least, most): (f64, f64)| centre + (centre - f64::midpoint(least, most)) * share;
+        Self::around(network, scale * share, (moved(centre.0, across), moved(centre.1, down)))
+    }
+
+    /// From where to where nodes and curves reach in one direction.
+    fn extent(&self, of: fn(&(f64, f64)) -> f64) -> (f64, f64) {
+        let nodes = self.nodes.iter().flat_map(|at| [of(at) - self.radius, of(at) + self.radius]);
+        let curves = self.curves.iter().flat_map(|curve| [0.25, 0.5, 0.75].map(|share| of(&curve.at(share))));
+        nodes.chain(curves).fold((f64::MAX, f64::MIN), |(least, most), at| (least.min(at), most.max(at)))
+    }
+
+    /// Lays a network out in a square of that length around a point.
+    fn around(network: &Network, scale: f64, centre: (f64, f64)) -> Self {
+        let count = network.places.len().max(1) as f64;
         let place = |place: &crate::topology::layout::Place| {
-            let x = width / 2.0 + (f64::from(place.x) - 0.5) * scale;
-            (x, height / 2.0 + (f64::from(place.y) - 0.5) * scale)
+            (centre.0 + (f64::from(place.x) - 0.5) * scale, centre.1 + (f64::from(place.y) - 0.5) * scale)
         };
         let nodes: Vec<(f64, f64)> = network.places.iter().map(place).collect();
         let links = &network.topology.links;
@@ -115,20 +141,20 @@ impl Geometry {
         Self { nodes, curves, radius, has_labels: radius >= 5.5, is_single }
     }
 
-    /// The node, or the link after all nodes, that is at a point.
-    pub fn pick(&self, at: (f64, f64)) -> Option<usize> {
+    /// The node or the link of the topology that is at a point.
+    pub fn pick(&self, topology: &Topology, at: (f64, f64)) -> Option<Spot> {
         const NEAR: f64 = 8.0;
         let node = self.nodes.iter().position(|node| distance(*node, at) <= self.radius + 2.0);
-        node.or_else(|| {
+        node.map(|node| Spot::Node(node as u32)).or_else(|| {
             let away = |curve: &Curve| {
                 (0..=16).map(|step| distance(curve.at(f64::from(step) / 16.0), at)).fold(f64::MAX, f64::min)
             };
             let mut best = (NEAR, None);
-            for (index, curve) in self.curves.iter().enumerate() {
+            for (link, curve) in topology.links.iter().zip(&self.curves) {
                 let reach = distance(curve.from, curve.to) / 32.0;
                 let away = (away(curve) - reach).max(0.0);
                 if away < best.0 {
-                    best = (away, Some(self.nodes.len() + index));
+                    best = (away, Some(Spot::Link(link.from, link.to)));
                 }
             }
             best.1

@@ -6,7 +6,7 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::{
     paper::tally,
-    scene::{Scene, ticks},
+    scene::{Key, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Default)]
 struct Drawn {
     /// Of which scene and schedule, in which theme.
-    of: Option<(usize, usize, Theme)>,
+    of: Option<(Key, usize, Theme)>,
     pixels: Vec<u8>,
     /// How many cells are filled, in the order of arrival.
     filled: usize,
@@ -41,7 +41,7 @@ impl Drawn {
     fn update(&mut self, scene: &Scene, index: usize, theme: Theme, time_ns: f64) -> bool {
         let Some((film, act)) = scene.act(index) else { return false };
         let (empty, own) = quiet(theme);
-        let key = Some((std::sync::Arc::as_ptr(&scene.network) as usize, index, theme));
+        let key = Some((scene.key(), index, theme));
         let is_other = self.of != key;
         if is_other {
             self.pixels = empty.repeat(act.ownership.len());

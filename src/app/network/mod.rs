@@ -30,13 +30,13 @@ use panel::Panel;
 use scene::Scene;
 use stage::Stage;
 use time::{SORTS, Timeline};
-use viewer::{SPEEDS, SceneRef, Viewer};
+use viewer::{SPEEDS, Viewer};
 
 /// The network of a workbench, with its schedules.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Bench>().desk(workbench).network;
-    let scene = Memo::new(move |_| network.get().map(|network| Arc::new(SceneRef(Scene::new(network)))));
+    let scene = Memo::new(move |_| network.get().map(|network| Arc::new(Scene::new(network))));
     let viewer = Viewer::new(workbench, scene);
     viewer.follow_cuts(expect_context());
     let has_film = move || viewer.with(|scene| !scene.acts.is_empty()).unwrap_or(false);

@@ -17,6 +17,7 @@ use crate::{
     },
     topology::listing,
     units::significant,
+    workbench::topology::edit::Spot,
 };
 
 /// Chunks that are told one by one.
@@ -25,22 +26,23 @@ const TOLD: usize = 12;
 /// What is picked, or how anything is.
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
-    let nodes = move || viewer.with(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
     // What was picked may be gone from the graph.
-    let links = move || viewer.with(|scene| scene.network.topology.links.len()).unwrap_or(0);
-    let is_node = move || viewer.picked.get().is_some_and(|picked| picked < nodes());
-    let is_link = move || viewer.picked.get().is_some_and(|picked| (nodes()..nodes() + links()).contains(&picked));
-    let hint = move || viewer.picked.get().is_none() && viewer.absent.get().is_none();
+    let is = move |what: fn(&Scene, Option<Spot>) -> bool| {
+        let picked = viewer.picked.get();
+        viewer.with(|scene| what(scene, picked)).unwrap_or(false)
+    };
+    let is_node = move || is(|scene, picked| scene.node(picked).is_some());
+    let is_link = move || is(|scene, picked| scene.link(picked).is_some());
+    let is_gap = move || is(|scene, picked| scene.gap(picked).is_some());
     let node = move || {
-        let picked = viewer.picked.get().filter(|picked| *picked < nodes())?;
-        let time = viewer.time_ns.get();
-        viewer.with(|scene| node_words(scene, &viewer.reels.get(), picked, time)).flatten()
+        let (picked, time) = (viewer.picked.get(), viewer.time_ns.get());
+        viewer.with(|scene| node_words(scene, &viewer.reels.get(), scene.node(picked)?, time)).flatten()
     };
     let node_view = move || node().map(|(title, text)| view! { <h3>{title}</h3> <p>{text}</p> });
     view! {
         <div class="network-picked">
             <Picker viewer />
-            <Show when=hint>
+            <Show when=move || !(is_node() || is_link() || is_gap())>
                 <p class="small">
                     "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
                 </p>
@@ -52,7 +54,7 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
             <Show when=is_link>
                 <LinkPanel viewer />
             </Show>
-            <Show when=move || viewer.absent.get().is_some()>
+            <Show when=is_gap>
                 <NewLink viewer />
             </Show>
             <ChunkPanel viewer />
@@ -60,8 +62,8 @@ pub fn Panel(viewer: Viewer) -> impl IntoView {
     }
 }
 
-fn node_words(scene: &Scene, reels: &Reels, node: usize, time_ns: f64) -> Option<(String, String)> {
-    let title = format!("Node {}", scene.network.topology.label(node as u32));
+fn node_words(scene: &Scene, reels: &Reels, node: u32, time_ns: f64) -> Option<(String, String)> {
+    let title = format!("Node {}", scene.network.topology.label(node));
     let Some(node) = scene.node_of_film(node) else { return Some((title, "It is dead.".to_owned())) };
     let Some((film, act)) = scene.act(0) else { return Some((title, String::new())) };
     let chunks = film.chunks as usize;
@@ -90,24 +92,18 @@ fn node_words(scene: &Scene, reels: &Reels, node: usize, time_ns: f64) -> Option
     Some((title, text))
 }
 
-/// The picked link.
-pub(super) fn link_of(scene: &Scene, picked: Option<usize>) -> Option<u32> {
-    let link = picked?.checked_sub(scene.network.topology.nodes as usize)?;
-    (link < scene.network.topology.links.len()).then_some(link as u32)
-}
-
 #[component]
 fn LinkPanel(viewer: Viewer) -> impl IntoView {
     let title = move || {
         viewer.with(|scene| {
             let topology = &scene.network.topology;
-            let link = topology.links.get(link_of(scene, viewer.picked.get())? as usize)?;
+            let link = topology.links.get(scene.link(viewer.picked.get())? as usize)?;
             Some(format!("Link {} → {}", topology.label(link.from), topology.label(link.to)))
         })
     };
     let facts = move || {
         let facts = viewer.with(|scene| {
-            link_facts(scene, &viewer.reels.get(), link_of(scene, viewer.picked.get())?, viewer.time_ns.get())
+            link_facts(scene, &viewer.reels.get(), scene.link(viewer.picked.get())?, viewer.time_ns.get())
         });
         let row = |(name, value): (&'static str, String)| view! { <dt>{name}</dt> <dd>{value}</dd> };
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())

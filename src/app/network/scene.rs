@@ -1,12 +1,23 @@
 //! What is drawn, prepared once: when chunks arrive, when anything happens, which link is which.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use crate::{
     schedule::film::{Film, STEPS},
     topology::{listing, network::Network},
     units::count,
+    workbench::topology::edit::Spot,
 };
+
+/// Which network something was made of: no other one can come to stand in its place as long as this is held.
+#[derive(Clone, Default)]
+pub struct Key(Weak<Network>);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+}
 
 /// A network with its schedules.
 pub struct Scene {
@@ -18,6 +29,17 @@ pub struct Scene {
     pub alive: Vec<u32>,
     /// Its schedules, prepared.
     pub acts: Vec<Act>,
+    /// When the last schedule is done, in ns.
+    pub end_ns: f64,
+    /// How long a transfer takes on average, in ns.
+    pub step_ns: f64,
+}
+
+/// Scenes are the same that were made of the same network.
+impl PartialEq for Scene {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.network, &other.network)
+    }
 }
 
 /// A schedule, prepared.
@@ -41,8 +63,7 @@ pub struct Act {
 /// What moves in each schedule of a network that is cut, as it was last asked for.
 #[derive(Default)]
 pub struct Reels {
-    /// The network, by where it is.
-    of: usize,
+    of: Key,
     all: Vec<Option<Reel>>,
 }
 
@@ -108,9 +129,15 @@ impl Act {
 impl Scene {
     /// Prepares what is drawn.
     pub fn new(network: Arc<Network>) -> Self {
-        let alive = network.alive();
-        let acts = network.films.iter().map(|(_, film)| Act::new(film)).collect();
-        Self { whole: network.whole(), alive, acts, network }
+        let films = || network.films.iter().map(|(_, film)| film);
+        Self {
+            whole: network.whole(),
+            alive: network.alive(),
+            acts: films().map(Act::new).collect(),
+            end_ns: films().map(|film| film.ns(film.end)).fold(0.0, f64::max),
+            step_ns: films().next().map_or(0.0, step_ns),
+            network,
+        }
     }
 
     /// A schedule with what was prepared of it.
@@ -126,8 +153,34 @@ impl Scene {
     }
 
     /// Which network it is.
-    pub fn key(&self) -> usize {
-        Arc::as_ptr(&self.network) as usize
+    pub fn key(&self) -> Key {
+        Key(Arc::downgrade(&self.network))
+    }
+
+    /// The node that is picked.
+    pub fn node(&self, picked: Option<Spot>) -> Option<u32> {
+        match picked? {
+            Spot::Node(node) if node < self.network.topology.nodes => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The link that is picked, by its place.
+    pub fn link(&self, picked: Option<Spot>) -> Option<u32> {
+        match picked? {
+            Spot::Link(from, to) => self.network.topology.link(from, to),
+            Spot::Node(_) => None,
+        }
+    }
+
+    /// Two nodes that are picked and that no link joins: one can be added.
+    pub fn gap(&self, picked: Option<Spot>) -> Option<(u32, u32)> {
+        match picked? {
+            Spot::Link(from, to) if from != to && from.max(to) < self.network.topology.nodes => {
+                self.link(picked).is_none().then_some((from, to))
+            }
+            _ => None,
+        }
     }
 
     /// Takes what continues films that are cut.
@@ -158,27 +211,13 @@ impl Scene {
     }
 
     /// What films call a node of the topology; `None` of one that is dead.
-    pub fn node_of_film(&self, node: usize) -> Option<usize> {
-        self.alive.binary_search(&(node as u32)).ok()
+    pub fn node_of_film(&self, node: u32) -> Option<usize> {
+        self.alive.binary_search(&node).ok()
     }
 
     /// What the node is called that films call by a number.
     pub fn name(&self, node: u32) -> String {
         self.network.topology.label(self.alive.get(node as usize).copied().unwrap_or(node))
-    }
-
-    /// When the last schedule is done, in ns.
-    pub fn end_ns(&self) -> f64 {
-        self.network.films.iter().map(|(_, film)| film.ns(film.end)).fold(0.0, f64::max)
-    }
-
-    /// How long a transfer takes on average, in ns.
-    pub fn step_ns(&self) -> f64 {
-        let mean = |film: &Film| {
-            let all = (0..).zip(&film.durations).map(|(link, takes)| f64::from(film.carries(link)) * *takes as f64);
-            all.sum::<f64>() / (film.transfers() as f64).max(1.0) / film.ticks_per_ns.max(1) as f64
-        };
-        self.network.films.first().map_or(0.0, |(_, film)| mean(film))
     }
 
     /// What is to be seen of a schedule at an instant, in words.
@@ -207,6 +246,12 @@ impl Scene {
             count(film.links.len() as u64, "link"),
         )
     }
+}
+
+/// How long a transfer takes on average, in ns.
+fn step_ns(film: &Film) -> f64 {
+    let all = (0..).zip(&film.durations).map(|(link, takes)| f64::from(film.carries(link)) * *takes as f64);
+    all.sum::<f64>() / (film.transfers() as f64).max(1.0) / film.ticks_per_ns.max(1) as f64
 }
 
 /// An instant as films count it.

@@ -9,7 +9,7 @@ use web_sys::CanvasRenderingContext2d;
 use super::{
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Act, Reel, Scene, ticks},
+    scene::{Act, Key, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -19,13 +19,14 @@ use crate::{
         theme::ActiveTheme,
     },
     topology::film::{Film, Sent},
+    workbench::topology::edit::Spot,
 };
 
 /// The geometry of a scene on a sheet, as long as both stay.
-type Kept = StoredValue<Option<(usize, Sheet, Rc<Geometry>)>, LocalStorage>;
+type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
 
 fn geometry(kept: Kept, scene: &Scene, sheet: &Sheet) -> Rc<Geometry> {
-    let key = std::sync::Arc::as_ptr(&scene.network) as usize;
+    let key = scene.key();
     let found = kept.with_value(|kept| {
         kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
     });
@@ -52,7 +53,7 @@ pub fn Stage(
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
-        let (begun, absent, channel) = (viewer.from.get(), viewer.absent.get(), viewer.channel.get());
+        let channel = viewer.channel.get();
         let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
         viewer.with(|scene| {
             let geometry = geometry(kept, scene, &sheet);
@@ -61,10 +62,10 @@ pub fn Stage(
             if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
                 tree(&pen, &inks, scene, film, &geometry, chunk);
             }
-            if let Some(pair) = absent {
+            if let Some(pair) = scene.gap(picked) {
                 missing(&pen, &inks, &geometry, pair);
             }
-            nodes(&pen, &inks, scene, &geometry, picked.or(begun));
+            nodes(&pen, &inks, scene, &geometry, picked);
         });
     });
     follow(move || {
@@ -101,12 +102,15 @@ pub fn Stage(
     let click = move |event: web_sys::MouseEvent| {
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
         let Some(sheet) = sheet.get_untracked() else { return };
-        let found = viewer.with_untracked(|scene| geometry(kept, scene, &sheet).pick(at)).flatten();
-        let nodes = viewer.with_untracked(|scene| scene.network.topology.nodes as usize).unwrap_or(0);
-        match (viewer.from.get_untracked(), found.filter(|found| *found < nodes)) {
-            (Some(from), Some(to)) if from != to => viewer.pick_pair(from as u32, to as u32),
-            _ => viewer.pick(found.filter(|_| viewer.picked.get_untracked() != found)),
-        }
+        let find = |scene: &Scene| geometry(kept, scene, &sheet).pick(&scene.network.topology, at);
+        let found = viewer.with_untracked(find).flatten();
+        let picked = viewer.picked.get_untracked();
+        viewer.pick(match (picked, found) {
+            (Some(Spot::Node(from)), Some(Spot::Node(to))) if from != to && viewer.begins.get_untracked() => {
+                Some(Spot::Link(from, to))
+            }
+            _ => found.filter(|_| picked != found),
+        });
     };
     view! {
         <div
@@ -227,9 +231,9 @@ fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film,
 }
 
 /// Where a link could be added.
-fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, pair: usize) {
-    let (from, to) = (pair / geometry.nodes.len().max(1), pair % geometry.nodes.len().max(1));
-    let (Some(from), Some(to)) = (geometry.nodes.get(from), geometry.nodes.get(to)) else { return };
+fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, (from, to): (u32, u32)) {
+    let at = |node: u32| geometry.nodes.get(node as usize);
+    let (Some(from), Some(to)) = (at(from), at(to)) else { return };
     pen.set_stroke_style_str(&inks.picked);
     pen.set_line_width(2.0);
     no_link(pen, *from, *to);
@@ -250,7 +254,7 @@ fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
 }
 
-fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<usize>) {
+fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<Spot>) {
     let network = &scene.network;
     pen.set_fill_style_str(&inks.paper);
     pen.set_stroke_style_str(&inks.axis);
@@ -271,18 +275,14 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
         }
     }
     pen.stroke();
-    if let Some(picked) = picked {
-        pen.set_stroke_style_str(&inks.picked);
-        pen.set_line_width(3.0);
-        match geometry.nodes.get(picked) {
-            Some(at) => {
-                pen.begin_path();
-                disc(pen, *at, geometry.radius + 3.0);
-                pen.stroke();
-            }
-            None => stroke(pen, geometry, &mut [picked - geometry.nodes.len()].into_iter()),
-        }
+    pen.set_stroke_style_str(&inks.picked);
+    pen.set_line_width(3.0);
+    if let Some(at) = scene.node(picked).and_then(|node| geometry.nodes.get(node as usize)) {
+        pen.begin_path();
+        disc(pen, *at, geometry.radius + 3.0);
+        pen.stroke();
     }
+    stroke(pen, geometry, &mut scene.link(picked).into_iter().map(|link| link as usize));
     if geometry.has_labels {
         let size = (geometry.radius * 0.85).clamp(7.0, 12.0);
         pen.set_font(&format!("{size}px system-ui, sans-serif"));
@@ -382,7 +382,7 @@ fn rings(
     for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
         for (node, at) in (batch * BATCH..).zip(places) {
-            let Some(node) = scene.node_of_film(node) else { continue };
+            let Some(node) = scene.node_of_film(node as u32) else { continue };
             let there = reel.there(node, time);
             if there > 0 {
                 let share = f64::from(there) / f64::from(act.due[node]);

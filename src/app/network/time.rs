@@ -74,7 +74,7 @@ pub fn Timeline(
         let film = film.get();
         viewer.with(|scene| {
             let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
-            share(&pen, &inks, &sheet, film, act, scene.end_ns());
+            share(&pen, &inks, &sheet, film, act, scene.end_ns);
         });
     });
     follow(move || {
@@ -85,7 +85,7 @@ pub fn Timeline(
         viewer.with(|scene| {
             let (Some(pen), Some((film, act))) = (pen(&canvas, &sheet), scene.act(film)) else { return };
             match film.known() {
-                Some(known) => lanes_known(&pen, &inks, &head, known, film.ns(film.end), scene.end_ns()),
+                Some(known) => lanes_known(&pen, &inks, &head, known, film.ns(film.end), scene.end_ns),
                 None => bars(&pen, &inks, &head, scene, (film, act), sort, chunk),
             }
         });
@@ -123,7 +123,7 @@ pub fn Timeline(
         };
         let x = f64::from(event.client_x()) - element.get_bounding_client_rect().left();
         let share = (x - GUTTER) / (sheet.width() - GUTTER - END).max(1.0);
-        let end = viewer.with_untracked(Scene::end_ns).unwrap_or(0.0);
+        let end = viewer.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
         viewer.go_to(share.clamp(0.0, 1.0) * end);
     };
     view! {
@@ -252,7 +252,7 @@ fn bars(
 ) {
     let links = sorted(film, sort);
     let lane = lane(links.len());
-    let end = scene.end_ns();
+    let end = scene.end_ns;
     let x = |ticks: u64| across(sheet, film.ns(ticks), end);
     let gap = if lane > 6.0 {
         2.0

@@ -9,6 +9,7 @@ use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
     schedule::film::Film,
+    workbench::topology::edit::Spot,
 };
 
 /// How fast a schedule is played: shares of a second's usual pace.
@@ -28,19 +29,17 @@ pub struct Viewer {
     /// Whose network it is.
     pub workbench: Workbench,
     /// What is drawn.
-    pub scene: Memo<Option<Arc<SceneRef>>>,
+    pub scene: Memo<Option<Arc<Scene>>>,
     /// The cursor, in ns.
     pub time_ns: RwSignal<f64>,
     /// Whether it moves by itself.
     pub plays: RwSignal<bool>,
     /// One of [`SPEEDS`].
     pub speed: RwSignal<usize>,
-    /// A node, or a link after all nodes.
-    pub picked: RwSignal<Option<usize>>,
-    /// The node from which a link is to be added: the next click says where it leads.
-    pub from: RwSignal<Option<usize>>,
-    /// Two nodes that no link connects, the first times the number of nodes plus the second: one can be added.
-    pub absent: RwSignal<Option<usize>>,
+    /// What is picked: it stays when links come and go, and may be gone from the graph.
+    pub picked: RwSignal<Option<Spot>>,
+    /// A link is to be added from the picked node: the next click says where it leads.
+    pub begins: RwSignal<bool>,
     /// A chunk, whose tree is drawn.
     pub chunk: RwSignal<Option<usize>>,
     /// The schedule that stands beside the best: its place, 0 for none.
@@ -57,18 +56,9 @@ pub struct Viewer {
     is_asked: StoredValue<bool>,
 }
 
-/// A scene, compared by what it was made of.
-pub struct SceneRef(pub Scene);
-
-impl PartialEq for SceneRef {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0.network, &other.0.network)
-    }
-}
-
 impl Viewer {
     /// Nothing is picked, and nothing moves.
-    pub fn new(workbench: Workbench, scene: Memo<Option<Arc<SceneRef>>>) -> Self {
+    pub fn new(workbench: Workbench, scene: Memo<Option<Arc<Scene>>>) -> Self {
         Self {
             workbench,
             scene,
@@ -76,8 +66,7 @@ impl Viewer {
             plays: RwSignal::new(false),
             speed: RwSignal::new(USUAL_SPEED),
             picked: RwSignal::new(None),
-            from: RwSignal::new(None),
-            absent: RwSignal::new(None),
+            begins: RwSignal::new(false),
             chunk: RwSignal::new(None),
             beside: RwSignal::new(0),
             over: RwSignal::new(1),
@@ -90,12 +79,12 @@ impl Viewer {
 
     /// Something of what is drawn.
     pub fn with<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with(|scene| scene.as_ref().map(|scene| look(&scene.0))).flatten()
+        self.scene.try_with(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
     }
 
     /// The same, without following it.
     pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(&scene.0))).flatten()
+        self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
     }
 
     /// Something of what moves in a schedule.
@@ -120,9 +109,11 @@ impl Viewer {
                 if self.is_asked.try_set_value(false).is_some() {
                     return;
                 }
-                let reels = self.with_untracked(|scene| {
-                    let cuts = cuts.filter(|cuts| scene.key() == of && !cuts.is_empty())?;
-                    Some(scene.continued(cuts, chunk))
+                let reels = self.with_untracked(|scene| match cuts {
+                    // Another network came meanwhile, whose films are asked for anew.
+                    _ if scene.key() != of => Some(Reels::default()),
+                    Some(cuts) if !cuts.is_empty() => Some(scene.continued(cuts, chunk)),
+                    _ => None,
                 });
                 if let Some(reels) = reels.flatten() {
                     self.reels.set(Arc::new(reels));
@@ -133,12 +124,12 @@ impl Viewer {
 
     /// When everything is done, in ns.
     pub fn end_ns(self) -> f64 {
-        self.with(Scene::end_ns).unwrap_or(0.0)
+        self.with(|scene| scene.end_ns).unwrap_or(0.0)
     }
 
     /// Moves the cursor.
     pub fn go_to(self, time_ns: f64) {
-        let end = self.with_untracked(Scene::end_ns).unwrap_or(0.0);
+        let end = self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
         self.time_ns.set(time_ns.clamp(0.0, end));
     }
 
@@ -170,25 +161,10 @@ impl Viewer {
         }
     }
 
-    /// Picks a node, a link after all nodes, or nothing.
-    pub fn pick(self, picked: Option<usize>) {
+    /// Picks something, or nothing.
+    pub fn pick(self, picked: Option<Spot>) {
         self.picked.set(picked);
-        self.from.set(None);
-        self.absent.set(None);
-    }
-
-    /// Picks the link from one node to another, or the two nodes where there is none.
-    pub fn pick_pair(self, from: u32, to: u32) {
-        let found = self.with_untracked(|scene| {
-            let nodes = scene.network.topology.nodes as usize;
-            (
-                scene.network.topology.link(from, to).map(|link| nodes + link as usize),
-                from as usize * nodes + to as usize,
-            )
-        });
-        let Some((link, pair)) = found else { return };
-        self.pick(link);
-        self.absent.set(Some(pair).filter(|_| link.is_none() && from != to));
+        self.begins.set(false);
     }
 
     /// Plays, or stops.
@@ -196,7 +172,7 @@ impl Viewer {
         let plays = !self.plays.get_untracked();
         self.plays.set(plays);
         if plays {
-            if self.time_ns.get_untracked() >= self.with_untracked(Scene::end_ns).unwrap_or(0.0) {
+            if self.time_ns.get_untracked() >= self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0) {
                 self.go_to(0.0);
             }
             play(self, now_ms(), prefers_stillness());
@@ -244,8 +220,8 @@ fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
             }
             return play(viewer, now, true);
         }
-        let end = viewer.with_untracked(Scene::end_ns).unwrap_or(0.0);
-        let step = viewer.with_untracked(Scene::step_ns).unwrap_or(0.0);
+        let end = viewer.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
+        let step = viewer.with_untracked(|scene| scene.step_ns).unwrap_or(0.0);
         let pace = (end / WHOLE_MS).min(step / LEAST_MS) * SPEEDS[viewer.speed.get_untracked()].0;
         let time = viewer.time_ns.get_untracked() + (now - last_ms).min(250.0) * pace;
         viewer.time_ns.set(time.min(end));

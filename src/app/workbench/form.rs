@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use super::state::Desk;
 use crate::{
     app::{
+        diagnostics::now_ms,
         fields::{choice_field, stay},
         handover::handover,
         live::{For, Show, live},
@@ -245,7 +246,11 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         step=move || bound(2)
                         title=hint
                         prop:value=value
-                        on:input:target=move |event| choose(&event.target().value())
+                        on:input:target=move |event| {
+                            desk.drag.update(|began| *began = began.or(Some(now_ms() as usize)));
+                            choose(&event.target().value());
+                        }
+                        on:change=move |_| desk.drag.set(None)
                     />
                 </label>
             }

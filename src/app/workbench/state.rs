@@ -21,6 +21,8 @@ pub struct Desk {
     pub network: RwSignal<Option<Arc<Network>>>,
     /// Why there is none.
     pub error: RwSignal<Option<String>>,
+    /// When the drag of a slider began that is under way, in ms: all values on the way are one step of the history.
+    pub drag: RwSignal<Option<usize>>,
     /// What workers did so far, for a new worker that takes the place of one that ended.
     pub(super) done: StoredValue<Vec<Vec<u8>>>,
     /// The worker is asked; what is chosen meanwhile is asked next.
@@ -48,6 +50,7 @@ impl Desk {
             shown: RwSignal::new(None),
             network: RwSignal::new(None),
             error: RwSignal::new(None),
+            drag: RwSignal::new(None),
             done: StoredValue::new(Vec::new()),
             line: StoredValue::new(Line::Free),
         }

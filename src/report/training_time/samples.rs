@@ -7,7 +7,7 @@ use crate::{
     report::{Contents, Exhibit, Section, TextFile, wire::leaf},
     text::{Column, Entry, Listing},
     training_time::{
-        bundle::{Bundle, Fate},
+        bundle::Bundle,
         catalogue::Catalogue,
         coverage::Coverage,
         listing,
@@ -197,11 +197,8 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
 
 /// Why dropped configurations are no run.
 pub(super) fn refused_runs(bundle: &Bundle, contents: &Contents) -> Vec<String> {
-    let is_configuration = |path: &str| [".yml", ".yaml", ".json"].iter().any(|end| path.to_lowercase().ends_with(end));
-    let refused = bundle.files.iter().filter(|file| is_configuration(&file.path)).filter_map(|file| match &file.fate {
-        Fate::Unrecognised(why) => Some((leaf(&file.path), why)),
-        _ => None,
-    });
-    let named = |name: String| if contents.file_names { name } else { "A configuration".to_owned() };
+    let is_configuration = |name: &str| [".yml", ".yaml", ".json"].iter().any(|end| name.to_lowercase().ends_with(end));
+    let refused = bundle.refused().filter(|(name, _)| is_configuration(name));
+    let named = |name: &str| if contents.file_names { name.to_owned() } else { "A configuration".to_owned() };
     refused.take(3).map(|(name, why)| super::sentence(&format!("{} is left out: {why}", named(name)))).collect()
 }

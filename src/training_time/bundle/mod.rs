@@ -14,7 +14,7 @@ pub use questions::{Answer, Answers, Asks, Candidate, Question, Unit};
 use super::{
     catalogue::Catalogue,
     prediction::Direction,
-    read::{Configured, Part, Sampling},
+    read::{Configured, Part, Sampling, name::leaf},
     samples::{Cluster, Place},
     steps::{ReduceTable, StepTable},
 };
@@ -143,6 +143,14 @@ impl Bundle {
         let by_gpu = || gpu.and_then(|gpu| self.clusters.iter().position(|c| c.gpu.eq_ignore_ascii_case(gpu)));
         let only = || (self.clusters.len() == 1).then_some(0);
         named.or_else(by_gpu).or_else(only)
+    }
+
+    /// Files of which nothing can be used: their names without folders, and why.
+    pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().filter_map(|file| match &file.fate {
+            Fate::Unrecognised(why) => Some((leaf(&file.path), why.as_str())),
+            _ => None,
+        })
     }
 
     /// A place in words: `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.

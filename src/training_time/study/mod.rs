@@ -33,7 +33,10 @@ use super::{
     step::{self, Plan, Step, StepError},
     steps::StepTable,
 };
-use crate::progress::{Progress, Silent};
+use crate::{
+    progress::{Progress, Silent},
+    text::excerpt,
+};
 
 /// How it is studied.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,12 +83,13 @@ impl Default for Settings {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// Nothing was dropped.
+    /// No samples were dropped; with the files of which nothing can be used, and why.
     #[error(
         "there are no samples to study: drop a folder with samples of operators and collectives \
-         (Perlmutter/operator, Perlmutter/nccl), and a run configuration"
+         (Perlmutter/operator, Perlmutter/nccl), and a run configuration{}",
+        refused(.0)
     )]
-    NothingLoaded,
+    NothingLoaded(Vec<(String, String)>),
     /// No run to predict.
     #[error("there is no run to predict: drop a run configuration, or type one")]
     NoRun,
@@ -101,6 +105,18 @@ pub enum StudyError {
     /// A message that another build wrote.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
+}
+
+fn refused(files: &[(String, String)]) -> String {
+    files.iter().map(|(name, why)| format!(". {} can't be used: {why}", excerpt(name))).collect()
+}
+
+impl StudyError {
+    fn nothing_loaded(bundle: &Bundle) -> Self {
+        const TOLD: usize = 3;
+        let files = bundle.refused().take(TOLD).map(|(name, why)| (name.to_owned(), why.to_owned()));
+        Self::NothingLoaded(files.collect())
+    }
 }
 
 /// What was learnt of a cluster; and, for a calibration, of its operators on the cluster of the measured steps.
@@ -234,7 +250,7 @@ impl Study {
         if !same {
             self.bench = None;
             let bundle = self.dropped.bundle();
-            let samples = bundle.clusters.get(cluster).ok_or(StudyError::NothingLoaded)?.clone();
+            let samples = bundle.clusters.get(cluster).ok_or_else(|| StudyError::nothing_loaded(bundle))?.clone();
             let health = health::health(&samples, &bundle.catalogue);
             let saved = bundle.models.iter().filter(|model| model.cluster.is_none_or(|of| of == cluster));
             let saved = saved.map(SavedRegressor::from).collect();
@@ -272,7 +288,7 @@ impl Study {
     }
 
     fn bench(&self) -> Result<&Bench, StudyError> {
-        self.bench.as_ref().ok_or(StudyError::NothingLoaded)
+        self.bench.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
     }
 
     /// The health of the cluster's samples.

@@ -3,11 +3,44 @@
 //! `add=0-3,3-0*25*700` (bandwidth, latency in ns) and `remove=0-1` make it another graph; `cut=0-1`, `slow=0-1*0.1`,
 //! `dead=4` and `weak=4*0.5` are damage of it, under which the schedule for the whole graph is looked at as well.
 
+use std::fmt;
+
 use crate::{
     form::{ChoiceError, Choices},
     order::Order,
     topology::model::{Link, Topology, link_problem},
 };
+
+/// Lists of damage, of links and of nodes.
+const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];
+
+/// What a word of a list is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// A node: `4`.
+    Node(u32),
+    /// The link from one node to another, whether the graph has it or not: `0-3`, `0>3` or `0->3`.
+    Link(u32, u32),
+}
+
+impl Spot {
+    fn parse(word: &str) -> Option<Self> {
+        let node = |text: &str| text.trim().parse().ok();
+        match word.split_once(['-', '>']) {
+            Some((from, to)) => Some(Self::Link(node(from)?, node(to.trim_start_matches('>'))?)),
+            None => node(word).map(Self::Node),
+        }
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => write!(f, "{node}"),
+            Self::Link(from, to) => write!(f, "{from}-{to}"),
+        }
+    }
+}
 
 /// What is slow or dead.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,29 +73,103 @@ impl Damage {
     }
 }
 
-/// Words of a list, each with what stands behind its `*`.
-fn words<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
-    let listed = choices.get(key).unwrap_or_default();
-    listed.split([',', ' ', ';']).map(str::trim).filter(|word| !word.is_empty()).map(|word| {
-        let mut parts = word.split('*').map(str::trim);
-        (parts.next().unwrap_or_default(), parts.collect())
-    })
+/// Words of a list.
+fn words(listed: &str) -> impl Iterator<Item = &str> {
+    listed.split([',', ' ', ';']).map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// What a word is about, and what stands behind its `*`.
+fn parts(word: &str) -> (&str, Vec<&str>) {
+    let mut parts = word.split('*').map(str::trim);
+    (parts.next().unwrap_or_default(), parts.collect())
+}
+
+/// The parts of all words of a list.
+fn listed<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
+    words(choices.get(key).unwrap_or_default()).map(parts)
+}
+
+/// Takes what is about a spot out of a list. Whether any was there.
+fn take_out(choices: &mut Choices, list: &str, spot: Spot) -> bool {
+    let held = choices.get(list).unwrap_or_default().to_owned();
+    let is_other = |word: &&str| Spot::parse(parts(word).0) != Some(spot);
+    let left: Vec<&str> = words(&held).filter(is_other).collect();
+    let was_there = left.len() < words(&held).count();
+    if was_there {
+        set(choices, list, &left);
+    }
+    was_there
+}
+
+/// Puts a word into a list.
+fn put_in(choices: &mut Choices, list: &str, word: &str) {
+    let held = choices.get(list).unwrap_or_default().to_owned();
+    set(choices, list, &words(&held).chain([word]).collect::<Vec<_>>());
+}
+
+fn set(choices: &mut Choices, list: &str, words: &[&str]) {
+    if words.is_empty() { choices.clear(list) } else { choices.set(list, &words.join(",")) }
+}
+
+/// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a link and
+/// takes a node out, 1 restores.
+pub fn leave(choices: &mut Choices, spots: &[Spot], share: f64) {
+    for spot in spots {
+        for list in DAMAGE {
+            take_out(choices, list, *spot);
+        }
+        let (slow, dead) = if matches!(spot, Spot::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
+        if share == 0.0 {
+            put_in(choices, dead, &spot.to_string());
+        } else if share < 1.0 {
+            put_in(choices, slow, &format!("{spot}*{share}"));
+        }
+    }
+}
+
+/// Removes links from the graph: one that was added is added no more.
+pub fn remove(choices: &mut Choices, links: &[Spot]) {
+    leave(choices, links, 1.0);
+    for link in links {
+        if !take_out(choices, "add", *link) {
+            put_in(choices, "remove", &link.to_string());
+        }
+    }
+}
+
+/// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One that
+/// was removed comes back as it was, unless it is to have rates of its own.
+pub fn add(choices: &mut Choices, links: &[Spot], rates: &[&str]) {
+    for link in links {
+        if !(rates.is_empty() && take_out(choices, "remove", *link)) {
+            let word: String = rates.iter().fold(link.to_string(), |word, rate| word + "*" + rate);
+            put_in(choices, "add", &word);
+        }
+    }
 }
 
 fn wrong(key: &str, value: &str, expected: &str) -> ChoiceError {
     ChoiceError { label: key.into(), value: value.chars().take(40).collect(), expected: expected.into() }
 }
 
-/// Two nodes: `0-3`, or `0>3`.
+/// Two nodes of the graph.
 fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
-    let (from, to) = word.split_once(['-', '>'])?;
-    let node = |text: &str| text.parse::<u32>().ok().filter(|node| *node < topology.nodes);
-    Some((node(from.trim_end_matches('-'))?, node(to.trim_start_matches('>'))?))
+    match Spot::parse(word)? {
+        Spot::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
+        _ => None,
+    }
 }
 
 fn place(word: &str, topology: &Topology) -> Option<u32> {
     let (from, to) = ends(word, topology)?;
     topology.link(from, to)
+}
+
+fn node(word: &str, topology: &Topology) -> Option<u32> {
+    match Spot::parse(word)? {
+        Spot::Node(node) if node < topology.nodes => Some(node),
+        _ => None,
+    }
 }
 
 /// A share of bandwidth: what is usual where none is given.
@@ -78,14 +185,14 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
 /// The graph with links added and removed; `None` where none are.
 pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<Topology>, ChoiceError> {
     let mut gone = Vec::new();
-    for (word, _) in words(choices, "remove") {
+    for (word, _) in listed(choices, "remove") {
         let expected = "a link of this graph, written as 0-1";
         gone.push(place(word, topology).ok_or_else(|| wrong("remove", word, expected))?);
     }
     let mut index = 0..;
     let mut edited = topology.clone();
     edited.links.retain(|_| index.next().is_none_or(|index| !gone.contains(&index)));
-    for (word, given) in words(choices, "add") {
+    for (word, given) in listed(choices, "add") {
         let expected = "two nodes of this graph, written as 0-3, or as 0-3*50*500 with a bandwidth and a latency in ns";
         let rates: Option<Vec<f64>> = given.iter().map(|rate| rate.parse().ok()).collect();
         let (Some((from, to)), Some(rates), 0..=2) = (ends(word, topology), rates, given.len()) else {
@@ -110,7 +217,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
 pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, ChoiceError> {
     let mut damage = Damage::default();
     for (key, usual) in [("slow", 0.5), ("cut", 0.0)] {
-        for (word, given) in words(choices, key) {
+        for (word, given) in listed(choices, key) {
             let (Some(link), Some(left)) = (place(word, topology), share(&given, usual)) else {
                 let expected = "a link of this graph, written as 0-1 or, at a tenth of its bandwidth, 0-1*0.1";
                 return Err(wrong(key, word, expected));
@@ -120,9 +227,8 @@ pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, C
         }
     }
     for (key, usual) in [("weak", 0.5), ("dead", 0.0)] {
-        for (word, given) in words(choices, key) {
-            let node = word.parse::<u32>().ok().filter(|node| *node < topology.nodes);
-            let (Some(node), Some(left)) = (node, share(&given, usual)) else {
+        for (word, given) in listed(choices, key) {
+            let (Some(node), Some(left)) = (node(word, topology), share(&given, usual)) else {
                 let expected = "a node of this graph, written as 3 or, with its links at a tenth, 3*0.1";
                 return Err(wrong(key, word, expected));
             };
@@ -192,5 +298,41 @@ mod tests {
             let error = edited(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
+    }
+
+    fn after(text: &str, change: impl FnOnce(&mut Choices)) -> String {
+        let mut choices = Choices::parse(text);
+        change(&mut choices);
+        choices.suffix()
+    }
+
+    #[test]
+    fn what_is_done_to_a_spot_takes_the_place_of_what_was_done() {
+        let both = [Spot::Link(0, 1), Spot::Link(1, 0)];
+        let leave = |text: &str, spots: &[Spot], share| after(text, |choices| leave(choices, spots, share));
+        assert_eq!(leave("#v=1", &both, 0.0), "&cut=0-1,1-0");
+        assert_eq!(leave("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
+        assert_eq!(leave("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
+        // However it was typed, and whatever stands beside.
+        assert_eq!(leave("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
+        assert_eq!(leave("#weak=4*0.1,3&slow=4-3", &[Spot::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
+        assert_eq!(leave("#dead=4", &[Spot::Node(4)], 1.0), "");
+    }
+
+    #[test]
+    fn what_is_added_and_removed_again_leaves_nothing_behind() {
+        let both = [Spot::Link(0, 2), Spot::Link(2, 0)];
+        let removed = |text: &str| after(text, |choices| remove(choices, &both));
+        let added = |text: &str, rates: &[&str]| after(text, |choices| add(choices, &both, rates));
+        assert_eq!(added("#v=1", &[]), "&add=0-2,2-0");
+        assert_eq!(added("#add=1-3", &["25", "700"]), "&add=1-3,0-2*25*700,2-0*25*700");
+        assert_eq!(removed("#add=0->2*25,1-3,2-0&cut=2-0"), "&add=1-3");
+        assert_eq!(removed("#add=0-2"), "&remove=2-0");
+        assert_eq!(added("#remove=0-2,2>0", &[]), "");
+        assert_eq!(added("#remove=0-2", &["25"]), "&remove=0-2&add=0-2*25,2-0*25");
+        // What is written is what is read.
+        let edited = edited(&Choices::parse(&added("#v=1", &["25", "700"])), &ring()).unwrap().unwrap();
+        assert_eq!((edited.links.len(), edited.links[11].bandwidth, edited.links[11].latency_ns), (12, 25.0, 700.0));
+        assert_eq!(super::edited(&Choices::parse("#add=0->2,2>0"), &ring()).unwrap().unwrap().links.len(), 12);
     }
 }

@@ -2,7 +2,7 @@
 
 mod after;
 mod asked;
-mod edit;
+pub mod edit;
 mod form;
 
 use super::{Jobs, Material, Study, WorkbenchError};

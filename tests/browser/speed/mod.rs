@@ -6,11 +6,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::{
-    overlap::published,
-    page::Page,
-    sweep::{real_sweeps, sweep},
-};
+use crate::{page::Page, support::real, sweep::sweep};
 
 /// Writes down when files are dropped, whenever the line that says what is going on changes, and what kept the
 /// page's thread for more than 50 ms.
@@ -195,7 +191,7 @@ fn the_first_load() {
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
 fn first_answer() {
-    let Some(folder) = real_sweeps() else { return };
+    let Some(folder) = real::path("tuning") else { return };
     let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
     let names = ["all_reduce_1n.csv", "all_reduce_2n_median.csv", "all_reduce_3n_median.csv"];
     let contents = names.map(read);
@@ -263,7 +259,7 @@ const WATCH_MODELS: &str = "
 #[test]
 #[ignore = "needs the built page: cargo xtask bench"]
 fn kernels_beside_collectives() {
-    let Some(kernels) = published("merged_features_82sm.csv") else { return };
+    let Some(kernels) = real::file("overlap/merged_features_82sm.csv") else { return };
     for _ in 0..3 {
         let page = Page::closed();
         page.before_loading(WATCH);
@@ -294,17 +290,14 @@ fn kernels_beside_collectives() {
     }
 }
 
-/// Writes down how many seeds the table of strategies stands on, whenever that changes.
-const WATCH_SEEDS: &str = "
-    window.replay = { began: NaN, steps: [] };
+/// Writes down when the table of strategies changes.
+const WATCH_STRATEGIES: &str = "
+    window.replayed = [];
     let known = '';
     new MutationObserver(() => {
         const rows = document.querySelectorAll('[role=region][aria-label=\"Strategies\"] tbody tr');
         const shown = [...rows].map((row) => row.cells[1].innerText).join(' ');
-        const line = document.querySelector('section[aria-label=\"Work under way\"]')?.innerText ?? '';
-        const isRunning = line.includes('%') || line.includes('Replaying');
-        if (isRunning && Number.isNaN(replay.began)) replay.began = performance.now();
-        if (shown !== known) replay.steps.push([performance.now(), rows.length]);
+        if (shown !== known) replayed.push(performance.now());
         known = shown;
     }).observe(document, { subtree: true, childList: true, characterData: true });
 ";
@@ -314,7 +307,7 @@ const WATCH_SEEDS: &str = "
 fn a_replay_of_all_strategies() {
     for world in ["clear", "two-modes", "drift"] {
         let page = Page::closed();
-        page.before_loading(WATCH_SEEDS);
+        page.before_loading(WATCH_STRATEGIES);
         page.visit("#v=1&w=policy");
         page.wait_until_idle();
         let clock = || page.run("return performance.now()", &[]).as_f64().unwrap();
@@ -322,9 +315,9 @@ fn a_replay_of_all_strategies() {
         page.run(&format!("location.hash = '#v=1&w=policy&world={world}'"), &[]);
         page.wait_for_text("200 seeds of 2000 steps");
         page.wait_until_idle();
-        let steps = page.run("return replay.steps", &[]);
+        let replayed = page.run("return replayed", &[]);
         let after: Vec<f64> =
-            steps.as_array().unwrap().iter().filter_map(|step| Some(step[0].as_f64()? - chosen)).collect();
+            replayed.as_array().unwrap().iter().filter_map(|at| Some(at.as_f64()? - chosen)).collect();
         let (first, all) = (after[0], after[after.len() - 1]);
         println!(
             "replay/{world}: 200 seeds of 2000 steps of 17 strategies: first tenth after {first:.0} ms, then {:?}, all after \

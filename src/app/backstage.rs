@@ -120,7 +120,7 @@ impl Progress for Reporter {
 }
 
 /// The most bytes that are asked of the browser at once.
-const PIECE_BYTES: u64 = 2 << 20;
+const PIECE_BYTES: u64 = 8 << 20;
 
 fn read_blob(blob: &web_sys::Blob) -> Result<Vec<u8>, JsValue> {
     Ok(Uint8Array::new(&FileReaderSync::new()?.read_as_array_buffer(blob)?.into()).to_vec())

@@ -8,7 +8,7 @@ use std::{
 use memchr::memchr;
 
 use super::{
-    Dialect,
+    Dialect, number,
     splitter::{Cells, Splitter},
     trimmed,
 };
@@ -307,6 +307,12 @@ impl<'a> Record<'a> {
     #[must_use]
     pub fn get(&self, cell: usize) -> Option<&'a str> {
         self.cells.get(cell).map(trimmed)
+    }
+
+    /// All cells as [`number`]s, NaN where a cell is none; `numbers` held those of another record.
+    pub fn numbers(&self, numbers: &mut Vec<f64>) {
+        numbers.clear();
+        numbers.extend(self.cells().map(|cell| number(cell).unwrap_or(f64::NAN)));
     }
 
     /// All cells, without blanks around them.

@@ -37,11 +37,13 @@ pub(super) struct Splitter {
     core: Option<Box<Reader>>,
     delimiter: u8,
     line_end: u8,
-    text: Vec<u8>,
-    ends: Vec<usize>,
+    /// What the automaton has written.
+    bytes: Vec<u8>,
     written: usize,
+    text: String,
+    ends: Vec<usize>,
     count: usize,
-    /// How many bytes lie between a cell's end and the next cell.
+    /// How many bytes of the text lie between a cell's end and the next cell.
     gap: usize,
 }
 
@@ -87,9 +89,10 @@ impl Splitter {
             core: Some(core(dialect)),
             delimiter,
             line_end,
-            text: vec![0; 1024],
-            ends: vec![0; 64],
+            bytes: vec![0; 1024],
             written: 0,
+            text: String::new(),
+            ends: vec![0; 64],
             count: 0,
             gap: 0,
         }
@@ -111,21 +114,23 @@ impl Splitter {
     pub(super) fn feed(&mut self, line: &[u8]) -> bool {
         let line = lossy(line);
         if self.count == 0 && self.written == 0 && memchr(b'"', line.as_bytes()).is_none() {
-            self.split(line.as_bytes());
+            self.split(&line);
             return true;
         }
         // An empty input would mean the end to the splitter.
-        (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end])
+        let is_over = (!line.is_empty() && self.feed_bytes(line.as_bytes())) || self.feed_bytes(&[self.line_end]);
+        // Whole characters went in, and cells are cut at ASCII characters only.
+        self.text.clear();
+        self.text.push_str(std::str::from_utf8(&self.bytes[..self.written]).unwrap_or_default());
+        is_over
     }
 
     /// Splits a line without quotes, where every delimiter ends a cell.
-    fn split(&mut self, line: &[u8]) {
-        if self.text.len() < line.len() {
-            self.text.resize(line.len(), 0);
-        }
-        self.text[..line.len()].copy_from_slice(line);
-        (self.written, self.gap) = (line.len(), 1);
-        let delimiters = line.iter().enumerate().filter(|(_, byte)| **byte == self.delimiter).map(|(at, _)| at);
+    fn split(&mut self, line: &str) {
+        self.text.clear();
+        self.text.push_str(line);
+        self.gap = 1;
+        let delimiters = line.bytes().enumerate().filter(|(_, byte)| *byte == self.delimiter).map(|(at, _)| at);
         for end in delimiters.chain([line.len()]).take(WIDEST) {
             if self.count == self.ends.len() {
                 self.ends.resize(self.count * 2, 0);
@@ -139,13 +144,13 @@ impl Splitter {
         let Some(core) = &mut self.core else { return true };
         loop {
             let (result, read, written, ended) =
-                core.read_record(input, &mut self.text[self.written..], &mut self.ends[self.count..]);
+                core.read_record(input, &mut self.bytes[self.written..], &mut self.ends[self.count..]);
             input = &input[read..];
             self.written += written;
             self.count += ended;
             match result {
                 ReadRecordResult::InputEmpty => return false,
-                ReadRecordResult::OutputFull => self.text.resize(self.text.len() * 2, 0),
+                ReadRecordResult::OutputFull => self.bytes.resize(self.bytes.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull if self.ends.len() < WIDEST => {
                     self.ends.resize(self.ends.len() * 2, 0);
                 }
@@ -172,26 +177,24 @@ impl Splitter {
     pub(super) fn read_decimal_commas(&mut self) {
         let mut begin = 0;
         for &end in &self.ends[..self.count] {
-            let cell = &mut self.text[begin..end];
-            begin = end + self.gap;
-            let mut commas = cell.iter().enumerate().filter(|(_, b)| **b == b',').map(|(at, _)| at);
+            let cell = self.text.as_bytes().get(begin..end).unwrap_or_default();
+            let mut commas = cell.iter().enumerate().filter(|(_, b)| **b == b',').map(|(at, _)| begin + at);
             if let (Some(at), None) = (commas.next(), commas.next())
                 && cell.iter().all(|b| matches!(b, b'0'..=b'9' | b',' | b'+' | b'-' | b' '))
             {
-                cell[at] = b'.';
+                self.text.replace_range(at..=at, ".");
             }
+            begin = end + self.gap;
         }
     }
 
     pub(super) fn is_blank(&self) -> bool {
-        let is_blank = |byte: &u8| byte.is_ascii_whitespace() || (self.gap == 1 && *byte == self.delimiter);
-        self.text[..self.written].iter().all(is_blank)
+        let is_blank = |byte: u8| byte.is_ascii_whitespace() || (self.gap == 1 && byte == self.delimiter);
+        self.text.bytes().all(is_blank)
     }
 
     pub(super) fn cells(&self) -> Cells<'_> {
-        // Whole characters went in, and cells are cut at ASCII characters only.
-        let text = std::str::from_utf8(&self.text[..self.written]).unwrap_or_default();
-        Cells { text, ends: &self.ends[..self.count], gap: self.gap }
+        Cells { text: &self.text, ends: &self.ends[..self.count], gap: self.gap }
     }
 }
 

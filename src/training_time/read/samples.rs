@@ -4,7 +4,7 @@ use super::{
     super::samples::{CollectiveRow, Communicator, OperatorSamples, Place},
     headers::{BACKWARD, COLLECTIVE, DURATION, FORWARD, find},
 };
-use crate::text::{Problem, Problems, Record, Records, State, number};
+use crate::text::{Problem, Problems, Record, Records, State};
 
 /// The most rows of a file, and of a bundle.
 pub const MOST_ROWS: usize = 5_000_000;
@@ -13,6 +13,8 @@ pub const MOST_ROWS: usize = 5_000_000;
 struct Cells<'a> {
     record: Record<'a>,
     headers: &'a [String],
+    /// Of the record.
+    numbers: &'a [f64],
 }
 
 impl Cells<'_> {
@@ -24,14 +26,17 @@ impl Cells<'_> {
 
     /// A whole number of at least 1.
     fn count(&self, column: usize) -> Result<f64, Problem> {
-        let value = self.record.get(column).and_then(number);
         let is_count = |value: &f64| *value >= 1.0 && value.fract() == 0.0 && *value <= 9_007_199_254_740_992.0;
-        value.filter(is_count).ok_or_else(|| self.problem(column, "is not a whole number of at least 1"))
+        self.numbers
+            .get(column)
+            .copied()
+            .filter(is_count)
+            .ok_or_else(|| self.problem(column, "is not a whole number of at least 1"))
     }
 
     /// A time above zero.
     fn time(&self, column: usize) -> Result<f64, Problem> {
-        let value = self.record.get(column).and_then(number);
+        let value = self.numbers.get(column).copied();
         value.filter(|value| *value > 0.0).ok_or_else(|| self.problem(column, "is not a time above zero"))
     }
 }
@@ -88,8 +93,10 @@ pub(super) fn operator(
     let at = |name: &str| samples.inputs.iter().position(|input| input == name);
     let divisions: Vec<(usize, usize)> = DIVISIONS.iter().filter_map(|[a, b]| at(a).zip(at(b))).collect();
     let mut row: Vec<f64> = Vec::with_capacity(inputs.len());
+    let mut numbers = Vec::with_capacity(headers.len());
     rows(records, headers, problems, |record| {
-        let cells = Cells { record, headers };
+        record.numbers(&mut numbers);
+        let cells = Cells { record, headers, numbers: &numbers };
         row.clear();
         for column in &inputs {
             row.push(cells.count(*column)?);
@@ -133,8 +140,10 @@ pub(super) fn collective(
     }
     let [shape, nodes, per_node, duration] = columns;
     let mut all = Vec::new();
+    let mut numbers = Vec::with_capacity(headers.len());
     rows(records, headers, problems, |record| {
-        let cells = Cells { record, headers };
+        record.numbers(&mut numbers);
+        let cells = Cells { record, headers, numbers: &numbers };
         let few = |column: usize| {
             let value = cells.count(column)?;
             if value <= 1e6 { Ok(value as u32) } else { Err(cells.problem(column, "is more than a million")) }

@@ -158,6 +158,16 @@ fn names_what_ran(loaded: &Loaded, answers: &[Recommendation]) {
 }
 
 #[test]
+fn a_rehearsal_leaves_everything_as_it_is() {
+    let mut page = Page::default();
+    page.load(&[("a.csv", sweep().as_bytes())]);
+    page.train(&Parameters::default()).unwrap();
+    let before = page.save().unwrap();
+    assert!(matches!(page.ask(Request::Rehearse), Ok(Response::Pong)));
+    assert_eq!(page.save().unwrap(), before);
+}
+
+#[test]
 fn several_files_are_read_as_one_piece_of_work() {
     struct Steps(Vec<(u64, u64)>);
     impl Progress for Steps {

@@ -45,6 +45,7 @@ impl Example {
             }
             bench.warm_up();
             example.open_if_asked(bench);
+            bench.rehearse();
             offline::settled().await;
             example.settled.set(true);
         });

@@ -1,6 +1,6 @@
 //! Does what the page asks, as a plain function: the same in a worker, in the terminal and in tests.
 
-use std::io::Read;
+use std::{io::Read, iter};
 
 use crate::sorted::{SortedMap, SortedSet};
 
@@ -162,6 +162,10 @@ impl Executor {
         }
         Ok(match request {
             Request::Ping => Response::Pong,
+            Request::Rehearse => {
+                rehearse();
+                Response::Pong
+            }
             Request::Load { files: names, target, set } => {
                 *self = Self::default();
                 let opened = read_set(&names, files, &mut |_| set, progress);
@@ -531,6 +535,23 @@ impl Documents {
             .notes
             .insert(0, "No rule of the tuner file is about this campaign: each size is judged by itself.".into());
         Ok(by_size)
+    }
+}
+
+/// Reads a sweep and samples of an operator, and forgets them.
+fn rehearse() {
+    const ROWS: u32 = 2000;
+    let rows = |header: &str, row: &dyn Fn(u32) -> String| {
+        iter::once(header.to_owned()).chain((1..=ROWS).map(row)).collect::<Vec<_>>().join("\n")
+    };
+    let sweep = rows("collective,num_nodes,num_gpus,size_bytes,busbw_ip,algo,proto,nchannels", &|row| {
+        format!("all_reduce_perf,2,16,{},{}.25,RING,LL128,{}", 4096 * row, row, row % 32 + 1)
+    });
+    let samples = rows("mp,b,h,l,dim,F_dur(us),B_dur(us)", &|row| {
+        format!("1,{},32,2048,4096,{}.25,{}.125", row % 16 + 1, row, 2 * row)
+    });
+    for text in [sweep, samples] {
+        drop(intake::open(text.as_bytes(), "rehearsal.csv", text.len() as u64, 0, None, &mut Silent));
     }
 }
 

@@ -82,6 +82,9 @@ pub enum FromWorker {
 pub enum Request {
     /// Answers [`Response::Pong`]: is anybody there?
     Ping,
+    /// Reads texts that nobody dropped, so that reading is no longer slow when somebody does: code that never ran is
+    /// compiled when it first does. Answers [`Response::Pong`].
+    Rehearse,
     /// Reads these files and forgets all earlier ones. Answers [`Response::Loaded`].
     Load {
         /// The files, in the order of the handles.
@@ -246,7 +249,7 @@ pub struct FileToLoad {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::large_enum_variant, reason = "one at a time, and FromWorker boxes it")]
 pub enum Response {
-    /// Of [`Request::Ping`].
+    /// Of [`Request::Ping`] and [`Request::Rehearse`].
     Pong,
     /// Of [`Request::Load`].
     Loaded(Loaded),

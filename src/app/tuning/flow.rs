@@ -71,6 +71,11 @@ impl Bench {
         self.main().warm_up();
     }
 
+    /// Lets the worker read once before there is anything to read.
+    pub fn rehearse(self) {
+        drop(self.main().ask(Weight::Glance, Request::Rehearse, &[], Box::new(|_| ())));
+    }
+
     /// Closes a file and starts over with the others.
     pub fn close(self, id: u32) {
         self.files.update(|files| files.retain(|file| file.id != id));

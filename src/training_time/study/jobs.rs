@@ -15,7 +15,6 @@ use crate::{
             jobs::{Job, Task},
         },
         samples::{Cluster, Place},
-        search, step,
     },
 };
 
@@ -82,15 +81,11 @@ impl Study {
             let needed = steps.needed(self.settings.mode, &bench.catalogue);
             push(steps.library.jobs(&needed, Task::Train), true, &mut known);
         }
-        if let Some(question) = &self.settings.search {
-            let runs = search::space::space(question).runs;
-            let needed = bench.library.needed(|rehearsal| {
-                let memo = search::Memo::new(rehearsal, &bench.catalogue);
-                runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
-            });
-            push(bench.library.jobs(&needed, Task::Train), false, &mut known);
+        if self.settings.search.is_some() {
+            let needed = self.of_search(bench);
+            push(bench.library.jobs(needed, Task::Train), false, &mut known);
             push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
-            push(bench.library.jobs(&needed, Task::Validate), false, &mut known);
+            push(bench.library.jobs(needed, Task::Validate), false, &mut known);
         }
         push(bench.library.jobs(&of_run, Task::Validate), false, &mut known);
         if let Some(function) = &self.settings.settings_of {

@@ -130,6 +130,8 @@ struct Bench {
     measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
+    /// The regressors that the search needs.
+    of_search: OnceLock<Vec<u32>>,
 }
 
 /// Measured steps, with the operators of the cluster that they ran on.
@@ -266,6 +268,7 @@ impl Study {
                 health,
                 measured_on: None,
                 coverage: OnceLock::new(),
+                of_search: OnceLock::new(),
             });
         }
         let table = settings.calibrate.map(|(table, _)| table);
@@ -282,6 +285,11 @@ impl Study {
                 let measured = measured::runs(steps, entry, &bench.catalogue);
                 Some(OfSteps { table, library, measured, calibrations: Default::default() })
             });
+        }
+        if let Some(bench) = &mut self.bench
+            && self.settings.search != settings.search
+        {
+            bench.of_search = OnceLock::new();
         }
         self.settings = settings;
         Ok(!same)
@@ -468,12 +476,20 @@ impl Study {
     /// Whether all that the search needs is trained.
     #[must_use]
     pub fn can_search(&self) -> bool {
-        self.is_trained(|bench, rehearsal| {
-            if let Some(question) = &self.settings.search {
+        self.bench
+            .as_ref()
+            .is_some_and(|bench| self.of_search(bench).iter().all(|regressor| bench.library.is_trained(*regressor)))
+    }
+
+    /// The regressors that the search needs; gone through once for all of its layouts.
+    fn of_search<'a>(&self, bench: &'a Bench) -> &'a [u32] {
+        let Some(question) = &self.settings.search else { return &[] };
+        bench.of_search.get_or_init(|| {
+            bench.library.needed(|rehearsal| {
                 let memo = search::Memo::new(rehearsal, &bench.catalogue);
                 let runs = search::space::space(question).runs;
                 runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
-            }
+            })
         })
     }
 }

@@ -175,10 +175,11 @@ impl Shelf {
             return;
         }
         let sizes: Vec<usize> = together.iter().map(|blob| blob.size() as usize).collect();
+        let length: usize = sizes.iter().sum();
         let all: Array = together.into_iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
         let read = web_sys::Blob::new_with_blob_sequence(&all).and_then(|all| read_blob(&all));
         // A file that has become shorter would pass on the bytes of the next one as its own.
-        let Some(all) = read.ok().filter(|all| all.len() == sizes.iter().sum()) else { return };
+        let Some(all) = read.ok().filter(|all| all.len() == length) else { return };
         let mut rest = all.as_slice();
         for (size, ahead) in sizes.into_iter().zip(&mut self.ahead[at..]) {
             let (file, after) = rest.split_at(size);

@@ -75,7 +75,7 @@ struct Entry {
     is_report: bool,
     has_data: bool,
     /// The drag of a slider that is under way.
-    drag: Option<usize>,
+    drag: Option<u32>,
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
@@ -102,7 +102,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
             },
             choices: Choices::of(bench),
             has_data: bench.has_data() || bench.desk(workbench).is_there(),
-            drag: bench.desk(workbench).drag.get_untracked(),
+            drag: bench.desk(workbench).drag.get_value(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),

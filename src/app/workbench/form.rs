@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use super::state::Desk;
 use crate::{
     app::{
-        diagnostics::now_ms,
         fields::{choice_field, stay},
         handover::handover,
         live::{For, Show, live},
@@ -236,6 +235,8 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                 };
                 key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
             };
+            // A change ends no drag: a key that is held makes one with each value.
+            let end = move || desk.drag.set_value(None);
             view! {
                 <label class="field slider">
                     <span>{label} " " <output>{live(value)}</output></span>
@@ -246,11 +247,11 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         step=move || bound(2)
                         title=hint
                         prop:value=value
-                        on:input:target=move |event| {
-                            desk.drag.update(|began| *began = began.or(Some(now_ms() as usize)));
-                            choose(&event.target().value());
-                        }
-                        on:change=move |_| desk.drag.set(None)
+                        on:input:target=move |event| desk.drag_on(|| choose(&event.target().value()))
+                        on:pointerup=move |_| end()
+                        on:pointercancel=move |_| end()
+                        on:keyup=move |_| end()
+                        on:blur=move |_| end()
                     />
                 </label>
             }

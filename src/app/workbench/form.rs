@@ -178,9 +178,16 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
     };
     match kind {
         0 => {
+            // The list stands at what is chosen by now: an answer to what was chosen before may still come.
+            let chosen = move |key: &String| {
+                let chosen = desk.choices.with(|choices| choices.get(key).map(str::to_owned));
+                chosen.or_else(|| desk.of_field(key, |field| field.usual.clone()))
+            };
             let all = move || {
-                let value = value();
-                options().into_iter().map(|(option, text)| (text, option == value)).collect()
+                let options = options();
+                let chosen = key.with_value(chosen).filter(|chosen| options.iter().any(|(option, _)| option == chosen));
+                let value = chosen.unwrap_or_else(value);
+                options.into_iter().map(|(option, text)| (text, option == value)).collect()
             };
             let change = move |index: usize| {
                 if let Some((option, _)) = untrack(options).get(index) {

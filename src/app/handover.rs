@@ -21,6 +21,7 @@ pub fn handover(
     let hand = move |_| {
         if let Some(Handover { to, choices }) = untrack(found) {
             let desk = bench.desk(to);
+            desk.drag.set_value(None);
             desk.choices.update(|held| choices.iter().for_each(|(key, value)| held.set(key, value)));
             bench.workbench.set(to);
             bench.study(to);

@@ -75,7 +75,7 @@ struct Entry {
     is_report: bool,
     has_data: bool,
     /// The drag of a slider that is under way.
-    drag: Option<usize>,
+    drag: Option<u32>,
 }
 
 /// Writes what is chosen into the history, and follows it: Back and Forward, a link pasted into the bar.
@@ -102,7 +102,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
             },
             choices: Choices::of(bench),
             has_data: bench.has_data() || bench.desk(workbench).is_there(),
-            drag: bench.desk(workbench).drag.get_untracked(),
+            drag: bench.desk(workbench).drag.get_value(),
         };
         document().set_title(&match reader.title() {
             Some(title) => format!("{title} – Collectune"),
@@ -119,7 +119,11 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
         let is_of_tuning = || is_tuning && Workbench::of(&here) == Workbench::Tuning;
         let was_open = || is_of_tuning() && Address::parse(&here).is_ok_and(|address| address == Address::default());
         let is_dragged_on = now.drag.is_some() && before.as_ref().is_some_and(|before| before.drag == now.drag);
-        let is_step = !is_dragged_on
+        // Where the browser went by itself, its entry is there already: what it says otherwise than it is written here
+        // would else be a step that Back only leads to again.
+        let is_ours = before.as_ref().is_some_and(|before| before.fragment == here);
+        let is_step = is_ours
+            && !is_dragged_on
             && before.is_some_and(|before| before.has_data || before.is_report || now.is_report)
             && if is_there { is_new_choice } else { now.is_report || !was_open() };
         let Ok(history) = window().history() else { return };

@@ -166,7 +166,7 @@ fn sliders_answer_and_are_undone() {
     page.run(slide, &["Messages between stages".into(), "1".into()]);
     page.wait_until(|| answer(&page) == before, "nothing is changed");
     // However many values are on the way, a drag is one step.
-    let release = "document.querySelectorAll('label.slider input').forEach((slider) => slider.dispatchEvent(new Event('change', { bubbles: true })))";
+    let release = "document.querySelectorAll('label.slider input').forEach((slider) => slider.dispatchEvent(new PointerEvent('pointerup', { bubbles: true })))";
     page.run(release, &[]);
     for value in ["0.8", "0.4", "0.1"] {
         page.run(slide, &["Messages between stages".into(), value.into()]);
@@ -176,6 +176,42 @@ fn sliders_answer_and_are_undone() {
     page.wait_until_idle();
     page.run("history.back()", &[]);
     page.wait_until(|| answer(&page) == before, "the whole drag is taken back");
+
+    // A slide that nothing ended is over where anything else is chosen.
+    page.run(slide, &["Messages between stages".into(), "0.5".into()]);
+    page.wait_until(|| page.fragment().contains("&x.p2p=0.5"), "the address follows");
+    page.wait_until_idle();
+    let slid = page.fragment();
+    page.choose("Mode", "as estimate-train-time");
+    page.wait_until(|| page.fragment().contains("&mode=parity"), "the mode is chosen");
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.fragment() == slid, "only the mode is taken back");
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| !page.fragment().contains("&x.p2p"), "and then the slide");
+    page.wait_until_idle();
+
+    // A key that is held makes an input and a change with each value, and is one step as well.
+    let length = || page.run("return history.length", &[]).as_u64().unwrap();
+    let entries = length();
+    page.run(
+        "const field = [...document.querySelectorAll('label.slider')].find((field) => field.innerText.includes('Messages between stages'));
+         field.querySelector('input').focus()",
+        &[],
+    );
+    let hold = "const slider = document.activeElement;
+        slider.value = arguments[0];
+        for (const kind of ['input', 'change']) slider.dispatchEvent(new Event(kind, { bubbles: true }));";
+    for value in ["0.9", "0.8", "0.7"] {
+        page.run(hold, &[value.into()]);
+        page.wait_until(|| page.fragment().contains(&format!("&x.p2p={value}")), "the address follows");
+    }
+    // One step takes the place of the two that were taken back.
+    assert_eq!(length(), entries - 1);
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| answer(&page) == before, "the key is taken back");
     page.assert_clean();
 }
 

@@ -49,3 +49,35 @@ fn how_to_learn_is_a_choice_as_well() {
     page.wait_until_idle();
     page.assert_clean();
 }
+
+/// A click on a tab and a fragment that is typed make an entry of the browser's own, whose address is written otherwise.
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn back_leaves_what_the_browser_went_to_by_itself() {
+    let page = Page::open();
+    page.click("button", "Open the example");
+    page.wait_until_idle();
+    let tuning = page.fragment();
+    assert!(tuning.contains("w=tuning") && tuning.contains("x=1"), "{tuning}");
+    page.click("link", "Topology");
+    page.wait_for_text("all_gather over dgx1v in");
+    page.wait_until_idle();
+    assert_eq!(page.fragment(), "#v=1&w=topology&x=1");
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.fragment() == tuning, "one step leads back to the sweep");
+    page.wait_until_idle();
+
+    page.run("history.forward()", &[]);
+    page.wait_until(|| page.fragment() == "#v=1&w=topology&x=1", "Forward is still there");
+    page.wait_until_idle();
+    page.run("location.hash = '#v=1&w=topology&cut=0-1;1-0'", &[]);
+    page.wait_until(|| page.fragment() == "#v=1&w=topology&x=1&cut=0-1%3B1-0", "it is written as the page writes it");
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.fragment() == "#v=1&w=topology&x=1", "one step takes the cut back");
+    page.wait_until_idle();
+    page.run("history.back()", &[]);
+    page.wait_until(|| page.fragment() == tuning, "and one more leads to the sweep");
+    page.wait_until_idle();
+    page.assert_clean();
+}

@@ -3,7 +3,10 @@
 
 use leptos::prelude::*;
 
-use super::viewer::Viewer;
+use super::{
+    scene::{Picked, Scene},
+    viewer::Viewer,
+};
 use crate::{
     app::{
         live::{Show, live},
@@ -38,15 +41,15 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
-        let picked = viewer.picked.get();
-        viewer.with(|scene| {
+        let name = |scene: &Scene, spot: Spot| {
             let name = |node: u32| scene.network.topology.label(node);
-            match picked {
-                Some(Spot::Node(node)) => name(node),
-                Some(Spot::Link(from, to)) => format!("{}-{}", name(from), name(to)),
-                None => String::new(),
-            }
-        })
+            scene.picked(Some(spot)).map(|_| match spot {
+                Spot::Node(node) => name(node),
+                Spot::Link(from, to) => format!("{}-{}", name(from), name(to)),
+            })
+        };
+        let picked = viewer.picked.get();
+        viewer.with(|scene| name(scene, picked?)).flatten().unwrap_or_default()
     };
     let choose = move |text: String| {
         let found = viewer.with_untracked(|scene| {
@@ -85,8 +88,11 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let both = RwSignal::new(true);
     let is_whole = move || {
-        let picked = viewer.picked.get();
-        viewer.with(|scene| scene.link(picked).is_none_or(|link| scene.network.left(link) >= 1.0)).unwrap_or(true)
+        let is_whole = |scene: &Scene, picked| match picked {
+            Picked::Link(link) => scene.network.left(link) >= 1.0,
+            _ => true,
+        };
+        viewer.with_picked(is_whole).unwrap_or(true)
     };
     // The link, and its opposite where there is one and both are meant.
     let picked = move || {
@@ -95,7 +101,11 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
     let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
-    let remove = move |_| change(bench, viewer, |choices| edit::remove(choices, &picked()));
+    let remove = move |_| {
+        change(bench, viewer, |choices| edit::remove(choices, &picked()));
+        // The answer takes its time: what is removed already can't be removed again meanwhile.
+        viewer.pick(None);
+    };
     view! {
         <div class="network-damage" role="group" aria-label="Damage">
             <button type="button" on:click=move |_| leave(0.5)>"Slow to a half"</button>
@@ -138,12 +148,13 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let both = RwSignal::new(true);
     let rates = [RwSignal::new(String::new()), RwSignal::new(String::new())];
+    let asked = StoredValue::new(None);
     let title = move || {
-        let picked = viewer.picked.get();
-        viewer.with(|scene| {
-            let (from, to) = scene.gap(picked)?;
+        let title = |scene: &Scene, picked| {
+            let Picked::Gap(from, to) = picked else { return None };
             Some(format!("No link {} → {}", scene.network.topology.label(from), scene.network.topology.label(to)))
-        })
+        };
+        viewer.with_picked(title).flatten()
     };
     let usual = move |which: usize| {
         let usual = viewer.with(|scene| scene.network.topology.usual_rates());
@@ -160,7 +171,13 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
             _ => bandwidth,
         };
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
-        change(bench, viewer, |choices| edit::add(choices, &links, &rates));
+        // Clicked again before the answer comes: of a link that was removed and is back, choices say nothing any more.
+        let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
+        let chosen = || bench.desk(viewer.workbench).choices.get_untracked();
+        if asked.get_value() != Some(wanted(chosen())) {
+            change(bench, viewer, |choices| edit::add(choices, &links, &rates));
+            asked.set_value(Some(wanted(chosen())));
+        }
     };
     let rate = move |which: usize, label: &'static str| {
         view! {

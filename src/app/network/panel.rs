@@ -7,7 +7,7 @@ use leptos::prelude::*;
 
 use super::{
     edits::{LinkEdits, NewLink, NodeEdits, Picker},
-    scene::{Reels, Scene, ticks},
+    scene::{Picked, Reels, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -17,7 +17,6 @@ use crate::{
     },
     topology::listing,
     units::significant,
-    workbench::topology::edit::Spot,
 };
 
 /// Chunks that are told one by one.
@@ -27,22 +26,22 @@ const TOLD: usize = 12;
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
     // What was picked may be gone from the graph.
-    let is = move |what: fn(&Scene, Option<Spot>) -> bool| {
-        let picked = viewer.picked.get();
-        viewer.with(|scene| what(scene, picked)).unwrap_or(false)
-    };
-    let is_node = move || is(|scene, picked| scene.node(picked).is_some());
-    let is_link = move || is(|scene, picked| scene.link(picked).is_some());
-    let is_gap = move || is(|scene, picked| scene.gap(picked).is_some());
+    let picked = move || viewer.with_picked(|_, picked| picked);
+    let is_node = move || matches!(picked(), Some(Picked::Node(_)));
+    let is_link = move || matches!(picked(), Some(Picked::Link(_)));
+    let is_gap = move || matches!(picked(), Some(Picked::Gap(..)));
     let node = move || {
-        let (picked, time) = (viewer.picked.get(), viewer.time_ns.get());
-        viewer.with(|scene| node_words(scene, &viewer.reels.get(), scene.node(picked)?, time)).flatten()
+        let words = |scene: &Scene, picked| match picked {
+            Picked::Node(node) => node_words(scene, &viewer.reels.get(), node, viewer.time_ns.get()),
+            _ => None,
+        };
+        viewer.with_picked(words).flatten()
     };
     let node_view = move || node().map(|(title, text)| view! { <h3>{title}</h3> <p>{text}</p> });
     view! {
         <div class="network-picked">
             <Picker viewer />
-            <Show when=move || !(is_node() || is_link() || is_gap())>
+            <Show when=move || picked().is_none()>
                 <p class="small">
                     "Click a link to see what it carries, and to slow, cut or remove it; click a node to see what it has, to take it out, and to link it to another. The panel below shows links over time: orange decides when all is done."
                 </p>
@@ -95,15 +94,18 @@ fn node_words(scene: &Scene, reels: &Reels, node: u32, time_ns: f64) -> Option<(
 #[component]
 fn LinkPanel(viewer: Viewer) -> impl IntoView {
     let title = move || {
-        viewer.with(|scene| {
+        let title = |scene: &Scene, picked| {
+            let Picked::Link(link) = picked else { return None };
             let topology = &scene.network.topology;
-            let link = topology.links.get(scene.link(viewer.picked.get())? as usize)?;
+            let link = topology.links.get(link as usize)?;
             Some(format!("Link {} → {}", topology.label(link.from), topology.label(link.to)))
-        })
+        };
+        viewer.with_picked(title).flatten()
     };
     let facts = move || {
-        let facts = viewer.with(|scene| {
-            link_facts(scene, &viewer.reels.get(), scene.link(viewer.picked.get())?, viewer.time_ns.get())
+        let facts = viewer.with_picked(|scene, picked| match picked {
+            Picked::Link(link) => link_facts(scene, &viewer.reels.get(), link, viewer.time_ns.get()),
+            _ => None,
         });
         let row = |(name, value): (&'static str, String)| view! { <dt>{name}</dt> <dd>{value}</dd> };
         facts.flatten().map(|facts| facts.into_iter().map(row).collect_view())

@@ -60,6 +60,17 @@ pub struct Act {
     pub reel: Reel,
 }
 
+/// What is picked of a graph.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Picked {
+    /// A node.
+    Node(u32),
+    /// A link, by its place.
+    Link(u32),
+    /// Two nodes that no link joins: one can be added.
+    Gap(u32, u32),
+}
+
 /// What moves in each schedule of a network that is cut, as it was last asked for.
 #[derive(Default)]
 pub struct Reels {
@@ -157,29 +168,15 @@ impl Scene {
         Key(Arc::downgrade(&self.network))
     }
 
-    /// The node that is picked.
-    pub fn node(&self, picked: Option<Spot>) -> Option<u32> {
-        match picked? {
-            Spot::Node(node) if node < self.network.topology.nodes => Some(node),
-            _ => None,
-        }
-    }
-
-    /// The link that is picked, by its place.
-    pub fn link(&self, picked: Option<Spot>) -> Option<u32> {
-        match picked? {
-            Spot::Link(from, to) => self.network.topology.link(from, to),
-            Spot::Node(_) => None,
-        }
-    }
-
-    /// Two nodes that are picked and that no link joins: one can be added.
-    pub fn gap(&self, picked: Option<Spot>) -> Option<(u32, u32)> {
-        match picked? {
-            Spot::Link(from, to) if from != to && from.max(to) < self.network.topology.nodes => {
-                self.link(picked).is_none().then_some((from, to))
+    /// What is picked, where the graph has it.
+    pub fn picked(&self, spot: Option<Spot>) -> Option<Picked> {
+        let topology = &self.network.topology;
+        match spot? {
+            Spot::Node(node) => (node < topology.nodes).then_some(Picked::Node(node)),
+            Spot::Link(from, to) if from != to && from.max(to) < topology.nodes => {
+                Some(topology.link(from, to).map_or(Picked::Gap(from, to), Picked::Link))
             }
-            _ => None,
+            Spot::Link(..) => None,
         }
     }
 

@@ -9,7 +9,7 @@ use web_sys::CanvasRenderingContext2d;
 use super::{
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Act, Key, Reel, Scene, ticks},
+    scene::{Act, Key, Picked, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -62,8 +62,9 @@ pub fn Stage(
             if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
                 tree(&pen, &inks, scene, film, &geometry, chunk);
             }
-            if let Some(pair) = scene.gap(picked) {
-                missing(&pen, &inks, &geometry, pair);
+            let picked = scene.picked(picked);
+            if let Some(Picked::Gap(from, to)) = picked {
+                missing(&pen, &inks, &geometry, (from, to));
             }
             nodes(&pen, &inks, scene, &geometry, picked);
         });
@@ -105,10 +106,10 @@ pub fn Stage(
         let find = |scene: &Scene| geometry(kept, scene, &sheet).pick(&scene.network.topology, at);
         let found = viewer.with_untracked(find).flatten();
         let picked = viewer.picked.get_untracked();
-        viewer.pick(match (picked, found) {
-            (Some(Spot::Node(from)), Some(Spot::Node(to))) if from != to && viewer.begins.get_untracked() => {
-                Some(Spot::Link(from, to))
-            }
+        let begins = viewer.with_untracked(|scene| scene.picked(picked)).flatten();
+        let begins = begins.filter(|_| viewer.begins.get_untracked());
+        viewer.pick(match (begins, found) {
+            (Some(Picked::Node(from)), Some(Spot::Node(to))) if from != to => Some(Spot::Link(from, to)),
             _ => found.filter(|_| picked != found),
         });
     };
@@ -254,7 +255,7 @@ fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
 }
 
-fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<Spot>) {
+fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<Picked>) {
     let network = &scene.network;
     pen.set_fill_style_str(&inks.paper);
     pen.set_stroke_style_str(&inks.axis);
@@ -277,12 +278,15 @@ fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &
     pen.stroke();
     pen.set_stroke_style_str(&inks.picked);
     pen.set_line_width(3.0);
-    if let Some(at) = scene.node(picked).and_then(|node| geometry.nodes.get(node as usize)) {
-        pen.begin_path();
-        disc(pen, *at, geometry.radius + 3.0);
-        pen.stroke();
+    match picked {
+        Some(Picked::Node(node)) => {
+            pen.begin_path();
+            geometry.nodes.get(node as usize).into_iter().for_each(|at| disc(pen, *at, geometry.radius + 3.0));
+            pen.stroke();
+        }
+        Some(Picked::Link(link)) => stroke(pen, geometry, &mut [link as usize].into_iter()),
+        _ => {}
     }
-    stroke(pen, geometry, &mut scene.link(picked).into_iter().map(|link| link as usize));
     if geometry.has_labels {
         let size = (geometry.radius * 0.85).clamp(7.0, 12.0);
         pen.set_font(&format!("{size}px system-ui, sans-serif"));

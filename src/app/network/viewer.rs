@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::scene::{Reel, Reels, Scene, ticks};
+use super::scene::{Picked, Reel, Reels, Scene, ticks};
 use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
@@ -82,7 +82,13 @@ impl Viewer {
         self.scene.try_with(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
     }
 
-    /// The same, without following it.
+    /// Something of what is picked, where the graph has it still.
+    pub fn with_picked<T>(self, look: impl FnOnce(&Scene, Picked) -> T) -> Option<T> {
+        let picked = self.picked.get();
+        self.with(|scene| scene.picked(picked).map(|picked| look(scene, picked))).flatten()
+    }
+
+    /// The same as [`Viewer::with`], without following it.
     pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
         self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
     }

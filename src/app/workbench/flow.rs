@@ -51,6 +51,7 @@ impl Bench {
     /// Chooses a value of a field; the usual one takes the choice back.
     pub fn choose(self, workbench: Workbench, key: &str, value: &str) {
         let desk = self.desk(workbench);
+        desk.drag.set_value(None);
         let shown = desk.shown.get_untracked();
         let form = shown.as_ref().map(|shown| shown.form.as_slice()).unwrap_or_default();
         let field = form.iter().find(|field| field.key == key);
@@ -90,6 +91,7 @@ impl Bench {
     /// Takes choices as an address has them.
     pub fn choose_all(self, workbench: Workbench, choices: Choices) {
         let desk = self.desk(workbench);
+        desk.drag.set_value(None);
         if desk.choices.with_untracked(|held| *held != choices) {
             desk.choices.set(choices);
             if untrack(move || self.can_study(workbench)) {

@@ -5,7 +5,6 @@ use leptos::prelude::*;
 use super::state::Desk;
 use crate::{
     app::{
-        diagnostics::now_ms,
         fields::{choice_field, stay},
         handover::handover,
         live::{For, Show, live},
@@ -179,9 +178,16 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
     };
     match kind {
         0 => {
+            // The list stands at what is chosen by now: an answer to what was chosen before may still come.
+            let chosen = move |key: &String| {
+                let chosen = desk.choices.with(|choices| choices.get(key).map(str::to_owned));
+                chosen.or_else(|| desk.of_field(key, |field| field.usual.clone()))
+            };
             let all = move || {
-                let value = value();
-                options().into_iter().map(|(option, text)| (text, option == value)).collect()
+                let options = options();
+                let chosen = key.with_value(chosen).filter(|chosen| options.iter().any(|(option, _)| option == chosen));
+                let value = chosen.unwrap_or_else(value);
+                options.into_iter().map(|(option, text)| (text, option == value)).collect()
             };
             let change = move |index: usize| {
                 if let Some((option, _)) = untrack(options).get(index) {
@@ -236,6 +242,8 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                 };
                 key.with_value(|key| desk.of_field(key, find)).unwrap_or_default()
             };
+            // A change ends no drag: a key that is held makes one with each value.
+            let end = move || desk.drag.set_value(None);
             view! {
                 <label class="field slider">
                     <span>{label} " " <output>{live(value)}</output></span>
@@ -246,11 +254,11 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                         step=move || bound(2)
                         title=hint
                         prop:value=value
-                        on:input:target=move |event| {
-                            desk.drag.update(|began| *began = began.or(Some(now_ms() as usize)));
-                            choose(&event.target().value());
-                        }
-                        on:change=move |_| desk.drag.set(None)
+                        on:input:target=move |event| desk.drag_on(|| choose(&event.target().value()))
+                        on:pointerup=move |_| end()
+                        on:pointercancel=move |_| end()
+                        on:keyup=move |_| end()
+                        on:blur=move |_| end()
                     />
                 </label>
             }

@@ -21,8 +21,10 @@ pub struct Desk {
     pub network: RwSignal<Option<Arc<Network>>>,
     /// Why there is none.
     pub error: RwSignal<Option<String>>,
-    /// When the drag of a slider began that is under way, in ms: all values on the way are one step of the history.
-    pub drag: RwSignal<Option<usize>>,
+    /// The drag of a slider that is under way: all values on the way are one step of the history.
+    pub drag: StoredValue<Option<u32>>,
+    /// How many drags there were, which tells one from the one before.
+    drags: StoredValue<u32>,
     /// What workers did so far, for a new worker that takes the place of one that ended.
     pub(super) done: StoredValue<Vec<Vec<u8>>>,
     /// The worker is asked; what is chosen meanwhile is asked next.
@@ -50,7 +52,8 @@ impl Desk {
             shown: RwSignal::new(None),
             network: RwSignal::new(None),
             error: RwSignal::new(None),
-            drag: RwSignal::new(None),
+            drag: StoredValue::new(None),
+            drags: StoredValue::new(0),
             done: StoredValue::new(Vec::new()),
             line: StoredValue::new(Line::Free),
         }
@@ -72,6 +75,17 @@ impl Desk {
         self.network.set(None);
         self.error.set(None);
         self.done.set_value(Vec::new());
+    }
+
+    /// A value on the way of a slider is chosen: it belongs to the drag that is under way, or begins one.
+    pub(super) fn drag_on(self, choose: impl FnOnce()) {
+        let began = self.drag.get_value().unwrap_or_else(|| {
+            self.drags.update_value(|drags| *drags = drags.wrapping_add(1));
+            self.drags.get_value()
+        });
+        choose();
+        // A choice ends a drag, unless it is one of it.
+        self.drag.set_value(Some(began));
     }
 
     /// Something of a field.

@@ -138,9 +138,10 @@ pub fn remove(choices: &mut Choices, links: &[Spot]) {
 }
 
 /// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One that
-/// was removed comes back as it was, unless it is to have rates of its own.
+/// was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given now.
 pub fn add(choices: &mut Choices, links: &[Spot], rates: &[&str]) {
     for link in links {
+        take_out(choices, "add", *link);
         if !(rates.is_empty() && take_out(choices, "remove", *link)) {
             let word: String = rates.iter().fold(link.to_string(), |word, rate| word + "*" + rate);
             put_in(choices, "add", &word);
@@ -330,6 +331,10 @@ mod tests {
         assert_eq!(removed("#add=0-2"), "&remove=2-0");
         assert_eq!(added("#remove=0-2,2>0", &[]), "");
         assert_eq!(added("#remove=0-2", &["25"]), "&remove=0-2&add=0-2*25,2-0*25");
+        // Twice is as once, also with other rates.
+        assert_eq!(added("#add=0-2,2-0", &[]), "&add=0-2,2-0");
+        assert_eq!(added("#add=0->2*25,2-0*25,1-3", &["50"]), "&add=1-3,0-2*50,2-0*50");
+        assert_eq!(added("#remove=0-2&add=0-2*25,2-0*25", &["25"]), "&remove=0-2&add=0-2*25,2-0*25");
         // What is written is what is read.
         let edited = edited(&Choices::parse(&added("#v=1", &["25", "700"])), &ring()).unwrap().unwrap();
         assert_eq!((edited.links.len(), edited.links[11].bandwidth, edited.links[11].latency_ns), (12, 25.0, 700.0));

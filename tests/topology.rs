@@ -1008,14 +1008,18 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     let mesh = made("mesh:64x64");
-    let of = |wants: &[u32], count: usize| {
+    let line = made("line:4096");
+    let on = |topology: &Topology, wants: &[u32], count: usize| {
         let many = Custom { names: Vec::new(), chunks: vec![(vec![0], wants.to_vec()); count] };
-        Wanted { collective: None, custom: Some(Arc::new(many)), ..Wanted::default() }.problem(&mesh)
+        Wanted { collective: None, custom: Some(Arc::new(many)), ..Wanted::default() }.problem(topology)
     };
+    let of = |wants: &[u32], count: usize| on(&mesh, wants, count);
     assert_eq!(of(&[1], 20_000).unwrap().0.chunks(), 20_000);
     assert_eq!(of(&[1], 50_000).unwrap_err(), WantedError::TooManyHeld(50_000, 4096));
     let all: Vec<u32> = (0..4096).collect();
     assert_eq!(of(&all, 9800).unwrap_err(), WantedError::TooMany(40_140_800));
+    assert_eq!(on(&line, &[1], 20_000).unwrap().0.chunks(), 20_000);
+    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), WantedError::TooManySent(81_900_000));
     let scatter = Wanted { chunks: 9000, ..wanted(Collective::Scatter) };
     let refused = scatter.problem(&made("ring:4000")).unwrap_err();
     assert!(

@@ -80,6 +80,13 @@ pub enum WantedError {
         grouped(MOST_HELD)
     )]
     TooManyHeld(u64, u64),
+    /// More transfers than can be held.
+    #[error(
+        "at least {} transfers are needed, more than can be held (at most {}); take fewer chunks",
+        grouped(*.0),
+        grouped(MOST_SENT)
+    )]
+    TooManySent(u64),
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -113,6 +120,9 @@ pub const MOST_PAIRS: u64 = 40_000_000;
 /// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival of each is kept, also in the page, in
 /// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 1.6 GB.
 const MOST_HELD: u64 = 200_000_000;
+/// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
+/// 3.2 GB.
+const MOST_SENT: u64 = 50_000_000;
 
 /// One node has, or gets, everything.
 #[must_use]
@@ -179,6 +189,14 @@ impl Wanted {
             let lost = problem.task(phase).and_then(|task| task.demand.unreachable(task.graph));
             if let Some((chunk, node)) = lost {
                 return Err(WantedError::NoWay { chunk, node });
+            }
+            // No chunk needs more than one transfer for each node.
+            if n * all > MOST_SENT
+                && let Some(task) = problem.task(phase)
+                && let sent = task.demand.least_transfers(task.graph)
+                && sent > MOST_SENT
+            {
+                return Err(WantedError::TooManySent(sent));
             }
         }
         Ok((problem, clock))

@@ -54,14 +54,14 @@ impl Choices {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// A value of any type that can be read from text; `None` where nothing was chosen.
+    /// A value of any type that can be read from text; `None` where nothing was chosen, or the field was emptied.
     ///
     /// # Errors
     /// What was chosen is no such value.
     pub fn parsed<T: std::str::FromStr>(&self, key: &str, expected: &str) -> Result<Option<T>, ChoiceError> {
-        let Some(value) = self.get(key) else { return Ok(None) };
+        let Some(value) = self.get(key).map(str::trim).filter(|value| !value.is_empty()) else { return Ok(None) };
         let wrong = || ChoiceError { label: key.to_owned(), value: start_of(value), expected: expected.to_owned() };
-        value.trim().parse().ok().map(Some).ok_or_else(wrong)
+        value.parse().ok().map(Some).ok_or_else(wrong)
     }
 
     /// Reads them from the fragment of an address; what can't be read is passed over.
@@ -263,6 +263,8 @@ mod tests {
         assert_eq!(choices.iter().collect::<Vec<_>>(), [("n", "8")]);
         choices.set("n", "16");
         assert_eq!(choices.parsed::<u32>("n", "a whole number"), Ok(Some(16)));
+        choices.set("n", " ");
+        assert_eq!(choices.parsed::<u32>("n", "a whole number"), Ok(None));
         choices.set("n", "many");
         let error = choices.parsed::<u32>("n", "a whole number").unwrap_err();
         assert_eq!(error.to_string(), "n: \"many\" is not a whole number");

@@ -683,9 +683,12 @@ fn keys_arms_and_strategies_have_an_end() {
     }
     let mixed = |arms: [&str; 3]| {
         let rows: String = arms.iter().map(|arm| format!("allreduce,4096,1,8,9,s,{arm}\n")).collect();
-        opened("rewards.log", format!("{head}{rows}").as_bytes()).unwrap().1.kept[0].to_string()
+        let problems = opened("rewards.log", format!("{head}{rows}").as_bytes()).unwrap().1;
+        problems.kept.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     assert!(mixed(["auto", "tree/ll", "1"]).contains("line 4, column arm: \"1\" is a number where lines before name"));
+    assert!(mixed(["99", "auto", "tree/ll"]).contains("\"99\" is beyond any table of arms"));
+    assert!(!mixed(["99", "auto", "tree/ll"]).contains("is a name"));
     assert!(mixed(["0", "1", "-1"]).contains("line 4, column arm: \"-1\" is a name where lines before have a number"));
     let arms = format!("{head}{}", lines(&|n| format!("allreduce,4096,1,8,9,s,tree/ll/{}\n", n.min(70))));
     let (log, problems, _) = opened("rewards.log", arms.as_bytes()).unwrap();
@@ -828,15 +831,23 @@ fn of_several_policies_each_attributes_its_own_generation() {
     let notes = |studied: &Studied| studied.notes.join("\n");
     let studied = both(&untold, &other);
     assert!(studied.logs[0].attribution.starts_with("not attributed"), "{:?}", studied.logs);
-    let why = "rewards.log: It tells no generation of its lines, and there are 2 policy files";
+    let why = "rewards.log: It does not say by which of 2 policy files its lines ran";
     assert!(notes(&studied).contains(why), "{}", notes(&studied));
-    let studied = both(&rewards.replace(",3\n", ",9\n"), &other);
-    let why = "rewards.log: Its lines are of generations that no policy file is here of";
+    let unknown = rewards.replace(",3\n", ",9\n");
+    let studied = both(&unknown, &other);
+    let why = "rewards.log: There is no policy file of the generations in its lines";
+    assert!(notes(&studied).contains(why), "{}", notes(&studied));
+    // Lines that an unknown policy dealt are not held to have taken turns.
+    let arms = policy.arms[..2].to_vec();
+    let turns = Settings { schedule: Schedule { arms, ..Schedule::default() }, ..Settings::default() };
+    let files = [("rewards.log", unknown.as_str()), ("a.policy", &policy.text()), ("b.policy", &other.text())];
+    let (_, studied) = study(&files, turns);
+    assert_eq!(studied.logs[0].attribution, schedule, "{studied:?}");
     assert!(notes(&studied).contains(why), "{}", notes(&studied));
     // The same file twice is one; another one of the same generation is said.
     assert!(both(&untold, &policy).notes.is_empty());
     let studied = both(&rewards, &collectune::policy::file::Policy { generation: 3, ..other });
-    let told = "b.policy has another policy of generation 3 than a.policy";
+    let told = "b.policy and a.policy have different policies of generation 3; lines are attributed by a.policy";
     assert!(notes(&studied).contains(told), "{}", notes(&studied));
     let settings =
         Settings { schedule: Schedule { policies: vec![policy], ..Schedule::default() }, ..Settings::default() };

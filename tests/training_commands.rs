@@ -152,6 +152,11 @@ fn what_files_do_not_tell_is_asked_and_answered() {
     let said = text(&collectune(&calibrate).stderr);
     // The example has no samples of the operators that such models are made of.
     assert!(said.contains("0 measured steps can be predicted"), "{said}");
+    // A table that the bundle has besides is not the one that is named.
+    let own = fs::read_to_string(&steps).unwrap().replace(",0.", ",1.");
+    fs::write(format!("{samples}/own.csv"), own).unwrap();
+    let said = text(&collectune(&calibrate).stderr);
+    assert!(!said.contains("--calibrate takes one table"), "{said}");
     let nowhere = [&calibrate[..], &["--measured-on", "nowhere"]].concat();
     let said = text(&collectune(&nowhere).stderr);
     assert!(said.contains("--measured-on nowhere: the catalogue knows"), "{said}");

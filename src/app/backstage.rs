@@ -132,12 +132,14 @@ struct Shelf {
     blobs: Vec<Blob>,
     /// Of each file what was read ahead: all of it.
     ahead: Vec<Option<Vec<u8>>>,
+    /// Files before this one were read ahead, or can't be.
+    tried: usize,
 }
 
 impl Shelf {
     fn sources(blobs: Vec<Blob>) -> Vec<Source> {
         let sizes: Vec<u64> = blobs.iter().map(Blob::size).collect();
-        let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs }));
+        let shelf = Rc::new(RefCell::new(Self { ahead: vec![None; blobs.len()], blobs, tried: 0 }));
         let source = |(at, size_bytes)| {
             let content = BlobReader { shelf: Rc::clone(&shelf), at, size_bytes, next: 0, piece: Vec::new(), taken: 0 };
             Source { size_bytes, content: Box::new(content) }
@@ -148,7 +150,7 @@ impl Shelf {
     /// A piece of a file, from a byte on.
     fn piece(&mut self, at: usize, from: u64) -> Result<Vec<u8>, JsValue> {
         if from == 0 {
-            if self.ahead[at].is_none() {
+            if at >= self.tried {
                 self.read_ahead(at);
             }
             if let Some(whole) = self.ahead[at].take() {
@@ -159,8 +161,8 @@ impl Shelf {
         read_blob(blob.slice(from, (from + PIECE_BYTES).min(blob.size())).as_ref())
     }
 
-    /// Reads a file and those after it, as many as make a piece. Where one of them can't be read none is, and each will
-    /// say so by itself.
+    /// Reads a file and those after it, as many as make a piece. Where one of them can't be read none is, and each is tried by
+    /// itself.
     fn read_ahead(&mut self, at: usize) {
         let mut bytes = 0;
         let fits = |blob: &&Blob| {
@@ -168,16 +170,19 @@ impl Shelf {
             bytes <= PIECE_BYTES
         };
         let together: Vec<&Blob> = self.blobs[at..].iter().take_while(fits).collect();
+        self.tried = at + together.len().max(1);
         if together.len() < 2 {
             return;
         }
-        let all: Array = together.iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
+        let sizes: Vec<usize> = together.iter().map(|blob| blob.size() as usize).collect();
+        let length: usize = sizes.iter().sum();
+        let all: Array = together.into_iter().map(|blob| web_sys::Blob::clone(blob.as_ref())).collect();
         let read = web_sys::Blob::new_with_blob_sequence(&all).and_then(|all| read_blob(&all));
-        let all = read.unwrap_or_default();
+        // A file that has become shorter would pass on the bytes of the next one as its own.
+        let Some(all) = read.ok().filter(|all| all.len() == length) else { return };
         let mut rest = all.as_slice();
-        for (blob, ahead) in together.into_iter().zip(&mut self.ahead[at..]) {
-            let size = usize::try_from(blob.size()).ok();
-            let Some((file, after)) = size.and_then(|size| rest.split_at_checked(size)) else { return };
+        for (size, ahead) in sizes.into_iter().zip(&mut self.ahead[at..]) {
+            let (file, after) = rest.split_at(size);
             *ahead = Some(file.to_vec());
             rest = after;
         }

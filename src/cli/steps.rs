@@ -1,7 +1,7 @@
 //! What `collectune step` and `collectune layouts` share: files become a study that is learnt on all processors.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
@@ -20,6 +20,7 @@ use crate::{
         read::name::stem,
         regressors,
         run::Run,
+        steps::StepTable,
         study::{Settings, Study, StudyError},
     },
     units::{count, grouped},
@@ -161,17 +162,22 @@ impl Bundle {
             let names = names.join(", ");
             return Err(CliError::Told(format!("--measured-on {wanted}: the catalogue knows {names}")));
         }
-        match bundle.steps.as_slice() {
+        // What is named counts, and not a table that the bundle has besides.
+        let is_named = |table: &StepTable| self.calibrate.iter().any(|path| Path::new(&table.name).starts_with(path));
+        let tables = || bundle.steps.iter().enumerate();
+        let named: Vec<(usize, &StepTable)> = tables().filter(|(_, table)| is_named(table)).collect();
+        let named = if named.is_empty() { tables().collect() } else { named };
+        match named.as_slice() {
             [] => Err(CliError::Typed("--calibrate names no table of measured steps")),
-            [one] => match one.suspicion {
-                None => Ok(Some(0)),
+            [(number, one)] => match one.suspicion {
+                None => Ok(Some(*number)),
                 Some(_) => Err(CliError::Told(format!(
                     "--calibrate {}: its times have a doubtful unit; say --answer {0}=seconds or --answer {0}=as-written",
                     one.name
                 ))),
             },
             several => {
-                let names: Vec<&str> = several.iter().map(|table| table.name.as_str()).collect();
+                let names: Vec<&str> = several.iter().map(|(_, table)| table.name.as_str()).collect();
                 Err(CliError::Told(format!(
                     "--calibrate takes one table of measured steps; these are {}",
                     names.join(", ")

@@ -111,7 +111,7 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     if head.trim_ascii().is_empty() {
         return Err("is empty".to_owned());
     }
-    if report::open::is_report(&String::from_utf8_lossy(&head[..head.len().min(REPORT_HEAD)])) {
+    if report::open::is_report(&lossy(&head[..head.len().min(REPORT_HEAD)])) {
         return Ok(Recognised::Report);
     }
     if is_json(head) {

@@ -130,6 +130,9 @@ pub fn attribute(
     let by_policy = log.rows.iter().any(|row| row.call.is_some() && policy_of(row).is_some());
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
     let has_calls = log.rows.iter().any(|row| row.call.is_some());
+    let has_generations = log.rows.iter().any(|row| row.generation.is_some());
+    // Dealt by a policy, whether or not its file is here.
+    let is_dealt = by_policy || (has_calls && has_generations && !policies.is_empty());
     let how = if settings.arm.is_some() {
         Attribution::Given
     } else if has_arms && log.numbered_arms && arms.is_empty() {
@@ -137,7 +140,7 @@ pub fn attribute(
         Attribution::None
     } else if has_arms {
         Attribution::Columns
-    } else if by_policy {
+    } else if is_dealt {
         Attribution::Schedule
     } else if has_calls && arms.len() > 1 {
         Attribution::CallTurns
@@ -149,11 +152,10 @@ pub fn attribute(
         Attribution::None
     };
     if has_calls && !has_arms && !by_policy && !policies.is_empty() && how != Attribution::Given {
-        let has_generations = log.rows.iter().any(|row| row.generation.is_some());
         notes.push(if has_generations {
-            "Its lines are of generations that no policy file is here of".to_owned()
+            "There is no policy file of the generations in its lines".to_owned()
         } else {
-            format!("It tells no generation of its lines, and there are {} policy files", policies.len())
+            format!("It does not say by which of {} policy files its lines ran", policies.len())
         });
     }
     let mut counts = crate::sorted::SortedMap::new();

@@ -209,7 +209,7 @@ impl Study {
             let (first, known) = *policies.entry(policy.generation).or_insert((name, policy));
             if known != policy {
                 self.notes.push(format!(
-                    "{name} has another policy of generation {} than {first}: by the latter lines get their arms",
+                    "{name} and {first} have different policies of generation {}; lines are attributed by {first}",
                     policy.generation
                 ));
             }

@@ -319,7 +319,7 @@ fn calibration_section(study: &Study, calibration: &Calibration) -> Section {
     let ran_on = study.settings().calibrate.and_then(|(table, _)| study.ran_on(table)).unwrap_or_default();
     let left_out = calibration.left_out.first().map(|(step, why)| {
         let all = count(calibration.left_out.len() as u64, "measured step");
-        format!("{all} can't be predicted and do not count; the first, {step}: {why}.")
+        format!("{all} left out, as nothing can be predicted of them; the first, {step}: {why}.")
     });
     Section {
         title: "Calibration".into(),

@@ -551,7 +551,8 @@ fn rehearse() {
         format!("1,{},32,2048,4096,{}.25,{}.125", row % 16 + 1, row, 2 * row)
     });
     for text in [sweep, samples] {
-        drop(intake::open(text.as_bytes(), "rehearsal.csv", text.len() as u64, 0, None, &mut Silent));
+        let (report, content) = intake::open(text.as_bytes(), "rehearsal.csv", text.len() as u64, 0, None, &mut Silent);
+        debug_assert!(matches!(content, Content::Rows(_) | Content::Training(_)), "{:?}", report.outcome);
     }
 }
 
@@ -601,14 +602,14 @@ pub fn read_set(
         names.iter().map(|name| name.mapping.clone().or_else(|| Arm::of_name(&name.name).map(|_| arm()))).collect();
     let doing = (files.len() > 1).then(|| format!("Reading {}", count(files.len() as u64, "file")));
     let total = files.iter().map(|file| file.size_bytes).sum();
-    let mut shelf = Shelf { doing, read: 0, total, progress };
+    let mut together = Together { doing, read: 0, total, progress };
     let mut files: Vec<_> = names
         .iter()
         .zip(files)
         .zip(&mappings)
         .map(|((name, Source { content, size_bytes }), mapping)| {
-            let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut shelf);
-            shelf.read += size_bytes;
+            let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut together);
+            together.read += size_bytes;
             file
         })
         .collect();
@@ -667,8 +668,8 @@ pub fn read_set(
     opened
 }
 
-/// Several files that are read are one piece of work.
-struct Shelf<'a> {
+/// Several files that are read are one piece of work: what is said of each, in bytes, becomes part of the whole.
+struct Together<'a> {
     /// Instead of the name of a file, where there are several.
     doing: Option<String>,
     /// Bytes of those that are done with.
@@ -678,7 +679,7 @@ struct Shelf<'a> {
     progress: &'a mut dyn Progress,
 }
 
-impl Progress for Shelf<'_> {
+impl Progress for Together<'_> {
     fn report(&mut self, doing: &str, done: u64, _total: u64) {
         self.progress.report(self.doing.as_deref().unwrap_or(doing), self.read + done, self.total);
     }

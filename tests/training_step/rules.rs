@@ -38,6 +38,22 @@ fn what_is_too_large_to_compose_names_the_nearest() {
         "steps_per_update = 4294967295 micro-batches over 2 stages and chunks are more than the 262144 passes that are \
          simulated; the nearest is steps_per_update = 131072",
     );
+    let interleaved = |run: &mut Run| {
+        (run.layout.pipeline, run.execution.virtual_stages, run.model.layers) = (3, 5, 32);
+    };
+    refused(
+        |run| {
+            interleaved(run);
+            run.micro_batches = 30_000;
+        },
+        ours,
+        "steps_per_update = 30000 micro-batches over 15 stages and chunks are more than the 262144 passes that are \
+         simulated; the nearest is steps_per_update = 17475",
+    );
+    let mut nearest = small();
+    interleaved(&mut nearest);
+    nearest.micro_batches = 17_475;
+    assert_eq!(rules::check(&nearest, ours), Ok(()));
     for mode in [ours, Mode::Parity] {
         refused(
             |run| (run.layout.pipeline, run.model.layers) = (u32::MAX, u32::MAX),

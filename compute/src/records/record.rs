@@ -2,13 +2,13 @@
 
 use std::{
     io::{self, Read},
-    ops::{Range, RangeInclusive},
+    ops::Range,
 };
 
 use memchr::memchr;
 
 use super::{
-    Dialect, number,
+    Dialect, excerpt, lossy, number,
     splitter::{Cells, Splitter},
     trimmed,
 };
@@ -249,16 +249,17 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Reads more; false at the end. Who asks for a few lines is not given many.
+    /// Reads more; false at the end. Little at first: who guesses a dialect looks at few lines.
     fn fill(&mut self) -> bool {
-        const CHUNK: RangeInclusive<usize> = 4 * 1024..=64 * 1024;
+        const LEAST: usize = 4 * 1024;
+        const MOST: usize = 64 * 1024;
         if self.ended {
             return false;
         }
         self.buffer.copy_within(self.start..self.filled, 0);
         self.filled -= self.start;
         self.start = 0;
-        let room = self.filled + self.buffer.len().clamp(*CHUNK.start(), *CHUNK.end());
+        let room = self.filled + (2 * self.buffer.len()).clamp(LEAST, MOST);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
         }
@@ -324,7 +325,7 @@ impl<'a> Record<'a> {
     /// The beginning of the line as it stands in the file.
     #[must_use]
     pub fn excerpt(&self) -> String {
-        super::excerpt(&String::from_utf8_lossy(&self.raw[..self.raw.len().min(400)]))
+        excerpt(&lossy(&self.raw[..self.raw.len().min(400)]))
     }
 }
 

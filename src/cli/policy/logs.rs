@@ -19,6 +19,7 @@ use crate::{
         request::{Settings, Studied},
         study::{NamedLog, Study},
     },
+    text::lossy,
     units::Size,
 };
 
@@ -136,7 +137,7 @@ impl Logs {
         let mut policies = Vec::new();
         for path in &self.schedule {
             let name = path.display();
-            match read::policy(&String::from_utf8_lossy(&files::bytes(path)?)) {
+            match read::policy(&lossy(&files::bytes(path)?)) {
                 Ok(log) => {
                     log.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
                     policies.extend(log.policy);

@@ -205,9 +205,9 @@ impl Reader {
                 if !self.log.arms.is_empty() {
                     return Err(wrong(text, "is a number where lines before name the arm"));
                 }
-                self.log.numbered_arms = true;
                 let number = natural(text).filter(|number| *number < MOST_ARMS as u64);
                 let number = number.ok_or_else(|| wrong(text, "is beyond any table of arms"))?;
+                self.log.numbered_arms = true;
                 return Ok(Some(number as u16));
             }
             (_, Some(algo)) => {

@@ -82,7 +82,7 @@ impl Asks {
                 let mut names: Vec<String> = possible.map(|candidate| candidate.operator.clone()).collect();
                 names.extend(new.iter().map(|new| format!("{new}, which is new")));
                 if names.is_empty() {
-                    return "Which operator is it? None has these columns".to_owned();
+                    return "Which operator is it? None has these columns.".to_owned();
                 }
                 format!("Which operator is it: {}?", names.join(", "))
             }

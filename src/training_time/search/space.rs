@@ -232,7 +232,7 @@ fn unfit(question: &Question, layout: &Layout) -> Option<Reason> {
     let has_layers = match question.mode {
         // The reference's last stage has ⌊(E+5)/pp⌋ − 3 layers.
         Mode::Parity => stages <= layers && (stages == 1 || (layers + 5) / stages >= 4),
-        Mode::Default => parts(&Run { layout: *layout, ..question.run.clone() }) <= layers,
+        Mode::Default => parts(layout.pipeline, question.run.execution.virtual_stages) <= layers,
     };
     Some(match () {
         () if !model.heads.is_multiple_of(layout.tensor) => Reason::Heads,

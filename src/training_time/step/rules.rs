@@ -41,14 +41,15 @@ pub enum Broken {
     /// More micro-batches than can be simulated over so many stages.
     #[error(
         "steps_per_update = {micro_batches} micro-batches over {parts} stages and chunks are more than the {MOST_PASSES} \
-         passes that are simulated; the nearest is steps_per_update = {}",
-        MOST_PASSES / u64::from(*parts)
+         passes that are simulated; the nearest is steps_per_update = {nearest}"
     )]
     TooLong {
         /// Micro-batches.
         micro_batches: u32,
         /// Stages times chunks.
-        parts: u32,
+        parts: u64,
+        /// The most that can be.
+        nearest: u64,
     },
     /// A degree that must divide something.
     #[error("{name} = {degree} does not divide {of} = {whole}; the nearest that does is {nearest}")]
@@ -143,12 +144,15 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
     if pipeline > layers {
         return Err(Broken::TooManyStages { pipeline, layers });
     }
-    let parts = parts(run);
+    let parts = parts(pipeline, execution.virtual_stages);
     if parts > u64::from(layers) {
         return Err(Broken::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
     }
     if !is_short(run) {
-        return Err(Broken::TooLong { micro_batches: run.micro_batches, parts: parts as u32 });
+        let most = MOST_PASSES / parts;
+        let stages = u64::from(pipeline);
+        let nearest = if execution.virtual_stages > 1 { most / stages * stages } else { most };
+        return Err(Broken::TooLong { micro_batches: run.micro_batches, parts, nearest: nearest.max(1) });
     }
     divides("ep", layout.expert, "dp", layout.data)?;
     divides("ep", layout.expert, "experts", model.experts.max(1))?;
@@ -170,15 +174,16 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
 
 /// The parts that a micro-batch passes one after the other: the chunks of all stages. Without a pipeline there is one.
 #[must_use]
-pub fn parts(run: &Run) -> u64 {
-    let stages = u64::from(run.layout.pipeline);
-    if stages > 1 { stages * u64::from(run.execution.virtual_stages.max(1)) } else { stages }
+pub fn parts(pipeline: u32, virtual_stages: u32) -> u64 {
+    let chunks = if pipeline > 1 { virtual_stages.max(1) } else { 1 };
+    u64::from(pipeline) * u64::from(chunks)
 }
 
 /// Whether the pipeline can be simulated in a moment.
 #[must_use]
 pub fn is_short(run: &Run) -> bool {
-    parts(run).saturating_mul(run.micro_batches.into()) <= MOST_PASSES
+    let parts = parts(run.layout.pipeline, run.execution.virtual_stages);
+    parts.saturating_mul(run.micro_batches.into()) <= MOST_PASSES
 }
 
 #[cfg(test)]

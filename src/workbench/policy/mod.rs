@@ -252,10 +252,7 @@ impl Policy {
 
     /// The generation of the policy file.
     fn generation(&self) -> Result<u64, WorkbenchError> {
-        let chosen = match self.text("generation") {
-            Some(_) => self.choices.parsed::<u64>("generation", "a whole number")?,
-            None => None,
-        };
+        let chosen = self.choices.parsed::<u64>("generation", "a whole number")?;
         Ok(chosen.unwrap_or_else(|| self.study.next_generation()))
     }
 }
@@ -364,7 +361,7 @@ impl Study for Policy {
             study: &self.study,
             key: self.key()?,
             highlight: &highlight,
-            generation: self.generation()?,
+            generation: if contents.deployables { self.generation()? } else { 0 },
             files,
             problems,
         };

@@ -311,6 +311,7 @@ fn a_replay_of_all_strategies() {
         page.visit("#v=1&w=policy");
         page.wait_until_idle();
         let clock = || page.run("return performance.now()", &[]).as_f64().unwrap();
+        page.run("replayed.length = 0", &[]);
         let chosen = clock();
         page.run(&format!("location.hash = '#v=1&w=policy&world={world}'"), &[]);
         page.wait_for_text("200 seeds of 2000 steps");

@@ -229,6 +229,35 @@ const TIME_CHANGES: &str = "
     return times;
 ";
 
+/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and lets all
+/// work end before the next.
+const TIME_SEARCHES: &str = "
+    const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes('GPUs of the job')).querySelector('input');
+    const rows = () => document.querySelectorAll('[role=region][aria-label=\"Layouts by step time\"] tbody tr');
+    const layouts = () => [...rows()].map((row) => row.textContent).join();
+    window.watch.disconnect();
+    const times = [];
+    for (const value of arguments[0]) {
+        const before = layouts();
+        const began = performance.now();
+        const found = new Promise((resolve) => {
+            const watch = new MutationObserver(() => {
+                const now = layouts();
+                if (!now || now === before) return;
+                watch.disconnect();
+                resolve();
+            });
+            watch.observe(document.querySelector('.answer'), { subtree: true, childList: true, characterData: true });
+        });
+        field.value = value;
+        field.dispatchEvent(new Event('change', { bubbles: true }));
+        await found;
+        times.push(performance.now() - began);
+        do await new Promise((resolve) => setTimeout(resolve, 500)); while (document.documentElement.dataset.state !== 'idle');
+    }
+    return times;
+";
+
 fn changes(page: &Page, label: &str, event: &str, values: &[&str]) -> (Vec<f64>, Vec<f64>) {
     let values: Vec<Value> = values.iter().map(|value| (*value).into()).collect();
     let times = page.run(TIME_CHANGES, &[label.into(), event.into(), values.into()]);
@@ -244,11 +273,16 @@ fn the_search_of_1024_gpus() {
     page.wait_until(|| Seen::of(&page).broken_down_ms() > 0.0, "there is a breakdown");
     page.wait_until_idle();
     page.wait_for_text("Errors are of what regressors had not seen.");
-    let (said, drawn) = changes(&page, "GPUs of the job", "change", &["1024", "512", "1024", "512", "1024"]);
+    let values = ["1024", "512", "1024", "512", "1024"].map(Value::from).to_vec();
+    let times = page.run(TIME_SEARCHES, &[values.into()]);
+    let times: Vec<f64> = times.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
+    let (first, again) = (times[0], [times[2], times[4]]);
     println!(
-        "training/search: 1,024 and 512 GPUs with five micro-batches: first rows said after {said:.0?} ms, drawn after {drawn:.0?} ms"
+        "training/search: first layouts of 1,024 GPUs with five micro-batches: {first:.0} ms where their communicators are to \
+         be learnt, {again:.0?} ms again; of 512: {:.0} ms, {:.0} ms",
+        times[1], times[3]
     );
-    assert!(best(&said) < 1000.0, "{said:?}");
+    assert!(first < 1000.0 && best(&again) < 1000.0, "{times:?}");
 }
 
 #[test]

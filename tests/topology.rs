@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use std::sync::Arc;
+
 use collectune::{
     collective::Collective,
     math::Stream,
@@ -12,7 +14,7 @@ use collectune::{
         exact,
         film::{Film, LONGEST, STEPS},
         flood::{Manner, Pick, flood},
-        plan::Transfer,
+        plan::{Schedule, Transfer},
         problem::{Phase, Problem, Task},
         synthesize::{Method, Search, State},
         verify::Fault,
@@ -369,7 +371,7 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
             collective: (!is_own).then(|| COLLECTIVES[(seed / 4) as usize % COLLECTIVES.len()]),
             root: stream.below(nodes) as u32,
             chunks: 1 + stream.below(3) as u32,
-            custom: is_own.then_some(custom),
+            custom: is_own.then(|| Arc::new(custom)),
             ..Wanted::default()
         };
         let problem = wanted.problem(&topology);
@@ -1005,13 +1007,40 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     assert_eq!(search.problem.copy.as_ref().unwrap().pairs(), 3);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
-    let many = Custom { names: Vec::new(), chunks: vec![(vec![0], vec![1]); 20_000] };
-    let own = Wanted { collective: None, custom: Some(many), ..Wanted::default() };
-    let refused = own.problem(&made("mesh:64x64")).unwrap_err();
-    assert_eq!(refused, WantedError::TooMany(81_920_000));
+    let mesh = made("mesh:64x64");
+    let line = made("line:4096");
+    let on = |topology: &Topology, wants: &[u32], count: usize| {
+        let many = Custom { names: Vec::new(), chunks: vec![(vec![0], wants.to_vec()); count] };
+        Wanted { collective: None, custom: Some(Arc::new(many)), ..Wanted::default() }.problem(topology)
+    };
+    let of = |wants: &[u32], count: usize| on(&mesh, wants, count);
+    assert_eq!(of(&[1], 20_000).unwrap().0.chunks(), 20_000);
+    assert_eq!(of(&[1], 50_000).unwrap_err(), WantedError::TooManyHeld(50_000, 4096));
+    let all: Vec<u32> = (0..4096).collect();
+    assert_eq!(of(&all, 9800).unwrap_err(), WantedError::TooMany(40_140_800));
+    assert_eq!(on(&line, &[1], 20_000).unwrap().0.chunks(), 20_000);
+    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), WantedError::TooManySent(81_900_000));
     let scatter = Wanted { chunks: 9000, ..wanted(Collective::Scatter) };
     let refused = scatter.problem(&made("ring:4000")).unwrap_err();
-    assert!(refused.to_string().contains("36000000 chunks on 4000 nodes are more than can be held"), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains("36,000,000 chunks on 4,000 nodes are more than can be held (at most 200,000,000 pairs"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn faults_are_cut_by_their_own_number() {
+    // Nothing is ever sent, on a ring of another size: 99 nodes, or 101, miss the chunk, and the sizes are told apart.
+    let of = made("ring:5");
+    let (graph, clock) = of.graph(1 << 20).unwrap();
+    let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, 1 << 20);
+    let file = result::read(&text, "nothing", Unit::Gib).unwrap();
+    for (form, faults, is_cut) in [("ring:99", 99, false), ("ring:100", 100, false), ("ring:102", 101, true)] {
+        let verified = study::check(&file, Some(&made(form)), Some(wanted(Collective::Broadcast))).unwrap();
+        assert_eq!((verified.faults.len(), verified.is_cut), (faults, is_cut), "{form}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Collectives as conditions: which chunk is where before, and who has it after.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     model::{Topology, TopologyError},
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     collective::Collective,
     schedule::{demand::Demand, problem::Problem},
-    units::Size,
+    units::{Size, grouped},
 };
 
 /// What is asked for.
@@ -24,8 +24,8 @@ pub struct Wanted {
     /// Chunks of each node; of a broadcast and a reduce, chunks in all; of an alltoall, a scatter and a gather, chunks for each
     /// receiver or of each sender.
     pub chunks: u32,
-    /// Conditions of one's own.
-    pub custom: Option<Custom>,
+    /// Conditions of one's own; they can be long.
+    pub custom: Option<Arc<Custom>>,
 }
 
 impl Default for Wanted {
@@ -66,13 +66,27 @@ pub enum WantedError {
     #[error("a chunk has at least one byte, and there is at least one chunk")]
     Nothing,
     /// More than can be held.
-    #[error("{0} pairs of a chunk and a node are more than can be held ({MOST_PAIRS}); take fewer chunks")]
-    TooMany(u64),
-    /// More chunks, of which few are wanted by each, than can be held.
     #[error(
-        "{0} chunks on {1} nodes are more than can be held ({MOST_HELD} pairs of both); take fewer chunks or nodes"
+        "{} pairs of a chunk and a node are more than can be held (at most {}); take fewer chunks",
+        grouped(*.0),
+        grouped(MOST_PAIRS)
+    )]
+    TooMany(u64),
+    /// More pairs of a chunk and any node than can be held.
+    #[error(
+        "{} chunks on {} nodes are more than can be held (at most {} pairs of a chunk and a node); take fewer chunks or nodes",
+        grouped(*.0),
+        grouped(*.1),
+        grouped(MOST_HELD)
     )]
     TooManyHeld(u64, u64),
+    /// More transfers than can be held.
+    #[error(
+        "at least {} transfers are needed, more than can be held (at most {}); take fewer chunks",
+        grouped(*.0),
+        grouped(MOST_SENT)
+    )]
+    TooManySent(u64),
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -103,8 +117,12 @@ pub enum WantedError {
 
 /// The most pairs of a chunk and a node that wants it.
 pub const MOST_PAIRS: u64 = 40_000_000;
-/// The most pairs of a chunk and a node, whether or not it wants it: when it comes there is kept of each, in the page too.
+/// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival of each is kept, also in the page, in
+/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 1.6 GB.
 const MOST_HELD: u64 = 200_000_000;
+/// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
+/// 3.2 GB.
+const MOST_SENT: u64 = 50_000_000;
 
 /// One node has, or gets, everything.
 #[must_use]
@@ -131,8 +149,8 @@ impl Wanted {
         // How many chunks there are, and pairs of one and a node that wants it.
         let (all, pairs) = match self.collective {
             None => {
-                let all = self.custom.as_ref().map_or(0, |custom| custom.chunks.len() as u64);
-                (all, n * all)
+                let chunks = self.custom.as_ref().map_or(&[][..], |custom| &custom.chunks);
+                (chunks.len() as u64, chunks.iter().map(|(_, wants)| wants.len() as u64).sum())
             }
             Some(Collective::Broadcast | Collective::Reduce) => (k, n * k),
             Some(Collective::Scatter | Collective::Gather) => (n * k, n * k),
@@ -172,6 +190,14 @@ impl Wanted {
             if let Some((chunk, node)) = lost {
                 return Err(WantedError::NoWay { chunk, node });
             }
+            // No chunk needs more than one transfer for each node.
+            if n * all > MOST_SENT
+                && let Some(task) = problem.task(phase)
+                && let sent = task.demand.least_transfers(task.graph)
+                && sent > MOST_SENT
+            {
+                return Err(WantedError::TooManySent(sent));
+            }
         }
         Ok((problem, clock))
     }
@@ -198,7 +224,7 @@ impl Wanted {
     pub fn without(&self, dead: &[u32]) -> Result<Self, WantedError> {
         let mut wanted = self.clone();
         let place = |node: u32| node - dead.iter().filter(|gone| **gone < node).count() as u32;
-        if let Some(custom) = &mut wanted.custom {
+        if let Some(custom) = wanted.custom.as_mut().map(Arc::make_mut) {
             for (index, (has, wants)) in custom.chunks.iter_mut().enumerate() {
                 let lost = has.iter().copied().find(|node| dead.contains(node));
                 for list in [&mut *has, wants] {
@@ -249,7 +275,7 @@ impl Wanted {
 ///
 /// # Errors
 /// It is none; in words.
-pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
+pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), WantedError> {
     type Value = serde_json::Value;
     let wrong = |why: String| WantedError::Custom(why);
     let json: Value = serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
@@ -281,5 +307,5 @@ pub fn read_custom(text: &str) -> Result<(Custom, Option<u64>), WantedError> {
         }
     }
     let size = json.get("chunk_size").and_then(Value::as_f64).filter(|size| *size >= 1.0).map(|size| size as u64);
-    Ok((custom, size))
+    Ok((Arc::new(custom), size))
 }

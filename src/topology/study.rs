@@ -1,6 +1,6 @@
 //! Holds what was dropped and found, and answers questions about it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     charts,
@@ -74,7 +74,7 @@ pub enum Part {
     /// Rings and trees.
     Patterns(Vec<Pattern>),
     /// Conditions, and bytes of a chunk where they say so.
-    Conditions(Custom, Option<u64>),
+    Conditions(Arc<Custom>, Option<u64>),
     /// An algorithm of MSCCL, and what came of running it: a sentence, or why it can't be run.
     Algorithm(Result<String, String>),
 }

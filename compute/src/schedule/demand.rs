@@ -1,5 +1,6 @@
 //! Which chunks are where, and who wants them.
 
+use super::graph::Graph;
 use crate::order::Order;
 
 /// Lists of nodes, one per chunk.
@@ -118,7 +119,7 @@ impl Demand {
 
     /// The first chunk that a node wants and can't be brought to it from any that has it.
     #[must_use]
-    pub fn unreachable(&self, graph: &super::graph::Graph) -> Option<(u32, u32)> {
+    pub fn unreachable(&self, graph: &Graph) -> Option<(u32, u32)> {
         let mut last: Option<(&[u32], Vec<u64>)> = None;
         for chunk in 0..self.chunks() {
             let sources = self.sources(chunk);
@@ -131,5 +132,23 @@ impl Demand {
             }
         }
         None
+    }
+
+    /// Transfers that no schedule does without: of each chunk one for each link of the shortest way to who is farthest, or for
+    /// each node that wants it, whichever is more. All can be reached.
+    #[must_use]
+    pub fn least_transfers(&self, graph: &Graph) -> u64 {
+        let mut last: Option<(&[u32], Vec<u32>)> = None;
+        let mut least = 0;
+        for chunk in 0..self.chunks() {
+            let sources = self.sources(chunk);
+            if last.as_ref().is_none_or(|(of, _)| *of != sources) {
+                last = Some((sources, graph.hops(sources)));
+            }
+            let hops = last.as_ref().map_or(&[][..], |(_, hops)| hops);
+            let farthest = self.wants(chunk).map(|node| hops[node as usize]).max().unwrap_or(0);
+            least += u64::from(farthest).max(self.wants(chunk).count() as u64);
+        }
+        least
     }
 }

@@ -125,30 +125,35 @@ impl Graph {
         self.links.iter().all(|link| link.duration == first).then_some(first)
     }
 
+    /// How many links the way to each node has at least from the nearest of some; `u32::MAX` where none leads.
+    #[must_use]
+    pub fn hops(&self, sources: &[u32]) -> Vec<u32> {
+        let mut hops = vec![u32::MAX; self.nodes];
+        let mut reached = sources.to_vec();
+        sources.iter().for_each(|node| hops[*node as usize] = 0);
+        let mut next = 0;
+        while let Some(&node) = reached.get(next) {
+            next += 1;
+            for &link in self.outgoing(node as usize) {
+                let to = self.links[link as usize].to;
+                if hops[to as usize] == u32::MAX {
+                    hops[to as usize] = hops[node as usize] + 1;
+                    reached.push(to);
+                }
+            }
+        }
+        hops
+    }
+
     /// How long a chunk takes at least from the nearest of some nodes to each, in ticks; `u64::MAX` where there is no way.
     #[must_use]
     pub fn distances(&self, sources: impl IntoIterator<Item = u32>) -> Vec<u64> {
-        let mut distance = vec![u64::MAX; self.nodes];
         if let Some(step) = self.uniform() {
-            let mut reached: Vec<u32> = Vec::with_capacity(self.nodes);
-            for source in sources {
-                if std::mem::replace(&mut distance[source as usize], 0) != 0 {
-                    reached.push(source);
-                }
-            }
-            let mut next = 0;
-            while let Some(&node) = reached.get(next) {
-                next += 1;
-                for &link in self.outgoing(node as usize) {
-                    let to = self.links[link as usize].to;
-                    if distance[to as usize] == u64::MAX {
-                        distance[to as usize] = distance[node as usize].saturating_add(step);
-                        reached.push(to);
-                    }
-                }
-            }
-            return distance;
+            let sources: Vec<u32> = sources.into_iter().collect();
+            let ticks = |hops: u32| if hops == u32::MAX { u64::MAX } else { u64::from(hops).saturating_mul(step) };
+            return self.hops(&sources).into_iter().map(ticks).collect();
         }
+        let mut distance = vec![u64::MAX; self.nodes];
         let mut open = BinaryHeap::new();
         for source in sources {
             distance[source as usize] = 0;

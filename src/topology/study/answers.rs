@@ -86,6 +86,8 @@ pub struct Verified {
     pub sentences: Vec<String>,
     /// What is wrong with it; empty where nothing is.
     pub faults: Vec<String>,
+    /// There may be more faults: no more are looked for once there are [`MOST`](crate::schedule::verify::MOST) of the schedule.
+    pub is_cut: bool,
     /// Its time in ns.
     pub time_ns: f64,
     /// The bound, in ns.

@@ -23,7 +23,7 @@ use crate::{
         graph::Graph,
         plan::{Schedule, Transfer},
         problem::Problem,
-        verify::Fault,
+        verify::{Fault, MOST},
     },
     units::count,
 };
@@ -48,6 +48,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     }
     mark_reducing(&problem, &mut schedule);
     let found = problem.faults(&schedule);
+    let is_cut = found.len() >= MOST;
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let time_ns = clock.ns(schedule.end(&problem.graph));
     // Of a part that counts twice, twice.
@@ -74,7 +75,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
-    Ok(Verified { dialect: result.dialect.to_owned(), sentences, faults, time_ns, bound_ns, film })
+    Ok(Verified { dialect: result.dialect.to_owned(), sentences, faults, is_cut, time_ns, bound_ns, film })
 }
 
 /// Checks a result file on a topology, or on its own links where none is given, for a collective.

@@ -1,9 +1,12 @@
 //! What is asked for, out of choices.
 
+use std::sync::Arc;
+
 use super::edit::{self, Damage};
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
+    order::Order,
     schedule::synthesize::Method,
     topology::{
         conditions::{Custom, MOST_PAIRS, Wanted, WantedError, read_custom},
@@ -89,7 +92,7 @@ pub(super) fn links(part: &Part) -> Option<&Topology> {
     if let Part::Result(result) = part { Some(&result.topology) } else { None }
 }
 
-pub(super) fn custom(part: &Part) -> Option<(&Custom, Option<u64>)> {
+pub(super) fn custom(part: &Part) -> Option<(&Arc<Custom>, Option<u64>)> {
     if let Part::Conditions(custom, size) = part { Some((custom, *size)) } else { None }
 }
 
@@ -226,37 +229,48 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
 }
 
 /// Conditions of one's own, a chunk in each line: `0 -> 1,2` or `3 -> all`; or as JSON.
-fn conditions(text: &str, nodes: u32) -> Result<(Custom, Option<u64>), WorkbenchError> {
+fn conditions(text: &str, nodes: u32) -> Result<(Arc<Custom>, Option<u64>), WorkbenchError> {
     if text.trim_start().starts_with('{') {
         return Ok(read_custom(text).map_err(StudyError::from)?);
     }
     let mut custom = Custom::default();
+    let mut pairs = 0;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let list = |text: &str| {
-            let mut all = Vec::new();
-            for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
-                if word == "all" {
-                    return Some((0..nodes).collect());
-                }
-                all.push(word.parse::<u32>().ok()?);
-            }
-            Some(all)
-        };
-        let both = line.split_once("->").and_then(|(has, wants)| Some((list(has)?, list(wants)?)));
-        let both = both.ok_or_else(|| ChoiceError {
+        let both = line.split_once("->").and_then(|(has, wants)| Some((listed(has, nodes)?, listed(wants, nodes)?)));
+        let (has, mut wants) = both.ok_or_else(|| ChoiceError {
             label: "Conditions".into(),
             value: line.chars().take(40).collect(),
             expected: "a chunk: who has it and who is to have it, as in 0 -> 1,2 or 3 -> all".into(),
         })?;
-        custom.names.push(custom.chunks.len().to_string());
-        custom.chunks.push(both);
-        // So short a text can ask for more than can be held.
-        let pairs = custom.chunks.len() as u64 * u64::from(nodes);
+        wants.retain(|node| has.binary_search(node).is_err());
+        // `all` makes a short line long.
+        pairs += (has.len() + wants.len()) as u64;
         if pairs > MOST_PAIRS {
             return Err(StudyError::from(WantedError::TooMany(pairs)).into());
         }
+        custom.names.push(custom.chunks.len().to_string());
+        custom.chunks.push((has, wants));
     }
-    Ok((custom, None))
+    Ok((Arc::new(custom), None))
+}
+
+/// Reads `1,2` or `all`: nodes, ascending and each once; `None` where a word is neither.
+fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
+    let mut listed = Vec::new();
+    let mut is_all = false;
+    for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
+        if word == "all" {
+            is_all = true;
+        } else {
+            listed.push(word.parse().ok()?);
+        }
+    }
+    if is_all {
+        listed.extend(0..nodes);
+    }
+    listed.order_by_number(|node| u64::from(*node));
+    listed.dedup();
+    Some(listed)
 }
 
 #[cfg(test)]
@@ -270,6 +284,27 @@ mod tests {
         let topology = recipe.make().unwrap();
         let asked = asked(&choices, &[], &topology).unwrap();
         assert_eq!((topology.nodes, asked.wanted.chunk_bytes), (6, 65536));
-        assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], (0..6).collect::<Vec<_>>())]);
+        assert_eq!(asked.wanted.custom.unwrap().chunks, [(vec![0], vec![1, 2, 3, 4, 5])]);
+    }
+
+    #[test]
+    fn all_swallows_nothing() {
+        let (custom, _) = conditions("2,0,2 -> 1,all\nall -> all", 3).unwrap();
+        assert_eq!(custom.chunks, [(vec![0, 2], vec![1]), (vec![0, 1, 2], vec![])]);
+        let wrong = conditions("1 -> 2\n0 -> all,foo", 3).unwrap_err().to_string();
+        assert!(wrong.contains("0 -> all,foo"), "{wrong}");
+        let (custom, _) = conditions("0 -> all,9999", 3).unwrap();
+        let wanted = Wanted { collective: None, custom: Some(custom), ..Wanted::default() };
+        let topology = Recipe::new(Kind::parse("line:3").unwrap()).make().unwrap();
+        assert_eq!(wanted.problem(&topology).unwrap_err(), WantedError::NoNode("0".into(), 9999));
+    }
+
+    #[test]
+    fn a_short_text_asks_for_no_more_than_can_be_held() {
+        let nodes = 100_000;
+        let lines = |count: usize| "all -> all\n".repeat(count);
+        assert_eq!(conditions(&lines(400), nodes).unwrap().0.chunks.len(), 400);
+        let refused = conditions(&lines(401), nodes).unwrap_err().to_string();
+        assert!(refused.contains("40,100,000 pairs of a chunk and a node"), "{refused}");
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     form::{Choices, Field},
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
-    schedule::{replay::Replay, synthesize::Method, verify::MOST},
+    schedule::{replay::Replay, synthesize::Method},
     text::Listing,
     topology::{
         charts,
@@ -227,7 +227,7 @@ impl Topology {
                     let faults = verified.faults.iter().skip(1).take(TOLD);
                     text.extend(faults.map(|fault| format!("{}.", capitalised(fault))));
                     if more > 0 {
-                        let least = if verified.faults.len() < MOST { "" } else { "at least " };
+                        let least = if verified.is_cut { "at least " } else { "" };
                         text.push(format!("And {least}{}.", count(more as u64, "more fault")));
                     }
                     (text, verified.film)

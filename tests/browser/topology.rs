@@ -134,44 +134,6 @@ fn back_takes_choices_back_and_lists_follow() {
     page.assert_clean();
 }
 
-/// An answer to what was chosen before does not turn a list back to it.
-#[test]
-#[ignore = "needs the built page: cargo xtask test --only browser"]
-fn a_list_stands_at_what_was_chosen_last() {
-    let page = Page::open_at("#v=1&w=topology&graph=mesh");
-    page.wait_for_text("all_gather over mesh:4x4 in");
-    page.wait_until_idle();
-    let seen = page.run(
-        "const list = [...document.querySelectorAll('label')].find((label) => label.innerText.startsWith('Graph')).querySelector('select');
-         const choose = (text) => {
-             list.selectedIndex = [...list.options].findIndex((option) => option.text.includes(text));
-             list.dispatchEvent(new Event('change', { bubbles: true }));
-         };
-         choose('Ring');
-         choose('Mesh');
-         choose('Torus');
-         const seen = new Set();
-         while (!document.body.innerText.includes('all_gather over torus')) {
-             seen.add(list.selectedOptions[0].text);
-             await new Promise((resolve) => setTimeout(resolve, 1));
-         }
-         return [...seen]",
-        &[],
-    );
-    let seen = seen.as_array().unwrap();
-    assert!(seen.len() == 1 && seen[0].as_str().unwrap().contains("Torus"), "{seen:?}");
-    page.wait_until_idle();
-    // Also where Back comes before the answer does.
-    page.choose("Graph", "Ring");
-    page.run("history.back()", &[]);
-    page.wait_until(|| page.fragment() == "#v=1&w=topology&graph=torus", "it is taken back");
-    page.wait_until_idle();
-    let list = page.find("combobox", "Graph");
-    let stands = page.run("return arguments[0].selectedOptions[0].text", &[list.into()]);
-    assert!(stands.as_str().unwrap().contains("Torus"), "{stands}");
-    page.assert_clean();
-}
-
 /// A list that is open closes, or forgets where it is pointed at, when anything in it is written.
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]

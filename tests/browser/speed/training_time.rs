@@ -229,8 +229,8 @@ const TIME_CHANGES: &str = "
     return times;
 ";
 
-/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and lets all
-/// work end before the next.
+/// Answers how long it took after each choice of a number of GPUs until the first layouts for it stood there, and until the
+/// last did; lets all work end before the next.
 const TIME_SEARCHES: &str = "
     const field = [...document.querySelectorAll('label.field')].find((field) => field.innerText.includes('GPUs of the job')).querySelector('input');
     const rows = () => document.querySelectorAll('[role=region][aria-label=\"Layouts by step time\"] tbody tr');
@@ -238,22 +238,20 @@ const TIME_SEARCHES: &str = "
     window.watch.disconnect();
     const times = [];
     for (const value of arguments[0]) {
-        const before = layouts();
+        let known = layouts();
         const began = performance.now();
-        const found = new Promise((resolve) => {
-            const watch = new MutationObserver(() => {
-                const now = layouts();
-                if (!now || now === before) return;
-                watch.disconnect();
-                resolve();
-            });
-            watch.observe(document.querySelector('.answer'), { subtree: true, childList: true, characterData: true });
+        const seen = [];
+        const watch = new MutationObserver(() => {
+            const now = layouts();
+            if (now && now !== known) seen.push(performance.now() - began);
+            known = now;
         });
+        watch.observe(document.querySelector('.answer'), { subtree: true, childList: true, characterData: true });
         field.value = value;
         field.dispatchEvent(new Event('change', { bubbles: true }));
-        await found;
-        times.push(performance.now() - began);
-        do await new Promise((resolve) => setTimeout(resolve, 500)); while (document.documentElement.dataset.state !== 'idle');
+        do await new Promise((resolve) => setTimeout(resolve, 1000)); while (document.documentElement.dataset.state !== 'idle');
+        watch.disconnect();
+        times.push([seen[0], seen[seen.length - 1]]);
     }
     return times;
 ";
@@ -274,15 +272,14 @@ fn the_search_of_1024_gpus() {
     page.wait_until_idle();
     page.wait_for_text("Errors are of what regressors had not seen.");
     let values = ["1024", "512", "1024", "512", "1024"].map(Value::from).to_vec();
-    let times = page.run(TIME_SEARCHES, &[values.into()]);
-    let times: Vec<f64> = times.as_array().unwrap().iter().filter_map(Value::as_f64).collect();
-    let (first, again) = (times[0], [times[2], times[4]]);
+    let times = page.run(TIME_SEARCHES, &[values.clone().into()]);
+    let of = |at: usize| times.as_array().unwrap().iter().filter_map(|pair| pair[at].as_f64()).collect::<Vec<f64>>();
+    let (first, all) = (of(0), of(1));
     println!(
-        "training/search: first layouts of 1,024 GPUs with five micro-batches: {first:.0} ms where their communicators are to \
-         be learnt, {again:.0?} ms again; of 512: {:.0} ms, {:.0} ms",
-        times[1], times[3]
+        "training/search: 1,024 and 512 GPUs in turn with five micro-batches: first layouts after {first:.0?} ms, all after \
+         {all:.0?} ms; for the first 1,024 communicators were to be learnt"
     );
-    assert!(first < 1000.0 && best(&again) < 1000.0, "{times:?}");
+    assert!(all.len() == values.len() && best(&all) < 1000.0 && best(&first) < 100.0, "{times:?}");
 }
 
 #[test]

@@ -30,14 +30,6 @@ impl Regressors for One {
 
 pub fn gpt(layers: u32, hidden: u32, heads: u32, sequence: u32) -> Model {
     Model {
-        architecture: None,
-        layers,
-        hidden,
-        heads,
-        kv_heads: heads,
-        sequence,
-        ffn: 4 * hidden,
-        vocabulary: 50257,
         layer: [
             "RMSlayernorm",
             "linear1",
@@ -53,12 +45,7 @@ pub fn gpt(layers: u32, hidden: u32, heads: u32, sequence: u32) -> Model {
         ]
         .map(str::to_owned)
         .to_vec(),
-        norm: "RMSlayernorm".to_owned(),
-        forward_syncs: 2,
-        backward_syncs: 2,
-        experts: 1,
-        top_k: 1,
-        load_balance: 1.0,
+        ..Model::dense(layers, hidden, heads, sequence)
     }
 }
 

@@ -156,6 +156,10 @@ impl OfSteps {
 }
 
 impl Bench {
+    fn has_trained(&self, regressors: &[u32]) -> bool {
+        regressors.iter().all(|regressor| self.library.is_trained(*regressor))
+    }
+
     /// Whether no sample computes faster than the run's precision can, so that the GPU's peak bounds what is predicted.
     fn obeys_peak(&self, run: &Run) -> bool {
         self.cluster.operators.iter().all(|samples| samples.precision == run.execution.precision)
@@ -342,14 +346,9 @@ impl Study {
     /// Whether the run's regressors are all trained.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.is_trained(|bench, rehearsal| self.rehearse(bench, rehearsal))
-    }
-
-    fn is_trained(&self, ask: impl FnOnce(&Bench, &dyn Regressors)) -> bool {
-        self.bench.as_ref().is_some_and(|bench| {
-            let needed = bench.library.needed(|rehearsal| ask(bench, rehearsal));
-            needed.iter().all(|regressor| bench.library.is_trained(*regressor))
-        })
+        self.bench
+            .as_ref()
+            .is_some_and(|bench| bench.has_trained(&bench.library.needed(|rehearsal| self.rehearse(bench, rehearsal))))
     }
 
     /// The settings that were found on the full grid, as files of the reference's form: name and text.

@@ -35,7 +35,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let results = study.results()?;
     let (imported, notes) = study.imported()?;
     let ceilings: Vec<String> = study.ceilings().iter().map(Ceiling::sentence).collect();
-    let privacy = Names::of(contents, &mut files, &problems);
+    let privacy = Names::of(contents, &mut files, &problems, []);
     let overlapped = dataset.overlapped().count() as u64;
     let mut summary = match &results.verdict {
         Some(verdict) => verdict.sentences.clone(),

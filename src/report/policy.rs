@@ -42,7 +42,7 @@ pub const STRATEGIES: &str = "Strategies";
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let Material { study, key, highlight, generation, mut files, problems } = material;
     let studied = study.studied();
-    let privacy = Names::of(contents, &mut files, &problems);
+    let privacy = Names::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     if !studied.results.is_empty() {
         let mut keys = Exhibit::new("policy-keys", "Keys", studied.listing.clone());

@@ -38,7 +38,7 @@ const MOST_ROWS: usize = 500;
 /// There is no topology.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let Material { study, shown, nothing, more, mut files, problems } = material;
-    let privacy = Names::of(contents, &mut files, &problems);
+    let privacy = Names::of(contents, &mut files, &problems, []);
     let mut report = Report {
         workbench: Workbench::Topology,
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),

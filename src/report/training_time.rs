@@ -51,7 +51,8 @@ pub struct Material<'a> {
 /// There are no samples.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let Material { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } = material;
-    let privacy = Names::of(contents, &mut files, &problems);
+    let inside = study.bundle().files.iter().map(|file| file.path.as_str());
+    let privacy = Names::of(contents, &mut files, &problems, inside);
     let settings = study.settings();
     let mut summary = Vec::new();
     let mut sections = Vec::new();
@@ -76,7 +77,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
         None => {
             summary.push("There is no run to predict: drop a run configuration, or type one.".to_owned());
-            summary.extend(samples::refused_runs(study.bundle(), contents));
+            summary.extend(samples::refused_runs(study.bundle()));
         }
     }
     match searched {
@@ -107,7 +108,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         shown,
     )?);
     sections.push(samples::catalogue(&study.bundle().catalogue, catalogue_error));
-    sections.push(samples::files(study.bundle(), contents));
+    sections.push(samples::files(study.bundle()));
     sections.extend(left_out::section(&problems));
     if !contents.charts {
         sections.iter_mut().for_each(|section| section.charts.clear());

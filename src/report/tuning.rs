@@ -54,7 +54,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
-    let privacy = Names::of(contents, &mut files, &problems);
+    let privacy = Names::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     for group in study.groups() {

@@ -130,7 +130,7 @@ impl Study {
                 });
                 let (name, of) = machines.nth(number as usize).ok_or(StudyError::NoFile)?;
                 machine = Some(of.listing());
-                let (topology, said) = of.topology(name.strip_suffix(".xml").unwrap_or(name), &rates);
+                let (topology, said) = of.topology(file_stem(name), &rates);
                 notes = said;
                 topology
             }
@@ -376,6 +376,13 @@ const MOST_REPLAYED: usize = 20_000_000;
 const MOST_ANALYSED: usize = 20_000_000;
 /// The most transfers of a trace.
 const MOST_TRACED: usize = 2_000_000;
+
+/// What a dump is called after its file: without folders and extensions.
+fn file_stem(path: &str) -> &str {
+    let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let last = last.strip_suffix(".gz").unwrap_or(last);
+    last.strip_suffix(".xml").unwrap_or(last)
+}
 
 /// A schedule as a film, with its slack and critical path where that is not too much to be looked at.
 #[must_use]

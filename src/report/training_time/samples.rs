@@ -4,7 +4,7 @@ use crate::{
     form::RowChoice,
     order::Order,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
-    report::{Contents, Exhibit, Section, TextFile, wire::leaf},
+    report::{Exhibit, Section, TextFile},
     text::{Column, Entry, Listing},
     training_time::{
         bundle::Bundle,
@@ -161,14 +161,8 @@ pub(super) fn regressors(
 }
 
 /// All files, and what became of each.
-pub(super) fn files(bundle: &Bundle, contents: &Contents) -> Section {
-    let mut listing = listing::files(bundle);
-    for (row, number) in listing.rows.iter_mut().zip(1..) {
-        // What lies in an archive has a path as well.
-        if let Some(name) = row.first_mut() {
-            name.text = if contents.file_names { leaf(&name.text) } else { format!("file {number}") };
-        }
-    }
+pub(super) fn files(bundle: &Bundle) -> Section {
+    let listing = listing::files(bundle);
     Section {
         title: "Files".into(),
         text: bundle.notes.iter().map(|note| super::sentence(note)).collect(),
@@ -196,9 +190,8 @@ pub(super) fn catalogue(catalogue: &Catalogue, error: Option<&str>) -> Section {
 }
 
 /// Why dropped configurations are no run.
-pub(super) fn refused_runs(bundle: &Bundle, contents: &Contents) -> Vec<String> {
+pub(super) fn refused_runs(bundle: &Bundle) -> Vec<String> {
     let is_configuration = |name: &str| [".yml", ".yaml", ".json"].iter().any(|end| name.to_lowercase().ends_with(end));
     let refused = bundle.refused().filter(|(name, _)| is_configuration(name));
-    let named = |name: &str| if contents.file_names { name.to_owned() } else { "A configuration".to_owned() };
-    refused.take(3).map(|(name, why)| super::sentence(&format!("{} is left out: {why}", named(name)))).collect()
+    refused.take(3).map(|(name, why)| super::sentence(&format!("{name} is left out: {why}"))).collect()
 }

@@ -130,7 +130,7 @@ impl Study {
                 });
                 let (name, of) = machines.nth(number as usize).ok_or(StudyError::NoFile)?;
                 machine = Some(of.listing());
-                let (topology, said) = of.topology(name.strip_suffix(".xml").unwrap_or(name), &rates);
+                let (topology, said) = of.topology(name.strip_suffix(".xml").unwrap_or(name), &rates)?;
                 notes = said;
                 topology
             }

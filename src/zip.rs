@@ -55,12 +55,6 @@ pub enum ZipError {
     /// Two entries are read from the same bytes.
     #[error("is refused: two of its entries, {0} and {1}, share their bytes, as in no archive that a program packed")]
     Overlap(String, String),
-    /// Two entries have one name.
-    #[error("is refused: two of its entries are named {part}; pack it again")]
-    Twice {
-        /// The name.
-        part: String,
-    },
 }
 
 /// An archive in memory.
@@ -97,7 +91,7 @@ impl<'a> Archive<'a> {
     /// Reads the directory; of more than 4,096 entries the first are taken.
     ///
     /// # Errors
-    /// There is none, or its entries share names or bytes.
+    /// There is none, or its entries share bytes.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
@@ -124,14 +118,9 @@ impl<'a> Archive<'a> {
         Ok(archive)
     }
 
-    /// Each entry has a name and bytes of its own. What many share, a short archive could hold thousands of times.
+    /// Each entry has bytes of its own. What many share, a short archive could hold thousands of times.
     fn check(&self) -> Result<(), ZipError> {
-        let mut by_name: Vec<&Entry> = self.entries.iter().collect();
-        by_name.order_by(|a, b| a.name.cmp(&b.name));
-        if let Some(same) = by_name.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(ZipError::Twice { part: told(&same[0].name) });
-        }
-        let mut by_place = by_name;
+        let mut by_place: Vec<&Entry> = self.entries.iter().collect();
         by_place.order_by_key(|entry| entry.offset);
         // One that has no head where it should stand is damaged, which is said when it is read.
         let end =
@@ -162,14 +151,24 @@ impl<'a> Archive<'a> {
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// The bytes of an entry.
+    /// The bytes of the first entry of a name.
     ///
     /// # Errors
     /// As [`Archive::text`].
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
         let damaged = || ZipError::Damaged { part: told(name) };
+        self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
+    }
+
+    /// The bytes of an entry, by its place among the names.
+    ///
+    /// # Errors
+    /// As [`Archive::text`].
+    pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
+        let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
+        let name = &entry.name;
+        let damaged = || ZipError::Damaged { part: told(name) };
         let too_long = || ZipError::TooLong { part: told(name) };
-        let entry = self.entries.iter().find(|entry| entry.name == name).ok_or_else(damaged)?;
         let begin = self.begin(entry).ok_or_else(damaged)?;
         let packed = self.bytes.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
         let left = self.left.get();

@@ -11,15 +11,16 @@
 //!
 //! | floor | room | what lives there |
 //! |---|---|---|
-//! | 8 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
-//! | 7 | `app` (WebAssembly), `cli` (native) | the page and the command line |
-//! | 6 | [`worker`] | the protocol between page and worker, and the executor behind it |
-//! | 5 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |
-//! | 4 | [`report`] | what a workbench found, in one form that travels |
-//! | 3 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
-//! | 2 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
-//! | 1 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
-//! | 0 | [`units`], [`math`], [`order`], [`sorted`], [`progress`], [`crc32`], [`zip`] | sizes and numbers; functions with the same bits everywhere; sorting; sorted maps and sets; progress; a checksum; zip archives |
+//! | 9 | `main.rs`, `bin/worker.rs`, `bin/cli.rs` | doors of a few lines: page, worker, command line |
+//! | 8 | `app` (WebAssembly), `cli` (native) | the page and the command line |
+//! | 7 | [`worker`] | the protocol between page and worker, and the executor behind it |
+//! | 6 | [`intake`], [`workbench`] | recognises what a file is and hands it to the reader that knows it; what any workbench can be asked |
+//! | 5 | [`report`] | what a workbench found, in one form that travels |
+//! | 4 | [`tuning`], [`policy`], [`training_time`], [`topology`], [`overlap`] | the workbenches: algorithm, protocol and channels; which policy reward logs call for; the time of a training step; collectives for a link graph; how much slower kernels get beside collectives |
+//! | 3 | [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`conf`], [`plot`], [`text`], [`form`] | models and their validation; strategies that learn from rewards; schedules of collectives; stages of a training step; tuner files; charts; delimited text; choices |
+//! | 2 | [`collective`] | collectives, algorithms, protocols, workloads, configurations |
+//! | 1 | [`sorted`], [`zip`] | sorted maps and sets; zip archives |
+//! | 0 | [`units`], [`math`], [`order`], [`progress`], [`crc32`] | sizes and numbers; functions with the same bits everywhere; sorting; progress; a checksum |
 //!
 //! [`learn`], [`bandit`], [`schedule`], [`pipeline`], [`math`], [`order`], [`progress`] and what of [`text`] cuts a stream
 //! into records live in the folder `compute`, a crate of their own: the page is built for size, and they for speed.

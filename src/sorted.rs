@@ -10,6 +10,8 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::order::Order;
+
 /// A map in the order of its keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedMap<K, V>(Vec<(K, V)>);
@@ -208,9 +210,39 @@ pub type Iter<'a, K, V> = std::iter::Map<slice::Iter<'a, (K, V)>, fn(&'a (K, V))
 
 impl<K: Ord, V> Extend<(K, V)> for SortedMap<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        for (key, value) in entries {
-            self.insert(key, value);
+        /// So many are not worth a sort.
+        const FEW: usize = 64;
+        if !self.is_empty() {
+            entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+            return;
         }
+        let mut most = FEW;
+        for entry in entries {
+            self.0.push(entry);
+            if self.len() > most {
+                self.put_in_order();
+                most = 2 * self.len() + FEW;
+            }
+        }
+        self.put_in_order();
+    }
+}
+
+impl<K: Ord, V> SortedMap<K, V> {
+    /// After others were put at its end: one after the other, each that comes before others would move them. The last of
+    /// equal keys stays.
+    fn put_in_order(&mut self) {
+        if self.0.is_sorted_by(|(a, _), (b, _)| a < b) {
+            return;
+        }
+        self.0.order_by(|(a, _), (b, _)| a.cmp(b));
+        self.0.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                std::mem::swap(next, kept);
+            }
+            is_same
+        });
     }
 }
 
@@ -347,9 +379,7 @@ impl<T: Ord> SortedSet<T> {
 
 impl<T: Ord> Extend<T> for SortedSet<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, members: I) {
-        for member in members {
-            self.insert(member);
-        }
+        self.0.extend(members.into_iter().map(|member| (member, ())));
     }
 }
 
@@ -402,6 +432,17 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
+
+    #[test]
+    fn collecting_keeps_the_last_of_equal_keys() {
+        let pairs = |count: u64| (0..count).map(|at| (at.wrapping_mul(2_654_435_761) % 97 * 13 % 50, at));
+        for count in [0, 1, 2, 63, 64, 65, 129, 1000] {
+            let (ours, theirs): (SortedMap<_, _>, BTreeMap<_, _>) = (pairs(count).collect(), pairs(count).collect());
+            assert_eq!(ours.into_iter().collect::<Vec<_>>(), theirs.into_iter().collect::<Vec<_>>());
+        }
+        let descending: SortedSet<u64> = (0..100_000).rev().collect();
+        assert_eq!((descending.len(), descending.first()), (100_000, Some(&0)));
+    }
 
     #[test]
     fn behaves_as_the_trees_do() {

@@ -1,9 +1,15 @@
 //! Zip archives (PKWARE APPNOTE 6.3): the directory at the end, and entries that are stored or deflated.
 
+use std::cell::Cell;
+
 use flate2::{Decompress, FlushDecompress, Status};
+
+use crate::{crc32::Crc32, order::Order};
 
 /// The most bytes of an entry …
 pub const LONGEST: usize = 128 << 20;
+/// … and of all that are read from an archive, each time that one is …
+pub const LONGEST_IN_ALL: usize = 256 << 20;
 /// … and the most for each compressed one …
 const RATIO: usize = 200;
 /// … once there are this many.
@@ -37,6 +43,18 @@ pub enum ZipError {
         /// Its name in the archive.
         part: String,
     },
+    /// All entries together would.
+    #[error("is refused: its entries inflate to more than {} MiB in all; unpack it", LONGEST_IN_ALL >> 20)]
+    TooLongInAll,
+    /// An entry is not what was packed.
+    #[error("is a damaged zip archive: the checksum of {part} is wrong; pack it again")]
+    Checksum {
+        /// Its name in the archive.
+        part: String,
+    },
+    /// Two entries are read from the same bytes.
+    #[error("is refused: two of its entries, {0} and {1}, share their bytes, as in no archive that a program packed")]
+    Overlap(String, String),
 }
 
 /// An archive in memory.
@@ -44,14 +62,23 @@ pub enum ZipError {
 pub struct Archive<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
+    /// What may still be inflated.
+    left: Cell<usize>,
 }
 
 #[derive(Debug)]
 struct Entry {
     name: String,
     method: usize,
+    checksum: u32,
     compressed: usize,
     offset: usize,
+}
+
+/// A name as it is told.
+fn told(name: &str) -> String {
+    const LONGEST: usize = 80;
+    name.chars().take(LONGEST).collect()
 }
 
 /// A little-endian number of `count` bytes; 0 beyond the end, where nothing has a length.
@@ -64,7 +91,7 @@ impl<'a> Archive<'a> {
     /// Reads the directory; of more than 4,096 entries the first are taken.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or its entries share bytes.
     pub fn open(bytes: &'a [u8]) -> Result<Self, ZipError> {
         // A comment of up to 64 KiB may follow the end of the directory.
         let from = bytes.len().saturating_sub(END_LENGTH + usize::from(u16::MAX));
@@ -80,12 +107,34 @@ impl<'a> Archive<'a> {
             entries.push(Entry {
                 name: String::from_utf8_lossy(name).into_owned(),
                 method: number(head, 10, 2),
+                checksum: number(head, 16, 4) as u32,
                 compressed: number(head, 20, 4),
                 offset: number(head, 42, 4),
             });
             at += ENTRY_LENGTH + lengths.iter().sum::<usize>();
         }
-        Ok(Self { bytes, entries })
+        let archive = Self { bytes, entries, left: Cell::new(LONGEST_IN_ALL) };
+        archive.check()?;
+        Ok(archive)
+    }
+
+    /// Each entry has bytes of its own. What many share, a short archive could hold thousands of times.
+    fn check(&self) -> Result<(), ZipError> {
+        let mut by_place: Vec<&Entry> = self.entries.iter().collect();
+        by_place.order_by_key(|entry| entry.offset);
+        // One that has no head where it should stand is damaged, which is said when it is read.
+        let end =
+            |entry: &Entry| self.begin(entry).map_or(entry.offset, |begin| begin.saturating_add(entry.compressed));
+        match by_place.windows(2).find(|pair| pair[1].offset < end(pair[0]).max(pair[0].offset + 1)) {
+            Some(pair) => Err(ZipError::Overlap(told(&pair[0].name), told(&pair[1].name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the bytes of an entry begin, behind its own head.
+    fn begin(&self, entry: &Entry) -> Option<usize> {
+        let head = self.bytes.get(entry.offset..).filter(|head| head.starts_with(LOCAL))?;
+        Some(entry.offset + LOCAL_LENGTH + number(head, 26, 2) + number(head, 28, 2))
     }
 
     /// The names of all entries, folders included, which end with a slash.
@@ -102,25 +151,44 @@ impl<'a> Archive<'a> {
         Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// The bytes of an entry.
+    /// The bytes of the first entry of a name.
     ///
     /// # Errors
     /// As [`Archive::text`].
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
-        let damaged = || ZipError::Damaged { part: name.to_owned() };
-        let entry = self.entries.iter().find(|entry| entry.name == name).ok_or_else(damaged)?;
-        let head = self.bytes.get(entry.offset..).filter(|head| head.starts_with(LOCAL)).ok_or_else(damaged)?;
-        let begin = LOCAL_LENGTH + number(head, 26, 2) + number(head, 28, 2);
-        let packed = head.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
-        match entry.method {
-            0 if packed.len() > LONGEST => Err(ZipError::TooLong { part: name.to_owned() }),
-            0 => Ok(packed.to_vec()),
-            8 => inflate(packed).map_err(|fault| match fault {
+        let damaged = || ZipError::Damaged { part: told(name) };
+        self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
+    }
+
+    /// The bytes of an entry, by its place among the names.
+    ///
+    /// # Errors
+    /// As [`Archive::text`].
+    pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
+        let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
+        let name = &entry.name;
+        let damaged = || ZipError::Damaged { part: told(name) };
+        let too_long = || ZipError::TooLong { part: told(name) };
+        let begin = self.begin(entry).ok_or_else(damaged)?;
+        let packed = self.bytes.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
+        let left = self.left.get();
+        let own = packed.len().saturating_mul(RATIO).clamp(RATIO_COUNTS_FROM, LONGEST);
+        let bytes = match entry.method {
+            0 if packed.len() > LONGEST => return Err(too_long()),
+            0 if packed.len() > left => return Err(ZipError::TooLongInAll),
+            0 => packed.to_vec(),
+            8 => inflate(packed, own.min(left)).map_err(|fault| match fault {
                 Fault::Damaged => damaged(),
-                Fault::TooLong => ZipError::TooLong { part: name.to_owned() },
-            }),
-            _ => Err(damaged()),
+                Fault::TooLong if left < own => ZipError::TooLongInAll,
+                Fault::TooLong => too_long(),
+            })?,
+            _ => return Err(damaged()),
+        };
+        self.left.set(left - bytes.len());
+        if Crc32::of(&bytes) != entry.checksum {
+            return Err(ZipError::Checksum { part: told(name) });
         }
+        Ok(bytes)
     }
 }
 
@@ -129,8 +197,8 @@ enum Fault {
     TooLong,
 }
 
-fn inflate(packed: &[u8]) -> Result<Vec<u8>, Fault> {
-    let limit = packed.len().saturating_mul(RATIO).clamp(RATIO_COUNTS_FROM, LONGEST);
+/// Inflates to at most `limit` bytes.
+fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     let mut inflater = Decompress::new(false);
     let mut bytes = Vec::new();
     loop {

@@ -387,7 +387,8 @@ fn zip(entries: &[(&str, &str)]) -> Vec<u8> {
         encoder.write_all(text.as_bytes()).unwrap();
         let packed = encoder.finish().unwrap();
         let offset = archive.len() as u32;
-        let sizes = [0, packed.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
+        let checksum = collectune::crc32::Crc32::of(text.as_bytes());
+        let sizes = [checksum, packed.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
         let length = (name.len() as u16).to_le_bytes();
         archive.extend(
             [b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0", &sizes[..], &length, &[0, 0], name.as_bytes(), &packed].concat(),

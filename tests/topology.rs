@@ -924,14 +924,14 @@ fn dumps_become_links() {
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
     assert_eq!((machine.gpus.len(), machine.nics.len()), (8, 8));
     assert!(machine.gpus.iter().all(|gpu| gpu.neighbours.len() == 7 && gpu.generation == "gfx950"));
-    let (topology, notes) = machine.topology("node", &Rates::default());
+    let (topology, notes) = machine.topology("node", &Rates::default()).unwrap();
     assert_eq!((topology.nodes, topology.links.len(), notes.len()), (8, 56, 0));
     let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
     assert_eq!(machine.nics[0].gbps, 50.0);
     let nearest: Vec<&str> = machine.gpus.iter().map(|gpu| machine.nearest(gpu).unwrap().name.as_str()).collect();
     assert_eq!(nearest[..3], ["ionic_0", "ionic_1", "ionic_2"]);
     assert!((machine.gpus[0].pci_gbps - 63.0).abs() < 0.1, "PCIe 5.0, 16 lanes");
-    let (topology, _) = machine.topology("nodes", &Rates { nodes: 2, ..Rates::default() });
+    let (topology, _) = machine.topology("nodes", &Rates { nodes: 2, ..Rates::default() }).unwrap();
     assert_eq!((topology.nodes, topology.links.len()), (16, 2 * 56 + 16));
     assert!(topology.notes().is_empty());
     let (search, _) = searched(&topology, &Wanted::default(), Method::Auto, 1, 500_000);
@@ -944,14 +944,14 @@ fn dumps_become_links() {
     assert_eq!(patterns[0].kind, "rings");
     assert_eq!((patterns[0].channels.len(), patterns[0].channels[0].len()), (28, 8));
     let Dump::Machine(machine) = dump::read(&one).unwrap() else { panic!() };
-    let (topology, _) = machine.topology("node", &Rates::default());
+    let (topology, _) = machine.topology("node", &Rates::default()).unwrap();
     let ring_ns = patterns[0].takes_ns(Collective::AllGather, &topology, None, 1 << 20).unwrap();
     assert!(ring_ns >= all_gather_ns(&topology, Method::Auto, 1), "{ring_ns}");
     let Some(rings) = real::text("topology/nccl/mi355x_2x8_graph.xml") else { return };
     let Dump::Patterns(mut patterns) = dump::read(&rings).unwrap() else { panic!() };
     let Dump::Machine(machine) = dump::read(&two).unwrap() else { panic!() };
     let rates = Rates { nodes: 2, ..Rates::default() };
-    let (topology, _) = machine.topology("nodes", &rates);
+    let (topology, _) = machine.topology("nodes", &rates).unwrap();
     patterns.iter_mut().for_each(|pattern| pattern.nodes = 2);
     assert_eq!((patterns[0].channels.len(), patterns[0].ports[0]), (64, Some((0, 7))));
     // Sixteen GPUs in each ring, by eight links between the nodes' ports.

@@ -242,7 +242,8 @@ fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology,
                 .to_owned();
             return Err(TopologyCliError::Dump(name, why).into());
         };
-        let (topology, notes) = machine.topology(&stem, &wanted.links.rates(nodes));
+        let joined = machine.topology(&stem, &wanted.links.rates(nodes));
+        let (topology, notes) = joined.map_err(|error| TopologyCliError::Dump(name, error.to_string()))?;
         terminal::say_notes(&notes);
         terminal::say_notes(&topology.notes());
         return Ok(topology);

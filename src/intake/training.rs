@@ -87,14 +87,14 @@ fn opened(part: Part, problems: Problems, notes: Vec<String>, file: &File<'_>) -
 /// Reads all files of an archive; archives within it stay closed.
 pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
     let archive = Archive::open(bytes).map_err(|error| error.to_string())?;
-    let names: Vec<&str> = archive.names().filter(|name| !is_noise(name)).collect();
-    if let Some(name) = names.iter().find(|name| is_unsafe(name)) {
+    let names: Vec<(usize, &str)> = archive.names().enumerate().filter(|(_, name)| !is_noise(name)).collect();
+    if let Some((_, name)) = names.iter().find(|(_, name)| is_unsafe(name)) {
         return Err(format!("is refused: an entry is named {}, which points outside of the archive", excerpt(name)));
     }
     let mut files = Vec::new();
     let mut inflated = 0;
-    for name in names.iter().take(MOST_FILES) {
-        let bytes = archive.bytes(name).map_err(|error| error.to_string())?;
+    for (place, name) in names.iter().take(MOST_FILES) {
+        let bytes = archive.bytes_at(*place).map_err(|error| error.to_string())?;
         inflated += bytes.len() as u64;
         if inflated > MOST_BYTES {
             return Err(format!("is refused: it inflates to more than {} MiB", MOST_BYTES >> 20));

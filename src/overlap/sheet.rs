@@ -2,12 +2,16 @@
 
 use crate::text::{Problem, Problems, Records, State};
 
-/// The most bytes of text in a sheet.
-const LONGEST: usize = 256 << 20;
+/// The most bytes of a sheet: its texts, and four for where each ends.
+pub(super) const LONGEST: usize = 256 << 20;
+/// The most bytes of its headers.
+const LONGEST_HEADERS: usize = 4 << 20;
 
 /// A table of texts under headers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
+    /// The most bytes that it may have.
+    room: usize,
     headers: Vec<String>,
     text: String,
     /// Where each cell ends, row after row, a cell per header.
@@ -32,7 +36,26 @@ impl Sheet {
     /// A sheet without rows.
     #[must_use]
     pub fn new(headers: Vec<String>) -> Self {
-        Self { headers, ..Self::default() }
+        Self { headers, room: LONGEST, ..Self::default() }
+    }
+
+    /// A sheet without rows that may have so many bytes.
+    ///
+    /// # Errors
+    /// The headers are longer than any.
+    pub(super) fn within<'a>(room: usize, headers: impl Iterator<Item = &'a str>) -> Result<Self, TooLong> {
+        let mut left = LONGEST_HEADERS.min(room);
+        let mut taken = Vec::new();
+        for header in headers {
+            left = left.checked_sub(header.len()).ok_or(TooLong)?;
+            taken.push(header.to_owned());
+        }
+        Ok(Self { room, ..Self::new(taken) })
+    }
+
+    /// How many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len() + size_of::<u32>() * self.ends.len()
     }
 
     /// Names of the columns.
@@ -48,13 +71,17 @@ impl Sheet {
     pub fn push<'a>(&mut self, line: u64, cells: impl Iterator<Item = &'a str>) -> Result<(), TooLong> {
         let first = self.ends.len();
         let width = self.headers.len();
+        // Before anything is added: a short file can name one long text in every cell.
+        let mut left = self.room.checked_sub(self.bytes() + size_of::<u32>() * width).ok_or(TooLong)?;
         for cell in cells.take(width) {
-            self.text.push_str(cell.trim());
+            let cell = cell.trim();
+            left = left.checked_sub(cell.len()).ok_or(TooLong)?;
+            self.text.push_str(cell);
             self.ends.push(self.text.len() as u32);
         }
         self.ends.resize(first + width, self.text.len() as u32);
         self.lines.push(line);
-        if self.text.len() + self.ends.len() > LONGEST { Err(TooLong) } else { Ok(()) }
+        Ok(())
     }
 
     /// The rows in their order.

@@ -16,6 +16,7 @@ use crate::{
     learn::{LearnError, folds},
     math::Stream,
     progress::Progress,
+    sorted::SortedSet,
 };
 
 /// Repeats of the folds by kernels.
@@ -120,9 +121,8 @@ pub fn predict_fold(
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let (kept, held_out) = folds::split(&job.scheme.assign(&overlapped), job.fold);
     // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
-    let held_names = |kernel: &&Kernel| {
-        job.scheme != Scheme::Names || held_out.iter().all(|index| overlapped[*index].name != kernel.name)
-    };
+    let names: SortedSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
+    let held_names = |kernel: &&Kernel| job.scheme != Scheme::Names || !names.contains(kernel.name.as_str());
     let others = dataset.kernels.iter().filter(|kernel| !kernel.is_overlapped()).filter(held_names);
     let training: Vec<&Kernel> = kept.iter().map(|index| overlapped[*index]).chain(others).collect();
     let asked: Vec<&Kernel> = held_out.iter().map(|index| overlapped[*index]).collect();

@@ -5,6 +5,7 @@ mod trust;
 
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
 use crate::{
+    collective::{Collective, Scale},
     plot::Chart,
     sorted::SortedMap,
     text::Problems,
@@ -20,8 +21,11 @@ use crate::{
         study::{Study, StudyError},
         wording,
     },
-    units::significant,
+    units::{grouped, significant},
 };
+
+/// The most collectives and scales that have a section; a report of more is none that anybody reads.
+const MOST_GROUPS: usize = 50;
 
 /// What a report is made of.
 pub struct Material<'a> {
@@ -57,8 +61,22 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let privacy = Names::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
-    for group in study.groups() {
-        sections.push(of_group(study, group, answer, contents, &mut predicted)?);
+    let groups = study.groups();
+    let mut mine: SortedMap<(Collective, Scale), Vec<Recommendation>> = SortedMap::new();
+    for recommendation in answer {
+        let of = (recommendation.workload.collective, recommendation.workload.scale);
+        mine.entry(of).or_default().push(recommendation.clone());
+    }
+    for group in groups.iter().take(MOST_GROUPS) {
+        let mine = mine.get(&(group.collective, group.scale)).map_or(&[][..], Vec::as_slice);
+        sections.push(of_group(study, group, mine, contents, &mut predicted)?);
+    }
+    if groups.len() > MOST_GROUPS {
+        notes.push(format!(
+            "Only the first {MOST_GROUPS} of {} collectives and scales have sections of their own here; load fewer at once to \
+             have all of them",
+            grouped(groups.len() as u64)
+        ));
     }
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
@@ -129,15 +147,10 @@ fn summary(answer: &[Recommendation]) -> Vec<String> {
 fn of_group(
     study: &Study,
     group: &Group,
-    answer: &[Recommendation],
+    mine: &[Recommendation],
     contents: &Contents,
     predicted: &mut Vec<Chart>,
 ) -> Result<Section, StudyError> {
-    let mine: Vec<Recommendation> = answer
-        .iter()
-        .filter(|r| (r.workload.collective, r.workload.scale) == (group.collective, group.scale))
-        .cloned()
-        .collect();
     let mut charts = Vec::new();
     if let Some(first) = mine.first().filter(|_| contents.charts) {
         let view = study.view(&first.workload)?;
@@ -149,7 +162,7 @@ fn of_group(
         title: format!("{} on {}", group.collective, group.scale),
         text: vec![wording::group(group)],
         charts,
-        tables: vec![Exhibit::new(id, "What to deploy", listing::recommendations(&mine))],
+        tables: vec![Exhibit::new(id, "What to deploy", listing::recommendations(mine))],
         files: Vec::new(),
     })
 }

@@ -82,6 +82,8 @@ pub enum Written {
 /// # Errors
 /// It holds more than could be read again; in words, to come after `The report`.
 pub fn write(report: &Report, form: Form) -> Result<Written, WireError> {
+    // What is written can be opened again.
+    let report = &wire::fit(report);
     let text = match form {
         Form::Link => return Ok(Written::Link(link::encode(report))),
         Form::Markdown => markdown::markdown(report),

@@ -17,3 +17,15 @@ pub use self::{
     problem::{Problem, Problems},
     table::{Cell, Table, escaped},
 };
+
+/// The most sentences of one kind that are told.
+pub const MOST_TOLD: usize = 100;
+
+/// Keeps the first [`MOST_TOLD`] of many sentences, and says how many more there were.
+pub fn tell_few(sentences: &mut Vec<String>) {
+    let more = sentences.len().saturating_sub(MOST_TOLD);
+    if more > 0 {
+        sentences.truncate(MOST_TOLD);
+        sentences.push(format!("And {} more such notes", crate::units::grouped(more as u64)));
+    }
+}

@@ -87,6 +87,24 @@ pub enum WantedError {
         grouped(MOST_SENT)
     )]
     TooManySent(u64),
+    /// More ways to look for than can be in a few seconds.
+    #[error(
+        "ways from {} places over {} links take too long to look for (at most {} looks at a link); take a graph with fewer links or \
+         nodes, or chunks from fewer nodes",
+        grouped(*.0),
+        grouped(*.1),
+        grouped(MOST_LOOKS)
+    )]
+    TooManyWays(u64, u64),
+    /// More sets of chunks than can be held.
+    #[error(
+        "links of {} different durations and {} chunks are more than can be held (at most {} pairs of both); take fewer chunks, or \
+         links that are alike",
+        grouped(*.0),
+        grouped(*.1),
+        grouped(MOST_SETS)
+    )]
+    TooManySets(u64, u64),
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -123,6 +141,11 @@ const MOST_HELD: u64 = 200_000_000;
 /// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
 /// 3.2 GB.
 const MOST_SENT: u64 = 50_000_000;
+
+/// The most looks at a link when the shortest ways from all that have chunks are looked for: some seconds of a browser.
+const MOST_LOOKS: u64 = 400_000_000;
+/// The most pairs of a chunk and a group of links of one duration out of one node: a bit of each is kept.
+const MOST_SETS: u64 = 1 << 31;
 
 /// One node has, or gets, everything.
 #[must_use]
@@ -163,6 +186,10 @@ impl Wanted {
         if n.saturating_mul(all) > MOST_HELD {
             return Err(WantedError::TooManyHeld(all, n));
         }
+        let outlets = graph.outlets() as u64;
+        if outlets.saturating_mul(all) > MOST_SETS {
+            return Err(WantedError::TooManySets(outlets, all));
+        }
         let others = |of: u32| (0..nodes as u32).filter(move |node| *node != of);
         let times = |has: u32, wants: u32| (0..count).map(move |_| (vec![has], vec![wants]));
         let (reduce, copy) = match self.collective {
@@ -186,6 +213,12 @@ impl Wanted {
         };
         let problem = Problem::new(graph, reduce, copy);
         for phase in problem.phases() {
+            if let Some(task) = problem.task(phase) {
+                let (searches, links) = (task.demand.searches() as u64, task.graph.links().len() as u64);
+                if searches.saturating_mul(n + links) > MOST_LOOKS {
+                    return Err(WantedError::TooManyWays(searches, links));
+                }
+            }
             let lost = problem.task(phase).and_then(|task| task.demand.unreachable(task.graph));
             if let Some((chunk, node)) = lost {
                 return Err(WantedError::NoWay { chunk, node });
@@ -223,12 +256,13 @@ impl Wanted {
     /// It can't be done without one of them.
     pub fn without(&self, dead: &[u32]) -> Result<Self, WantedError> {
         let mut wanted = self.clone();
-        let place = |node: u32| node - dead.iter().filter(|gone| **gone < node).count() as u32;
+        let place = |node: u32| node - dead.partition_point(|gone| *gone < node) as u32;
+        let is_dead = |node: &u32| dead.binary_search(node).is_ok();
         if let Some(custom) = wanted.custom.as_mut().map(Arc::make_mut) {
             for (index, (has, wants)) in custom.chunks.iter_mut().enumerate() {
-                let lost = has.iter().copied().find(|node| dead.contains(node));
+                let lost = has.iter().copied().find(is_dead);
                 for list in [&mut *has, wants] {
-                    list.retain(|node| !dead.contains(node));
+                    list.retain(|node| !is_dead(node));
                     list.iter_mut().for_each(|node| *node = place(*node));
                 }
                 if let (true, Some(node)) = (has.is_empty(), lost) {
@@ -239,7 +273,7 @@ impl Wanted {
             return Ok(wanted);
         }
         let has_root = self.collective.is_some_and(has_root);
-        if dead.contains(&self.root) && has_root {
+        if is_dead(&self.root) && has_root {
             return Err(WantedError::DeadRoot(self.root));
         }
         wanted.root = if has_root { place(self.root) } else { 0 };

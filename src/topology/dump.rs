@@ -4,12 +4,24 @@
 mod pattern;
 
 use super::{
+    generate::{self, RecipeError},
     model::{Link, Topology, Unit},
     msccl::{Element, parse},
 };
-use crate::order::Order;
-use crate::text::{Column, Entry, Listing, number};
-pub use pattern::Pattern;
+use crate::{
+    order::Order,
+    sorted::SortedMap,
+    text::{Column, Entry, Listing, number},
+    units::grouped,
+};
+pub use pattern::{MOST_HOPS, Pattern};
+
+/// The most GPUs, and ports, of a node. The largest that NCCL knows have 576.
+pub const MOST_GPUS: usize = 1024;
+/// The highest number of one.
+const MOST_DEV: u32 = 65_535;
+/// Faults of links that are told one by one.
+const TOLD: usize = 8;
 
 /// A GPU.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -162,9 +174,25 @@ pub fn read(text: &str) -> Result<Dump, String> {
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());
             }
+            for (count, what) in [(machine.gpus.len(), "GPUs"), (machine.nics.len(), "network ports")] {
+                if count > MOST_GPUS {
+                    let (count, most) = (grouped(count as u64), grouped(MOST_GPUS as u64));
+                    return Err(format!(
+                        "it has {count} {what}, and one node has at most {most}: dump one node, and join several here"
+                    ));
+                }
+            }
             Ok(Dump::Machine(machine))
         }
-        "graphs" => Ok(Dump::Patterns(root.named("graph").map(pattern::read).collect::<Result<_, _>>()?)),
+        "graphs" => {
+            let patterns: Vec<Pattern> = root.named("graph").map(pattern::read).collect::<Result<_, _>>()?;
+            let hops: u64 = patterns.iter().map(Pattern::hops).sum();
+            if hops > MOST_HOPS {
+                let most = grouped(MOST_HOPS);
+                return Err(format!("its channels pass {} GPUs, and those of one node at most {most}", grouped(hops)));
+            }
+            Ok(Dump::Patterns(patterns))
+        }
         other => Err(format!("<{other}> is neither a topology (<system>) nor graphs (<graphs>)")),
     }
 }
@@ -187,15 +215,16 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                 path.pop();
             }
             "gpu" => {
-                let whole = |name: &str| child.get(name).and_then(integer);
-                let Some(dev) = whole("dev") else { return Err(format!("line {}: a GPU without dev", child.line)) };
+                let Some(dev) = child.get("dev").and_then(dev) else {
+                    return Err(format!("line {}: a GPU without dev from 0 to {MOST_DEV}", child.line));
+                };
                 let links = child.children.iter().filter(|link| ["xgmi", "nvlink"].contains(&link.name.as_str()));
                 let (mut neighbours, mut to_switches) = (Vec::new(), 0);
                 for link in links {
                     let count = link.get("count").and_then(integer).unwrap_or(1);
                     // Class 0x0680 is a switch.
                     if link.get("tclass").is_some_and(|class| class.starts_with("0x0680")) {
-                        to_switches += count;
+                        to_switches = u32::saturating_add(to_switches, count);
                     } else {
                         neighbours.push((link.get("target").unwrap_or_default().to_ascii_lowercase(), count));
                     }
@@ -216,7 +245,7 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
                 let mbps = child.get("speed").and_then(number).unwrap_or(0.0);
                 machine.nics.push(Nic {
                     name: child.get("name").unwrap_or_default().to_owned(),
-                    dev: child.get("dev").and_then(integer).unwrap_or(machine.nics.len() as u32),
+                    dev: child.get("dev").and_then(dev).unwrap_or(machine.nics.len() as u32),
                     gbps: mbps / 8000.0,
                     path: path.clone(),
                 });
@@ -226,6 +255,11 @@ fn walk(element: &Element, path: &mut Vec<String>, gbps: f64, machine: &mut Mach
         }
     }
     Ok(())
+}
+
+/// The number of a GPU or a port.
+fn dev(text: &str) -> Option<u32> {
+    integer(text).filter(|dev| *dev <= MOST_DEV)
 }
 
 /// A whole number as dumps write it: `7` or `0x7`.
@@ -246,15 +280,27 @@ impl Machine {
         near.get(gpu.dev as usize % near.len().max(1)).copied()
     }
 
+    /// Which GPU is where on the bus.
+    fn places(&self) -> SortedMap<&str, usize> {
+        self.gpus.iter().enumerate().rev().map(|(place, gpu)| (gpu.busid.as_str(), place)).collect()
+    }
+
     /// Its links as a topology: XGMI or NVLink between GPUs; where there is neither, PCIe, whose lanes all share. Several
     /// nodes are joined by a switch, unrolled: a GPU reaches the same GPU of every other node through its port.
-    #[must_use]
-    pub fn topology(&self, name: &str, rates: &Rates) -> (Topology, Vec<String>) {
+    ///
+    /// # Errors
+    /// So many nodes have more GPUs or links than can be handled.
+    pub fn topology(&self, name: &str, rates: &Rates) -> Result<(Topology, Vec<String>), RecipeError> {
         let count = self.gpus.len() as u32;
-        let nodes = rates.nodes.clamp(1, 512.min(4096 / count.max(1)));
+        let nodes = rates.nodes.max(1);
+        if u64::from(nodes) * u64::from(count) > u64::from(generate::MOST) {
+            return Err(RecipeError::Size(u64::from(nodes) * u64::from(count)));
+        }
         let mut notes = Vec::new();
+        let mut unknown = 0;
         let mut inside: Vec<Link> = Vec::new();
         let others = f64::from(count.max(2) - 1);
+        let places = self.places();
         for (from, gpu) in (0..).zip(&self.gpus) {
             let mut link = |to: u32, bandwidth: f64| {
                 if bandwidth > 0.0 && to != from {
@@ -263,9 +309,12 @@ impl Machine {
             };
             let per_link = rates.link_gbps(&gpu.generation);
             for (target, count) in &gpu.neighbours {
-                match self.gpus.iter().position(|other| other.busid == *target) {
-                    Some(to) => link(to as u32, per_link * f64::from(*count)),
-                    None => notes.push(format!("GPU {} has a link to {target}, which is not in the dump", gpu.dev)),
+                match places.get(target.as_str()) {
+                    Some(to) => link(*to as u32, per_link * f64::from(*count)),
+                    None if notes.len() < TOLD => {
+                        notes.push(format!("GPU {} has a link to {target}, which is not in the dump", gpu.dev));
+                    }
+                    None => unknown += 1,
                 }
             }
             if gpu.to_switches > 0 {
@@ -274,7 +323,21 @@ impl Machine {
                 (0..count).for_each(|to| link(to, gpu.pci_gbps / others));
             }
         }
-        let mut links = Vec::new();
+        if unknown > 0 {
+            notes.push(format!("{} more links lead to what is not in the dump", grouped(unknown)));
+        }
+        let ports: Vec<Option<&Nic>> =
+            self.gpus.iter().map(|gpu| self.nearest(gpu).filter(|nic| nic.gbps > 0.0)).collect();
+        let mut sharing: SortedMap<u32, u32> = SortedMap::new();
+        for gpu in &self.gpus {
+            self.nearest(gpu).into_iter().for_each(|nic| *sharing.entry(nic.dev).or_default() += 1);
+        }
+        let joined = ports.iter().flatten().count() as u64 * u64::from(nodes) * u64::from(nodes - 1);
+        let all = inside.len() as u64 * u64::from(nodes) + joined;
+        if all > generate::MOST_LINKS {
+            return Err(RecipeError::Links(u64::from(nodes) * u64::from(count), all));
+        }
+        let mut links = Vec::with_capacity(all as usize);
         for node in 0..nodes {
             links.extend(inside.iter().map(|link| Link {
                 from: link.from + node * count,
@@ -282,11 +345,10 @@ impl Machine {
                 ..*link
             }));
         }
-        for (index, gpu) in (0..count).zip(&self.gpus) {
-            let Some(nic) = self.nearest(gpu).filter(|nic| nic.gbps > 0.0) else { continue };
-            let sharing =
-                self.gpus.iter().filter(|other| self.nearest(other).is_some_and(|of| of.dev == nic.dev)).count();
-            let bandwidth = nic.gbps / sharing as f64 / f64::from(nodes.max(2) - 1);
+        for (index, nic) in (0..count).zip(ports) {
+            let Some(nic) = nic else { continue };
+            let sharing = sharing.get(&nic.dev).copied().unwrap_or(1);
+            let bandwidth = nic.gbps / f64::from(sharing) / f64::from(nodes.max(2) - 1);
             for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).filter(|(a, b)| a != b) {
                 let (from, to) = (a * count + index, b * count + index);
                 links.push(Link { from, to, latency_ns: rates.net_latency_ns, bandwidth });
@@ -296,7 +358,7 @@ impl Machine {
         let labels = (0..nodes).flat_map(|node| self.gpus.iter().map(move |gpu| label(node, gpu))).collect();
         let groups = (0..nodes).map(|node| (node * count..(node + 1) * count).collect()).collect();
         let shape = (nodes > 1).then_some(super::layout::Shape::Groups(groups));
-        (Topology { name: name.to_owned(), nodes: nodes * count, links, unit: Unit::Gb, labels, shape }, notes)
+        Ok((Topology { name: name.to_owned(), nodes: nodes * count, links, unit: Unit::Gb, labels, shape }, notes))
     }
 
     /// Its GPUs, with their paths and ports.
@@ -310,9 +372,8 @@ impl Machine {
             Column::numbers("PCIe GB/s", "the narrowest PCIe link on its way to the CPU"),
             Column::words("Port", "the nearest network port, its speed in GB/s, and where their ways meet"),
         ];
-        let dev = |busid: &str| {
-            self.gpus.iter().find(|gpu| gpu.busid == busid).map_or(busid.to_owned(), |gpu| gpu.dev.to_string())
-        };
+        let places = self.places();
+        let dev = |busid: &str| places.get(busid).map_or(busid.to_owned(), |place| self.gpus[*place].dev.to_string());
         let row = |gpu: &Gpu| {
             let mut links: Vec<String> =
                 gpu.neighbours.iter().map(|(to, count)| format!("{count} to {}", dev(to))).collect();

@@ -4,10 +4,12 @@ use super::{
     layout::{Shape, grid_neighbours},
     model::{Link, Topology, Unit},
 };
-use crate::math::Stream;
+use crate::{math::Stream, units::grouped};
 
 /// The most nodes that are made.
 pub const MOST: u32 = 4096;
+/// The most links that are made, or joined of dumps.
+pub const MOST_LINKS: u64 = 200_000;
 
 /// What is to be made.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +92,14 @@ pub enum RecipeError {
     /// Too few or too many nodes.
     #[error("{0} nodes: between 2 and {MOST} can be made")]
     Size(u64),
+    /// Too many links.
+    #[error(
+        "{} nodes with {} links: at most {} links can be made; take fewer nodes, or a form with fewer links",
+        grouped(*.0),
+        grouped(*.1),
+        grouped(MOST_LINKS)
+    )]
+    Links(u64, u64),
     /// Not so many links can be between the groups.
     #[error("{0} links between groups of {1} nodes: at least 1 and at most one for each node")]
     Between(u32, u32),
@@ -112,6 +122,11 @@ impl Kind {
             None => Vec::new(),
         };
         let more: Vec<&str> = words.collect();
+        /// More dimensions than any grid of so few nodes has.
+        const MOST_DIMENSIONS: usize = 16;
+        if numbers.len() > MOST_DIMENSIONS {
+            return Err(unknown());
+        }
         let kind = match (word.as_str(), &numbers[..], &more[..]) {
             ("ring", [nodes], []) => Self::Ring { nodes: *nodes, one_way: false },
             ("ring", [nodes], ["one-way" | "uni"]) => Self::Ring { nodes: *nodes, one_way: true },
@@ -145,7 +160,7 @@ impl Kind {
     /// How many nodes it has.
     ///
     /// # Errors
-    /// Too few, or more than are made.
+    /// Too few, or more nodes or links than are made.
     pub fn size(&self) -> Result<u32, RecipeError> {
         let product = |sizes: &[u32]| sizes.iter().fold(1_u64, |all, size| all.saturating_mul(u64::from(*size)));
         let nodes = match self {
@@ -162,7 +177,25 @@ impl Kind {
             }
             Self::Random { nodes, .. } => u64::from(*nodes),
         };
-        if (2..=u64::from(MOST)).contains(&nodes) { Ok(nodes as u32) } else { Err(RecipeError::Size(nodes)) }
+        if !(2..=u64::from(MOST)).contains(&nodes) {
+            return Err(RecipeError::Size(nodes));
+        }
+        let links = self.links(nodes);
+        if links > MOST_LINKS { Err(RecipeError::Links(nodes, links)) } else { Ok(nodes as u32) }
+    }
+
+    /// How many links it has at most.
+    fn links(&self, nodes: u64) -> u64 {
+        let full = |nodes: u64| nodes * (nodes - 1);
+        match self {
+            Self::Ring { .. } | Self::Line(_) => 2 * nodes,
+            Self::Mesh(sizes) | Self::Torus(sizes) => 2 * nodes * sizes.iter().filter(|size| **size > 1).count() as u64,
+            Self::Hypercube(dimensions) => nodes * u64::from(*dimensions),
+            Self::Full(_) | Self::Switch(_) | Self::FatTree { .. } => full(nodes),
+            Self::Dgx1v => 32,
+            Self::TwoGroups { between, .. } => 2 * full(nodes / 2) + 2 * u64::from(*between),
+            Self::Random { degree, .. } => nodes * u64::from(*degree).clamp(1, nodes - 1),
+        }
     }
 
     /// What it is called: as [`Kind::parse`] reads it.

@@ -259,30 +259,40 @@ pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec
     near
 }
 
+/// The most groups that are drawn as such.
+const MOST_GROUPS: usize = 64;
+
+/// The node with the lowest number in a node's group; what was passed on the way leads there from now on.
+fn lowest(leads: &mut [u32], node: u32) -> u32 {
+    let mut at = node;
+    while leads[at as usize] != at {
+        leads[at as usize] = leads[leads[at as usize] as usize];
+        at = leads[at as usize];
+    }
+    at
+}
+
 /// Groups of nodes with at least three each, linked among themselves by links faster than those between groups.
 fn groups(topology: &Topology) -> Option<Shape> {
     let slowest = topology.links.iter().map(|link| link.bandwidth).fold(f64::INFINITY, f64::min);
-    let mut group: Vec<u32> = (0..topology.nodes).collect();
-    let mut is_changed = true;
-    while is_changed {
-        is_changed = false;
-        for link in topology.links.iter().filter(|link| link.bandwidth > slowest) {
-            let least = group[link.from as usize].min(group[link.to as usize]);
-            for node in [link.from, link.to] {
-                is_changed |= group[node as usize] != least;
-                group[node as usize] = least;
-            }
-        }
+    // Each node leads to one of its group with a lower number, and the lowest to itself.
+    let mut leads: Vec<u32> = (0..topology.nodes).collect();
+    for link in topology.links.iter().filter(|link| link.bandwidth > slowest) {
+        let (from, to) = (lowest(&mut leads, link.from), lowest(&mut leads, link.to));
+        leads[from.max(to) as usize] = from.min(to);
     }
+    let mut place = vec![usize::MAX; topology.nodes as usize];
     let mut groups: Vec<Vec<u32>> = Vec::new();
-    for first in 0..topology.nodes {
-        let members: Vec<u32> = (0..topology.nodes).filter(|node| group[*node as usize] == first).collect();
-        if !members.is_empty() {
-            groups.push(members);
+    for node in 0..topology.nodes {
+        let first = lowest(&mut leads, node) as usize;
+        if first == node as usize {
+            if groups.len() == MOST_GROUPS {
+                return None;
+            }
+            place[first] = groups.len();
+            groups.push(Vec::new());
         }
-        if groups.len() > 64 {
-            return None;
-        }
+        groups[place[first]].push(node);
     }
     (groups.len() > 1 && groups.iter().all(|group| group.len() > 2)).then_some(Shape::Groups(groups))
 }

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{layout::Shape, time::Clock};
-use crate::schedule::graph::{self, Graph};
+use crate::{
+    order::Order,
+    schedule::graph::{self, Graph},
+};
 
 /// What a bandwidth of 1 means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,16 +139,16 @@ impl Topology {
     /// Latency in ns and bandwidth of most links: what a further link is likely to have.
     #[must_use]
     pub fn usual_rates(&self) -> (f64, f64) {
-        let mut known: Vec<((f64, f64), u32)> = Vec::new();
-        for link in &self.links {
-            let of = (link.latency_ns, link.bandwidth);
-            match known.iter_mut().find(|(rates, _)| *rates == of) {
-                Some((_, count)) => *count += 1,
-                None => known.push((of, 1)),
-            }
-        }
-        let most = known.iter().map(|(_, count)| *count).max();
-        known.iter().find(|(_, count)| Some(*count) == most).map_or((500.0, 50.0), |(rates, _)| *rates)
+        let rates = |link: usize| (self.links[link].latency_ns, self.links[link].bandwidth);
+        let mut order: Vec<usize> = (0..self.links.len()).collect();
+        order.order_by(|a, b| {
+            let (a, b) = (rates(*a), rates(*b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        // Of those that are equally many, those that come first.
+        let same = order.chunk_by(|a, b| rates(*a) == rates(*b));
+        let most = same.max_by_key(|same| (same.len(), std::cmp::Reverse(same[0])));
+        most.map_or((500.0, 50.0), |same| rates(same[0]))
     }
 
     /// Which link leads from one node to another, if one does.

@@ -54,13 +54,13 @@ impl Network {
     }
 }
 
-/// A topology with damaged links (shares of bandwidth, 0 of what is cut) and without dead nodes, which take their links with
-/// them. The other nodes keep their names.
+/// A topology with damaged links (ascending, with shares of bandwidth, 0 of what is cut) and without dead nodes (ascending),
+/// which take their links with them. The other nodes keep their names.
 #[must_use]
 pub fn damaged(topology: &Topology, damage: &[(u32, f64)], dead: &[u32]) -> Topology {
-    let left = |index: u32| damage.iter().find(|(of, _)| *of == index).map_or(1.0, |(_, left)| *left);
-    let is_dead = |node: u32| dead.contains(&node);
-    let place = |node: u32| node - dead.iter().filter(|gone| **gone < node).count() as u32;
+    let left = |index: u32| damage.binary_search_by_key(&index, |(of, _)| *of).map_or(1.0, |at| damage[at].1);
+    let is_dead = |node: u32| dead.binary_search(&node).is_ok();
+    let place = |node: u32| node - dead.partition_point(|gone| *gone < node) as u32;
     let mut links = Vec::with_capacity(topology.links.len());
     for (index, link) in (0..).zip(&topology.links) {
         if left(index) > 0.0 && !is_dead(link.from) && !is_dead(link.to) {

@@ -130,7 +130,7 @@ impl Study {
                 });
                 let (name, of) = machines.nth(number as usize).ok_or(StudyError::NoFile)?;
                 machine = Some(of.listing());
-                let (topology, said) = of.topology(file_stem(name), &rates);
+                let (topology, said) = of.topology(file_stem(name), &rates)?;
                 notes = said;
                 topology
             }

@@ -25,7 +25,7 @@ pub struct Clock {
 const LONGEST: u128 = 1 << 43;
 /// The largest rate; that of a link with infinite bandwidth is far above.
 const LARGEST: f64 = 4_294_967_296.0;
-const INFINITE: u64 = 1 << 52;
+const INFINITE: u64 = 1 << 44;
 
 fn gcd(a: u128, b: u128) -> u128 {
     if b == 0 { a } else { gcd(b, a % b) }

@@ -3,6 +3,8 @@
 //! Conclusions never transfer between library builds, data types and sets of nodes. Every row carries the number of its
 //! origin; [`super::sets`] keeps apart what differs in it.
 
+use std::collections::BTreeMap;
+
 use super::model_file::fnv1a;
 
 /// In what measurements of one collective and scale can differ.
@@ -24,7 +26,7 @@ impl Aspect {
 }
 
 /// What a row was measured with. `None`: the file does not say it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
     values: [Option<String>; Aspect::ALL.len()],
 }
@@ -78,11 +80,13 @@ pub fn number_of(name: &str) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origins {
     all: Vec<Origin>,
+    /// The number of each.
+    numbers: BTreeMap<Origin, u16>,
 }
 
 impl Default for Origins {
     fn default() -> Self {
-        Self { all: vec![Origin::default()] }
+        Self { all: vec![Origin::default()], numbers: BTreeMap::from([(Origin::default(), 0)]) }
     }
 }
 
@@ -92,11 +96,12 @@ impl Origins {
 
     /// The number of an origin; `None` where there are already as many others as can be told apart.
     pub fn number(&mut self, origin: &Origin, most: usize) -> Option<u16> {
-        let at = self.all.iter().position(|known| known == origin).unwrap_or(self.all.len());
-        let number = u16::try_from(at).ok().filter(|_| at < most)?;
-        if at == self.all.len() {
-            self.all.push(origin.clone());
+        if let Some(number) = self.numbers.get(origin) {
+            return Some(*number).filter(|number| usize::from(*number) < most);
         }
+        let number = u16::try_from(self.all.len()).ok().filter(|_| self.all.len() < most)?;
+        self.all.push(origin.clone());
+        self.numbers.insert(origin.clone(), number);
         Some(number)
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    sorted::SortedSet,
+    sorted::{SortedMap, SortedSet},
     text::{self, Problem, Record, State},
     units::{Size, significant},
 };
@@ -41,9 +41,9 @@ pub(super) struct RowReader<'a> {
     protocols: Memo<Protocol>,
     origins: Origins,
     /// What the columns of the origin said so far, and its number.
-    said: Vec<([String; FROM.len()], u16)>,
-    /// Which of them the last row said: most rows are like the one before.
-    last: usize,
+    said: SortedMap<[String; FROM.len()], u16>,
+    /// What they said of the last row: most rows are like the one before.
+    last: Option<([String; FROM.len()], u16)>,
     /// The last row's columns of what was requested and what ran are all blank: a row of the older form in a merge.
     pub(super) unsaid: bool,
 }
@@ -57,8 +57,8 @@ impl<'a> RowReader<'a> {
             algorithms: Memo::new(Algorithm::parse),
             protocols: Memo::new(Protocol::parse),
             origins: Origins::default(),
-            said: Vec::new(),
-            last: 0,
+            said: SortedMap::new(),
+            last: None,
             unsaid: false,
         }
     }
@@ -143,28 +143,31 @@ impl<'a> RowReader<'a> {
     /// The number of what the row was measured with.
     fn origin(&mut self, cells: &Cells<'_>) -> Result<u16, Problem> {
         let cell = |column| cells.present(column).unwrap_or_default();
-        let says = |(said, _): &([String; FROM.len()], u16)| said.iter().zip(FROM).all(|(s, column)| s == cell(column));
-        if !self.said.get(self.last).is_some_and(says) {
-            self.last = match self.said.iter().position(says) {
-                Some(at) => at,
-                None => {
-                    let mut origin = Origin::default();
-                    origin.library(self.columns.library_family(), cell(Column::Library));
-                    origin.measured_type(cell(Column::DataType), cell(Column::Redop));
-                    origin.nodes(node_numbers(cell(Column::NodeList)));
-                    let number =
-                        self.origins.number(&origin, Origins::MOST_OF_A_FILE).filter(|_| self.said.len() < MOST_SAID);
-                    let Some(number) = number else {
-                        let column =
-                            FROM.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
-                        return Err(cells.problem(column, "is one way of measuring more than can be told apart"));
-                    };
-                    self.said.push((FROM.map(|column| cell(column).to_owned()), number));
-                    self.said.len() - 1
-                }
-            };
+        if let Some((said, number)) = &self.last
+            && said.iter().zip(FROM).all(|(said, column)| said == cell(column))
+        {
+            return Ok(*number);
         }
-        Ok(self.said[self.last].1)
+        let says = FROM.map(|column| cell(column).to_owned());
+        let number = match self.said.get(&says) {
+            Some(number) => *number,
+            None => {
+                let mut origin = Origin::default();
+                origin.library(self.columns.library_family(), cell(Column::Library));
+                origin.measured_type(cell(Column::DataType), cell(Column::Redop));
+                origin.nodes(node_numbers(cell(Column::NodeList)));
+                let number =
+                    self.origins.number(&origin, Origins::MOST_OF_A_FILE).filter(|_| self.said.len() < MOST_SAID);
+                let Some(number) = number else {
+                    let column = FROM.into_iter().find(|column| !cell(*column).is_empty()).unwrap_or(Column::DataType);
+                    return Err(cells.problem(column, "is one way of measuring more than can be told apart"));
+                };
+                self.said.insert(says.clone(), number);
+                number
+            }
+        };
+        self.last = Some((says, number));
+        Ok(number)
     }
 
     fn check_form(&self, record: &Record<'_>) -> Result<(), Problem> {

@@ -196,6 +196,14 @@ impl Runs {
         (0..self.places.len()).map(|index| self.place(index))
     }
 
+    /// The places of a collective and scale, in order.
+    pub fn places_of(&self, group: (Collective, Scale)) -> impl Iterator<Item = (&Place, usize, &[Run])> {
+        let key = |place: &Place| (place.workload.collective, place.workload.scale);
+        let begin = self.places.partition_point(|place| key(place) < group);
+        let end = self.places.partition_point(|place| key(place) <= group);
+        (begin..end).map(|index| self.place(index))
+    }
+
     fn place(&self, index: usize) -> (&Place, usize, &[Run]) {
         let start = index.checked_sub(1).map_or(0, |before| self.places[before].end as usize);
         let place = &self.places[index];

@@ -79,16 +79,36 @@ impl Sets {
     }
 }
 
-/// A value of each aspect; `None`: not stated.
-type Values = [Option<String>; Aspect::ALL.len()];
+/// A value of each aspect, by its number among those of the aspect ([`Names`]).
+type Values = [u32; Aspect::ALL.len()];
 
 /// For each aspect, whether it differs.
 type Differs = [bool; Aspect::ALL.len()];
 
-/// A value of an aspect, and how many rows have it.
-type Value<'a> = (&'a Option<String>, u64);
-
 type Group = (Collective, Scale);
+
+/// What the values of an aspect are, ascending; `None`: not stated.
+struct Names<'a>(Vec<Option<&'a str>>);
+
+impl<'a> Names<'a> {
+    const NOT_STATED: u32 = 0;
+
+    fn of(aspect: usize, used: &[u16], origins: &'a Origins) -> Self {
+        let mut all = vec![None];
+        all.extend(used.iter().map(|origin| origins.get(*origin).values()[aspect].as_deref()));
+        all.order();
+        all.dedup();
+        Self(all)
+    }
+
+    fn number(&self, value: Option<&str>) -> u32 {
+        self.0.binary_search(&value).map_or(Self::NOT_STATED, |at| at as u32)
+    }
+
+    fn get(&self, number: u32) -> Option<&'a str> {
+        self.0.get(number as usize).copied().flatten()
+    }
+}
 
 /// Rows of one origin and file.
 struct Class {
@@ -101,6 +121,9 @@ struct Class {
     values: Values,
 }
 
+/// The most sets that can be chosen; there are as many ways of measuring as the files say.
+const MOST: usize = 500;
+
 /// Finds the sets that rows fall into and keeps the rows of the one that `choose` chooses; `name` names a file.
 pub fn divide(
     rows: &mut Vec<Row>,
@@ -108,13 +131,19 @@ pub fn divide(
     name: &dyn Fn(u16) -> String,
     choose: &mut dyn FnMut(&[Set]) -> Choice,
 ) -> Sets {
-    let mut classes = classes(rows, origins);
-    let differs = differences(&mut classes);
+    let used: SortedSet<u16> = rows.chunk_by(|a, b| a.origin == b.origin).map(|same| same[0].origin).collect();
+    let used: Vec<u16> = used.into_iter().collect();
+    let names = std::array::from_fn(|aspect| Names::of(aspect, &used, origins));
+    let mut classes = classes(rows, origins, &names);
+    let differs = differences(&mut classes, &names);
     if differs.is_empty() {
         return Sets::default();
     }
-    let apart = Apart { differs, classes };
-    let (keys, all): (Vec<Values>, Vec<Set>) = apart.sets().into_iter().unzip();
+    let apart = Apart::new(differs, classes, names);
+    let (mut keys, mut all): (Vec<Values>, Vec<Set>) = apart.sets().into_iter().unzip();
+    let ways = all.len();
+    keys.truncate(MOST);
+    all.truncate(MOST);
     let chosen = match choose(&all) {
         Choice::Pooled => Choice::Pooled,
         Choice::One(key) if all.iter().any(|set| set.key == key) => Choice::One(key),
@@ -139,74 +168,114 @@ pub fn divide(
         });
     }
     let mut sets = Sets { all, pooled_rows, chosen, note: String::new() };
-    sets.note = apart.note(&sets, &keys, studied, name);
+    sets.note = apart.note(&sets, ways, &keys, studied, name);
     sets
 }
 
 /// The rows by group, origin and file, in the order in which they were met.
-fn classes(rows: &[Row], origins: &Origins) -> Vec<Class> {
-    let mut found: SortedMap<(Group, u16, u16), (usize, u64)> = SortedMap::new();
+fn classes(rows: &[Row], origins: &Origins, names: &[Names<'_>; Aspect::ALL.len()]) -> Vec<Class> {
     let key = |row: &Row| ((row.workload.collective, row.workload.scale), row.origin, row.file);
     let mut first = 0;
+    let mut classes: Vec<Class> = Vec::new();
     for same in rows.chunk_by(|a, b| key(a) == key(b)) {
-        found.entry(key(&same[0])).or_insert((first, 0)).1 += same.len() as u64;
+        let (group, origin, file) = key(&same[0]);
+        classes.push(Class { group, origin, file, rows: same.len() as u64, first, values: Values::default() });
         first += same.len();
     }
-    let class = |((group, origin, file), (first, rows))| {
-        let values = origins.get(origin).values().clone();
-        Class { group, origin, file, rows, first, values }
-    };
-    let mut classes: Vec<Class> = found.into_iter().map(class).collect();
+    classes.order_by_key(|class| (class.group, class.origin, class.file));
+    classes.dedup_by(|next, kept| {
+        let is_same = (next.group, next.origin, next.file) == (kept.group, kept.origin, kept.file);
+        if is_same {
+            kept.rows += next.rows;
+        }
+        is_same
+    });
+    for class in &mut classes {
+        let values = origins.get(class.origin).values();
+        class.values = std::array::from_fn(|aspect| names[aspect].number(values[aspect].as_deref()));
+    }
     classes.order_by_key(|class| class.first);
     classes
 }
 
 /// In what the rows of each group differ; groups that were measured in one way are left out. Where a value is a shorter
 /// spelling of one other, it becomes that one.
-fn differences(classes: &mut [Class]) -> SortedMap<Group, Differs> {
-    let mut known: SortedMap<(Group, usize), SortedSet<String>> = SortedMap::new();
+fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) -> SortedMap<Group, Differs> {
+    // The values of each group and aspect that are stated.
+    let mut known: Vec<(Group, usize, u32)> = Vec::new();
     for class in &*classes {
-        for (aspect, value) in class.values.iter().enumerate() {
-            if let Some(value) = value {
-                known.entry((class.group, aspect)).or_default().insert(value.clone());
-            }
+        for (aspect, value) in class.values.iter().enumerate().filter(|(_, value)| **value != Names::NOT_STATED) {
+            known.push((class.group, aspect, *value));
         }
     }
+    known.order();
+    known.dedup();
     let mut differs: SortedMap<Group, Differs> = SortedMap::new();
-    for ((group, aspect), values) in &known {
-        let mut distinct = values.len();
-        for short in values.iter() {
-            let mut longer = values.iter().filter(|long| is_short_for(short, long));
-            if let (Some(long), None) = (longer.next(), longer.next()) {
-                distinct -= 1;
-                let of_group = classes.iter_mut().filter(|class| class.group == *group);
-                let stated = of_group.filter_map(|class| class.values[*aspect].as_mut());
-                stated.filter(|value| *value == short).for_each(|value| value.clone_from(long));
-            }
+    let mut renamed: Vec<((Group, usize, u32), u32)> = Vec::new();
+    for of_aspect in known.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let (group, aspect, _) = of_aspect[0];
+        let longer = longer(of_aspect.iter().map(|(.., value)| *value), &names[aspect]);
+        if of_aspect.len() - longer.len() > 1 {
+            differs.entry(group).or_default()[aspect] = true;
         }
-        if distinct > 1 {
-            differs.entry(*group).or_default()[*aspect] = true;
+        renamed.extend(longer.into_iter().map(|(short, long)| ((group, aspect, short), long)));
+    }
+    for class in classes.iter_mut().filter(|_| !renamed.is_empty()) {
+        for aspect in 0..Aspect::ALL.len() {
+            let key = (class.group, aspect, class.values[aspect]);
+            if let Ok(at) = renamed.binary_search_by(|(known, _)| known.cmp(&key)) {
+                class.values[aspect] = renamed[at].1;
+            }
         }
     }
     differs
 }
 
+/// Values that are short for exactly one other, with that one, ascending.
+fn longer(values: impl Iterator<Item = u32> + Clone, names: &Names<'_>) -> Vec<(u32, u32)> {
+    let stated: SortedMap<&str, u32> = values.clone().filter_map(|value| Some((names.get(value)?, value))).collect();
+    // What each long one could be written as: its parts from a word's beginning to where one may end.
+    let mut found: Vec<(u32, u32)> = Vec::new();
+    for (long, number) in &stated {
+        let begins = long.match_indices(' ').map(|(at, _)| at + 1);
+        for begin in [0].into_iter().chain(begins) {
+            let ends = long.match_indices(IS_END).map(|(at, _)| at).chain([long.len()]);
+            let parts = ends.filter(|end| *end > begin).filter_map(|end| stated.get(&long[begin..end]));
+            found.extend(parts.filter(|short| is_short_for(names.get(**short), long)).map(|short| (*short, *number)));
+        }
+    }
+    found.order();
+    found.dedup();
+    found.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1).map(|same| same[0]).collect()
+}
+
+/// Where a shorter spelling may end.
+const IS_END: [char; 3] = [' ', '+', '-'];
+
 /// `2.29.2` is short for `NCCL 2.29.2+cuda12.9`.
-fn is_short_for(short: &str, long: &str) -> bool {
-    let Some((before, after)) = long.split_once(short) else { return false };
-    let is_boundary = |c: char| matches!(c, ' ' | '+' | '-');
-    short != long
-        && (before.is_empty() || before.ends_with(' '))
-        && (after.is_empty() || after.starts_with(is_boundary))
+fn is_short_for(short: Option<&str>, long: &str) -> bool {
+    let Some((short, (before, after))) = short.and_then(|short| Some((short, long.split_once(short)?))) else {
+        return false;
+    };
+    short != long && (before.is_empty() || before.ends_with(' ')) && (after.is_empty() || after.starts_with(IS_END))
 }
 
 /// What is kept apart.
-struct Apart {
+struct Apart<'a> {
     differs: SortedMap<Group, Differs>,
     classes: Vec<Class>,
+    names: [Names<'a>; Aspect::ALL.len()],
+    /// The aspects in which any group differs.
+    aspects: Vec<usize>,
 }
 
-impl Apart {
+impl<'a> Apart<'a> {
+    fn new(differs: SortedMap<Group, Differs>, classes: Vec<Class>, names: [Names<'a>; Aspect::ALL.len()]) -> Self {
+        let is_any = |aspect: &usize| differs.values().any(|differs| differs[*aspect]);
+        let aspects = (0..Aspect::ALL.len()).filter(is_any).collect();
+        Self { differs, classes, names, aspects }
+    }
+
     fn differs(&self, class: &Class) -> Differs {
         self.differs.get(&class.group).copied().unwrap_or_default()
     }
@@ -214,52 +283,69 @@ impl Apart {
     /// The rows belong to a set.
     fn holds(&self, set: &Values, class: &Class) -> bool {
         let differs = self.differs(class);
-        (0..differs.len()).all(|aspect| !differs[aspect] || class.values[aspect] == set[aspect])
+        only(*set, differs) == only(class.values, differs)
     }
 
-    /// The aspects in which any group differs.
-    fn aspects(&self) -> impl Iterator<Item = usize> {
-        (0..Aspect::ALL.len()).filter(|aspect| self.differs.values().any(|differs| differs[*aspect]))
-    }
-
-    /// The values of an aspect where it differs, with their rows, in the order in which they were met.
-    fn values(&self, aspect: usize) -> Vec<Value<'_>> {
-        let mut values: Vec<Value<'_>> = Vec::new();
+    /// The rows of each value of an aspect where it differs.
+    fn rows(&self, aspect: usize) -> Vec<u64> {
+        let mut rows = vec![0; self.names[aspect].0.len()];
         for class in self.classes.iter().filter(|class| self.differs(class)[aspect]) {
-            match values.iter_mut().find(|(value, _)| **value == class.values[aspect]) {
-                Some((_, rows)) => *rows += class.rows,
-                None => values.push((&class.values[aspect], class.rows)),
-            }
+            rows[class.values[aspect] as usize] += class.rows;
         }
-        values
+        rows
+    }
+
+    /// The value that most rows have where it differs; of several, the one that was met first.
+    fn most_frequent(&self, aspect: usize, rows: &[u64]) -> u32 {
+        let values = self.classes.iter().filter(|class| self.differs(class)[aspect]).map(|class| class.values[aspect]);
+        let more = |most: u32, next: u32| if rows[next as usize] > rows[most as usize] { next } else { most };
+        values.reduce(more).unwrap_or(Names::NOT_STATED)
     }
 
     /// The sets, the one with the most rows first: what the rows of each group that differs are, and in aspects in which
     /// that group does not differ its own value, or else the most frequent one.
     fn sets(&self) -> Vec<(Values, Set)> {
-        let aspects: Vec<(usize, Vec<Value<'_>>)> =
-            self.aspects().map(|aspect| (aspect, self.values(aspect))).collect();
-        let mut found: Vec<Values> = Vec::new();
-        for class in self.classes.iter().filter(|class| self.differs.contains_key(&class.group)) {
+        let aspects: Vec<(usize, Vec<u64>, u32)> = self
+            .aspects
+            .iter()
+            .map(|aspect| {
+                let rows = self.rows(*aspect);
+                let most = self.most_frequent(*aspect, &rows);
+                (*aspect, rows, most)
+            })
+            .collect();
+        let mut found: Vec<(Values, usize)> = Vec::new();
+        // Rows of groups that differ in the same, by what they are in it.
+        let mut rows: Vec<((Differs, Values), u64)> = Vec::new();
+        for class in &self.classes {
+            let differs = self.differs(class);
+            rows.push(((differs, only(class.values, differs)), class.rows));
+            if !self.differs.contains_key(&class.group) {
+                continue;
+            }
             let mut set = Values::default();
-            for (aspect, values) in &aspects {
-                let own = &class.values[*aspect];
-                let is_known = own.is_some() && values.iter().any(|(value, _)| *value == own);
-                set[*aspect] = if self.differs(class)[*aspect] || is_known {
-                    own.clone()
-                } else {
-                    let most = values.iter().copied().reduce(|most, next| if next.1 > most.1 { next } else { most });
-                    most.and_then(|(value, _)| value.clone())
-                };
+            for (aspect, known, most) in &aspects {
+                let own = class.values[*aspect];
+                let is_known = own != Names::NOT_STATED && known[own as usize] > 0;
+                set[*aspect] = if differs[*aspect] || is_known { own } else { *most };
             }
-            if !found.contains(&set) {
-                found.push(set);
-            }
+            found.push((set, class.first));
         }
+        found.order();
+        found.dedup_by_key(|(set, _)| *set);
+        found.order_by_key(|(_, first)| *first);
+        rows.order_by_key(|(key, _)| *key);
+        let rows: SortedMap<(Differs, Values), u64> = rows
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|same| (same[0].0, same.iter().map(|(_, rows)| *rows).sum()))
+            .collect();
+        let mut masks: Vec<Differs> = rows.keys().map(|(differs, _)| *differs).collect();
+        masks.dedup();
         let nodes = self.nodes();
-        let described = |values: Values| {
+        let described = |(values, _): (Values, usize)| {
             let label = self.label(&values, &nodes);
-            let rows = self.classes.iter().filter(|class| self.holds(&values, class)).map(|class| class.rows).sum();
+            let of_mask = |differs: &Differs| rows.get(&(*differs, only(values, *differs)));
+            let rows = masks.iter().filter_map(of_mask).sum();
             (values, Set { key: fnv1a(label.bytes()) as u32, label, rows })
         };
         let mut sets: Vec<(Values, Set)> = found.into_iter().map(described).collect();
@@ -268,30 +354,27 @@ impl Apart {
     }
 
     /// The sets of nodes that are told apart, as they are counted.
-    fn nodes(&self) -> SortedSet<String> {
-        let values = self.values(Aspect::Nodes as usize);
-        values.into_iter().filter_map(|(value, _)| value.clone()).collect()
+    fn nodes(&self) -> Vec<u32> {
+        let rows = self.rows(Aspect::Nodes as usize);
+        (1..rows.len() as u32).filter(|number| rows[*number as usize] > 0).collect()
     }
 
     /// What tells a set from the others.
-    fn label(&self, values: &Values, nodes: &SortedSet<String>) -> String {
+    fn label(&self, values: &Values, nodes: &[u32]) -> String {
         let mut label = String::new();
-        for aspect in self.aspects() {
+        for aspect in self.aspects.iter().copied() {
             let kind = Aspect::ALL[aspect];
             if !label.is_empty() {
-                label += if kind == Aspect::Operation && self.aspects().any(|a| a == Aspect::DataType as usize) {
-                    " "
-                } else {
-                    " · "
-                };
+                let is_typed = self.aspects.contains(&(Aspect::DataType as usize));
+                label += if kind == Aspect::Operation && is_typed { " " } else { " · " };
             }
-            match (kind, &values[aspect]) {
+            match (kind, self.names[aspect].get(values[aspect])) {
                 (Aspect::Library, None) => label += "library not stated",
                 (Aspect::DataType, None) => label += "data type not stated",
                 (Aspect::Operation, None) => label += "operation not stated",
                 (Aspect::Nodes, None) => label += "nodes not stated",
-                (Aspect::Nodes, Some(value)) => {
-                    let number = nodes.iter().position(|known| known == value).map_or(0, |at| at + 1);
+                (Aspect::Nodes, Some(_)) => {
+                    let number = nodes.binary_search(&values[aspect]).map_or(0, |at| at + 1);
                     label += &format!("node set {number}");
                 }
                 (_, Some(value)) => label += value,
@@ -300,9 +383,14 @@ impl Apart {
         label
     }
 
-    fn note(&self, sets: &Sets, keys: &[Values], studied: Option<&Values>, name: &dyn Fn(u16) -> String) -> String {
-        /// The most sets, and files of each, that are named.
-        const NAMED: usize = 6;
+    fn note(
+        &self,
+        sets: &Sets,
+        ways: usize,
+        keys: &[Values],
+        studied: Option<&Values>,
+        name: &dyn Fn(u16) -> String,
+    ) -> String {
         let mut told = Vec::new();
         for (set, values) in sets.all.iter().zip(keys).take(NAMED) {
             let mut files: SortedMap<u16, u64> = SortedMap::new();
@@ -320,37 +408,50 @@ impl Apart {
             None => "They are pooled because you chose so; such conclusions don't carry over".to_owned(),
         };
         let mut note = format!(
-            "These measurements were taken in {} ways and are kept apart: {}{}. {shown}",
-            sets.all.len(),
+            "These measurements were taken in {ways} ways and are kept apart: {}{}. {shown}",
             told.join("; "),
-            more(sets.all.len(), NAMED),
+            more(ways, NAMED),
         );
+        if ways > sets.all.len() {
+            note += &format!("; only the {} with the most rows can be chosen", sets.all.len());
+        }
         if let Some(set) = studied {
-            self.strangers(set).iter().for_each(|stranger| note += stranger);
+            note += &self.strangers(set);
         }
         note
     }
 
     /// Groups that belong to every set, though what they say is not what this one is.
-    fn strangers(&self, set: &Values) -> Vec<String> {
-        let mut said: Vec<String> = Vec::new();
+    fn strangers(&self, set: &Values) -> String {
+        let mut found: Vec<((Group, usize, u32), usize)> = Vec::new();
         for class in &self.classes {
             let differs = self.differs(class);
-            for aspect in self.aspects().filter(|aspect| !differs[*aspect] && *aspect != Aspect::Nodes as usize) {
-                if let (Some(own), Some(of_set)) = (&class.values[aspect], &set[aspect])
-                    && own != of_set
-                {
-                    let (collective, scale) = class.group;
-                    let text =
-                        format!("; {collective} on {scale} was measured with {own} only and belongs to every set");
-                    if !said.contains(&text) {
-                        said.push(text);
-                    }
+            for aspect in self.aspects.iter().copied() {
+                let (own, of_set) = (class.values[aspect], set[aspect]);
+                let is_told = !differs[aspect] && aspect != Aspect::Nodes as usize;
+                if is_told && own != of_set && own != Names::NOT_STATED && of_set != Names::NOT_STATED {
+                    found.push(((class.group, aspect, own), class.first));
                 }
             }
         }
-        said
+        found.order();
+        found.dedup_by_key(|(stranger, _)| *stranger);
+        found.order_by_key(|(_, first)| *first);
+        let mut said = String::new();
+        for (((collective, scale), aspect, own), _) in found.iter().take(NAMED) {
+            let own = self.names[*aspect].get(*own).unwrap_or_default();
+            said += &format!("; {collective} on {scale} was measured with {own} only and belongs to every set");
+        }
+        said + &more(found.len(), NAMED)
     }
+}
+
+/// The most sets, files of each and groups that are named.
+const NAMED: usize = 6;
+
+/// The values of the aspects that differ.
+fn only(values: Values, differs: Differs) -> Values {
+    std::array::from_fn(|aspect| if differs[aspect] { values[aspect] } else { 0 })
 }
 
 fn more(all: usize, named: usize) -> String {

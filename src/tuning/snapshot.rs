@@ -158,7 +158,8 @@ impl Snapshot {
     /// None as long as nothing was learnt.
     pub fn new(study: &Study, extent: Extent) -> Result<Self, StudyError> {
         let answer = study.to_deploy()?;
-        let answer = &answer[..];
+        let answer: SortedMap<Workload, &Recommendation> =
+            answer.iter().rev().map(|recommendation| (recommendation.workload, recommendation)).collect();
         let (runs, screened) = (study.runs(), study.screened());
         let mut groups: Vec<Group> = Vec::new();
         for (place, first, of_place) in runs.places() {
@@ -169,7 +170,7 @@ impl Snapshot {
                 groups.push(Group { collective, scale, measured_with: Vec::new(), drift, sizes: Vec::new() });
             }
             let Some(group) = groups.last_mut() else { continue };
-            let advice = || answer.iter().find(|recommendation| recommendation.workload == place.workload);
+            let advice = || answer.get(&place.workload).copied();
             if group.sizes.last().is_none_or(|at| at.size_bytes != size_bytes) {
                 let deployed = advice().map(deployed).unwrap_or_default();
                 group.sizes.push(AtSize { size_bytes, deployed, default: None, measured: Vec::new() });
@@ -214,8 +215,9 @@ impl Snapshot {
     #[must_use]
     pub fn at(&self, workload: &Workload) -> Option<&AtSize> {
         let key = |group: &Group| (group.collective, group.scale);
-        let group = self.groups.iter().find(|group| key(group) == (workload.collective, workload.scale))?;
-        group.sizes.iter().find(|at| at.size_bytes == workload.size_bytes)
+        let group = self.groups.binary_search_by_key(&(workload.collective, workload.scale), key).ok()?;
+        let sizes = &self.groups[group].sizes;
+        sizes.binary_search_by_key(&workload.size_bytes, |at| at.size_bytes).ok().map(|at| &sizes[at])
     }
 
     /// Every workload, ascending.
@@ -271,7 +273,7 @@ fn is_kept(recommendation: &Recommendation, configuration: &Configuration) -> bo
 /// but is no change.
 fn measurement(place: &Place, first: usize, runs: &[Run], screened: &Screened, extent: Extent) -> Option<Measurement> {
     if let [lone] = runs
-        && screened.is_stalled(lone)
+        && screened.is_stalled(&place.workload, lone)
     {
         return None;
     }

@@ -126,11 +126,12 @@ impl Screened {
         keep
     }
 
-    /// A run stalled, whether it is set aside or not.
+    /// A run of a workload stalled, whether it is set aside or not.
     #[must_use]
-    pub fn is_stalled(&self, run: &Run) -> bool {
+    pub fn is_stalled(&self, workload: &Workload, run: &Run) -> bool {
         let is = |stall: &Stall| (stall.file, stall.line, stall.half) == (run.file, run.line, Half::InPlace);
-        self.stalls.iter().any(is)
+        let begin = self.stalls.partition_point(|stall| stall.workload < *workload);
+        self.stalls[begin..].iter().take_while(|stall| stall.workload == *workload).any(is)
     }
 
     /// What stalled, in a sentence for each collective and scale.

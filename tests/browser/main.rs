@@ -13,6 +13,7 @@ mod driver;
 mod dropping;
 mod firefox;
 mod home;
+mod hostile;
 mod keyboard;
 mod loading;
 mod look;

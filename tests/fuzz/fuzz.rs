@@ -1,13 +1,17 @@
 //! Feeds every reader with mutated samples, on all processors, for as long as one likes: `cargo xtask fuzz`.
 //!
-//! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it. An
-//! input that panics, or takes longer than two seconds, is made smaller as long as it still does, and printed.
+//! Each execution is a seed: from it come the sample and its mutations, so that `--reader NAME --seed N` repeats it. Each is
+//! timed by the processor, and what it allocates is counted. An input that panics, takes too long or too much room is made
+//! smaller as long as it still does, printed, and saved below `target/fuzz`, from where `--reader NAME --input FILE` reads it
+//! again. Studies are fed as readers are: a line of choices and a file, and each question to the worker is timed by itself.
 
+mod clock;
 mod memory;
 mod mutate;
 mod readers;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod studies;
 mod topologies;
 
 use std::{
@@ -26,9 +30,16 @@ use std::{
 use collectune::math::Stream;
 use readers::{READERS, Reader};
 
-const USAGE: &str = "fuzz [--minutes N | --executions N] [--seed N] [--reader NAME]";
-/// An input is too slow.
+const USAGE: &str = "fuzz [--minutes N | --executions N | --each N] [--seed N] [--reader NAME]... [--threads N] [--input FILE]; \
+                     NAME may be readers, or studies, for all of them";
+/// An input of a reader is too slow.
 const SLOW: Duration = Duration::from_secs(2);
+/// A question to a study is.
+const SLOW_QUESTION: Duration = Duration::from_secs(10);
+/// An input takes too much room.
+const MOST: usize = 1 << 30;
+/// An input that is read so long, by the clock on the wall, never ends.
+const NEVER: Duration = Duration::from_secs(300);
 /// One from a stranger is.
 const SLOW_FOR_STRANGERS: Duration = Duration::from_millis(100);
 /// And takes too much room.
@@ -46,6 +57,9 @@ struct Options {
     readers: Vec<&'static Reader>,
     /// One seed of one reader, again.
     again: bool,
+    /// An input that was saved.
+    input: Option<Vec<u8>>,
+    threads: usize,
 }
 
 impl Options {
@@ -56,8 +70,11 @@ impl Options {
             seed: 1,
             readers: READERS.iter().collect(),
             again: false,
+            input: None,
+            threads: thread::available_parallelism().map_or(1, NonZero::get),
         };
         let mut limited = false;
+        let (mut chosen, mut each): (Vec<&'static Reader>, Option<u64>) = (Vec::new(), None);
         for pair in arguments.chunks(2) {
             let [name, value] = pair else { return Err(USAGE.to_owned()) };
             let number = || value.parse::<u64>().map_err(|_error| format!("{value} is not a number"));
@@ -66,12 +83,28 @@ impl Options {
                 "--executions" => options.executions = number()?,
                 "--seed" => (options.seed, options.again) = (number()?, true),
                 "--reader" => {
-                    let reader = READERS.iter().find(|reader| reader.name == value);
-                    options.readers = vec![reader.ok_or_else(|| format!("there is no reader {value}"))?];
+                    let before = chosen.len();
+                    chosen.extend(READERS.iter().filter(|reader| match value.as_str() {
+                        "readers" => !reader.is_study(),
+                        "studies" => reader.is_study(),
+                        name => reader.name == name,
+                    }));
+                    if chosen.len() == before {
+                        return Err(format!("there is no reader {value}"));
+                    }
                 }
+                "--each" => each = Some(number()?),
+                "--threads" => options.threads = number()?.clamp(1, 256) as usize,
+                "--input" => options.input = Some(std::fs::read(value).map_err(|error| format!("{value}: {error}"))?),
                 _ => return Err(USAGE.to_owned()),
             }
-            limited |= matches!(name.as_str(), "--minutes" | "--executions");
+            limited |= matches!(name.as_str(), "--minutes" | "--executions" | "--each");
+        }
+        if !chosen.is_empty() {
+            options.readers = chosen;
+        }
+        if let Some(each) = each {
+            options.executions = each.saturating_mul(options.readers.len() as u64);
         }
         options.again &= options.readers.len() == 1 && !limited;
         if !limited {
@@ -98,11 +131,12 @@ fn main() -> ExitCode {
         }
     };
     let not_understood = readers::not_understood();
-    if !not_understood.is_empty() {
+    if !not_understood.is_empty() && options.input.is_none() {
         eprintln!("{}", not_understood.join("\n"));
         return ExitCode::FAILURE;
     }
-    for (what, reader, input) in readers::extremes() {
+    let is_whole = options.input.is_none() && !options.again && options.readers.len() == READERS.len();
+    for (what, reader, input) in readers::extremes().into_iter().filter(|_| is_whole) {
         LONGEST_US.store(0, Ordering::Relaxed);
         MOST_BYTES.store(0, Ordering::Relaxed);
         let wrong = wrong(reader, &input).unwrap_or_default();
@@ -113,7 +147,14 @@ fn main() -> ExitCode {
     // What panics is told once, when it has been made smaller.
     panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
-    let (counts, faults) = if options.again {
+    let (counts, faults) = if let Some(input) = &options.input {
+        let reader = options.readers[0];
+        let found = wrong(reader, input);
+        if let Some((time, what)) = studies::longest() {
+            println!("the longest question: {what}, {:.2} s", time.as_secs_f64());
+        }
+        (vec![1], found.map(|what| Fault { reader, seed: 0, input: input.clone(), what }).into_iter().collect())
+    } else if options.again {
         let reader = options.readers[0];
         (vec![1], fault(reader, options.seed, reader.input(options.seed)).into_iter().collect())
     } else {
@@ -122,37 +163,75 @@ fn main() -> ExitCode {
     let seconds = start.elapsed().as_secs_f64();
     let total: u64 = counts.iter().sum();
     for (reader, count) in options.readers.iter().zip(&counts) {
-        println!("{:<12} {count:>12} executions", reader.name);
+        println!("{:<20} {count:>12} executions", reader.name);
     }
     if options.readers.iter().any(|reader| reader.is_bounded()) {
         println!("links and reports took at most {}", taken());
     }
     println!("{total} executions in {seconds:.0} s, {} faults", faults.len());
+    println!(
+        "the longest input took {:.2} s, and the most room {:.1} MB",
+        SLOWEST_US.load(Ordering::Relaxed) as f64 / 1e6,
+        LARGEST.load(Ordering::Relaxed) as f64 / 1e6
+    );
     for Fault { reader, seed, input, what } in &faults {
-        println!(
-            "\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}\ninput: b\"{}\"",
-            reader.name,
-            input.escape_ascii()
-        );
+        /// Longer inputs are only saved.
+        const PRINTED: usize = 2000;
+        println!("\n{what}\nagain: cargo xtask fuzz --reader {} --seed {seed}", reader.name);
+        if let Some(path) = save(reader, *seed, input) {
+            println!("or:    cargo xtask fuzz --reader {} --input {path}", reader.name);
+        }
+        println!("input: b\"{}\"", input[..input.len().min(PRINTED)].escape_ascii());
     }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Keeps an input, and says where.
+fn save(reader: &Reader, seed: u64, input: &[u8]) -> Option<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target/fuzz");
+    std::fs::create_dir_all(&folder).ok()?;
+    let path = folder.join(format!("{}-{seed}", reader.name));
+    std::fs::write(&path, input).ok()?;
+    Some(path.display().to_string())
+}
+
+/// An input can't be read to its end: it is told, and all is left.
+fn give_up(reader: usize, seed: u64, what: &str) -> ! {
+    let reader = &READERS[reader.min(READERS.len() - 1)];
+    eprintln!("\n{} {what}\nagain: cargo xtask fuzz --reader {} --seed {seed}", reader.name, reader.name);
+    std::process::exit(1)
 }
 
 /// Runs readers in turn on all processors; answers how often each ran, and the faults.
 fn run(options: &Options) -> (Vec<u64>, Vec<Fault>) {
     /// Executions that a thread takes at once.
-    const BATCH: u64 = 1000;
+    const BATCH: u64 = 50;
     /// After so many the answer is clear.
     const MOST_FAULTS: usize = 10;
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let counts: Vec<AtomicU64> = options.readers.iter().map(|_| AtomicU64::new(0)).collect();
     let faults: Mutex<Vec<Fault>> = Mutex::default();
     let start = Instant::now();
+    // What each thread reads, and since when.
+    let reading: Vec<Mutex<Option<(Instant, usize, u64)>>> = (0..options.threads).map(|_| Mutex::default()).collect();
+    let left = AtomicU64::new(options.threads as u64);
     thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
+        scope.spawn(|| {
+            while left.load(Ordering::Relaxed) > 0 {
+                thread::sleep(Duration::from_millis(200));
+                for of_thread in &reading {
+                    let now = of_thread.lock().map_or(None, |now| *now);
+                    if let Some((_, reader, seed)) = now.filter(|(since, ..)| since.elapsed() > NEVER) {
+                        give_up(reader, seed, "does not end");
+                    }
+                }
+            }
+        });
+        for own in &reading {
+            let (left, next, stop, counts, faults) = (&left, &next, &stop, &counts, &faults);
+            scope.spawn(move || {
+                let _ended = Ended(left);
                 while !stop.load(Ordering::Relaxed) && start.elapsed() < options.time {
                     let begin = next.fetch_add(BATCH, Ordering::Relaxed);
                     for execution in begin..(begin + BATCH).min(options.executions) {
@@ -160,6 +239,11 @@ fn run(options: &Options) -> (Vec<u64>, Vec<Fault>) {
                         let seed = Stream::new(options.seed ^ execution.rotate_left(24)).next_u64();
                         let reader = options.readers[turn];
                         counts[turn].fetch_add(1, Ordering::Relaxed);
+                        let place = READERS.iter().position(|known| known.name == reader.name).unwrap_or(0);
+                        memory::INPUT.set((place, seed));
+                        if let Ok(mut now) = own.lock() {
+                            *now = Some((Instant::now(), place, seed));
+                        }
                         let Some(fault) = fault(reader, seed, reader.input(seed)) else { continue };
                         let Ok(mut faults) = faults.lock() else { return };
                         if faults.iter().all(|known| known.what != fault.what) {
@@ -179,14 +263,25 @@ fn run(options: &Options) -> (Vec<u64>, Vec<Fault>) {
     (counts.into_iter().map(AtomicU64::into_inner).collect(), faults.into_inner().unwrap_or_default())
 }
 
-/// What an input does wrong, made as small as it gets.
+/// Counts a thread off, however it ends.
+struct Ended<'a>(&'a AtomicU64);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What an input does wrong, made as small as it gets in some seconds.
 fn fault(reader: &'static Reader, seed: u64, input: Vec<u8>) -> Option<Fault> {
+    const SOME: Duration = Duration::from_secs(20);
     let what = wrong(reader, &input)?;
+    let start = Instant::now();
     let mut input = input;
     let mut piece = input.len().div_ceil(2);
     while piece > 0 {
         let mut at = 0;
-        while at < input.len() {
+        while at < input.len() && start.elapsed() < SOME {
             let mut smaller = input.clone();
             smaller.drain(at..(at + piece).min(input.len()));
             if wrong(reader, &smaller).as_ref() == Some(&what) {
@@ -206,22 +301,29 @@ fn taken() -> String {
     format!("{:.1} ms and {most:.1} MB", LONGEST_US.load(Ordering::Relaxed) as f64 / 1e3)
 }
 
+/// The longest time, in µs, and the most bytes of any input.
+static SLOWEST_US: AtomicU64 = AtomicU64::new(0);
+static LARGEST: AtomicU64 = AtomicU64::new(0);
+
 /// The panic's message, or that it took too long or too much room.
 fn wrong(reader: &Reader, input: &[u8]) -> Option<String> {
-    let mut start = Instant::now();
+    let read = || {
+        studies::begin();
+        let start = clock::busy();
+        let outcome = panic::catch_unwind(|| (reader.read)(input));
+        (outcome, clock::busy().saturating_sub(start))
+    };
     let before = memory::watch();
-    let mut outcome = panic::catch_unwind(|| (reader.read)(input));
+    let (mut outcome, mut time) = read();
     let bytes = memory::peak_since(before);
     if outcome.is_ok() && reader.is_bounded() {
-        let mut time = start.elapsed();
-        // Another program may have had the processor.
+        // Another program may have had the caches.
         for _ in 0..4 {
             if time <= SLOW_FOR_STRANGERS / 2 {
                 break;
             }
-            start = Instant::now();
-            outcome = panic::catch_unwind(|| (reader.read)(input));
-            time = time.min(start.elapsed());
+            let (again, again_time) = read();
+            (outcome, time) = (again, time.min(again_time));
         }
         LONGEST_US.fetch_max(time.as_micros() as u64, Ordering::Relaxed);
         MOST_BYTES.fetch_max(bytes as u64, Ordering::Relaxed);
@@ -232,13 +334,23 @@ fn wrong(reader: &Reader, input: &[u8]) -> Option<String> {
             return Some(format!("{} takes more than {} MiB", reader.name, MOST_FOR_STRANGERS >> 20));
         }
     }
+    LARGEST.fetch_max(bytes as u64, Ordering::Relaxed);
+    let question = studies::longest();
+    let longest = question.map_or(time, |(time, _)| time);
+    SLOWEST_US.fetch_max(longest.as_micros() as u64, Ordering::Relaxed);
     match outcome {
         Err(panic) => {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Some(format!("{} panics: {}", reader.name, text.unwrap_or_default()))
         }
-        Ok(()) if start.elapsed() > SLOW => Some(format!("{} takes longer than {SLOW:?}", reader.name)),
-        Ok(()) => None,
+        Ok(()) if bytes > MOST => Some(format!("{} takes more than {} MiB", reader.name, MOST >> 20)),
+        Ok(()) => match question {
+            Some((time, what)) if time > SLOW_QUESTION => {
+                Some(format!("{}: {what} takes longer than {SLOW_QUESTION:?}", reader.name))
+            }
+            None if time > SLOW => Some(format!("{} takes longer than {SLOW:?}", reader.name)),
+            _ => None,
+        },
     }
 }

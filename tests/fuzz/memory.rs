@@ -18,7 +18,20 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
+/// No input may take so many bytes: it is told before the machine has none left.
+const MOST: isize = 3 << 30;
+
+thread_local! {
+    /// Which input this thread reads: the place of its reader, and its seed.
+    pub static INPUT: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+}
+
 fn count(bytes: isize) {
+    if bytes > 0 && NOW.try_with(|now| now.get() + bytes > MOST).unwrap_or(false) {
+        let (reader, seed) = INPUT.try_with(Cell::get).unwrap_or_default();
+        NOW.with(|now| now.set(0));
+        super::give_up(reader, seed, "takes more than 3 GiB");
+    }
     // A thread that ends has none of these any more.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);

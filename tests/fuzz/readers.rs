@@ -40,7 +40,12 @@ use collectune::{
 };
 use flate2::{Compression, write::GzEncoder};
 
-use super::{mutate::mutate, samples, topologies};
+use super::{
+    mutate::mutate,
+    samples,
+    studies::{self, SCENES, Scene},
+    topologies,
+};
 
 #[path = "../support/zip.rs"]
 mod zip;
@@ -60,9 +65,23 @@ impl Reader {
         const LONGEST: usize = 4096;
         const LONGEST_REPORT: usize = 256 << 10;
         let mut random = Stream::new(seed);
+        if let Some(scene) = self.scene() {
+            return studies::input(scene, &mut random);
+        }
         let samples = (self.samples)();
         let longest = if self.is_bounded() { LONGEST_REPORT } else { LONGEST };
         mutate(&samples[random.below(samples.len())], samples, longest, &mut random)
+    }
+
+    /// What of the study behind it is chosen at random; `None` of a reader.
+    fn scene(&self) -> Option<&'static Scene> {
+        let key = self.name.strip_prefix("study-")?;
+        SCENES.iter().find(|scene| scene.workbench.key() == key)
+    }
+
+    /// A study rather than a reader.
+    pub fn is_study(&self) -> bool {
+        self.scene().is_some()
     }
 
     /// What strangers send: it must be read in bounded time and room.
@@ -200,6 +219,8 @@ pub const READERS: &[Reader] = &[
         ])),
     },
     Reader { name: "workbook", read: kernels, samples: samples!(vec![samples::workbook()]) },
+    Reader { name: "cells", read: cells, samples: samples!(texts(SHEETS)) },
+    Reader { name: "entries", read: entries, samples: samples!(texts(samples::TRAINING.map(|(_, text)| text))) },
     Reader {
         name: "training",
         read: training,
@@ -243,6 +264,11 @@ pub const READERS: &[Reader] = &[
         read: sizes,
         samples: samples!(texts(["1M,16M,64 MiB", "4096-1G", "1.5G 2kb", "RING/LL128/24"])),
     },
+    Reader { name: "study-tuning", read: studies::tuning, samples: || &[] },
+    Reader { name: "study-policy", read: studies::policy, samples: || &[] },
+    Reader { name: "study-training-time", read: studies::training_time, samples: || &[] },
+    Reader { name: "study-topology", read: studies::topology, samples: || &[] },
+    Reader { name: "study-overlap", read: studies::overlap, samples: || &[] },
 ];
 
 fn open(bytes: &[u8], name: &str, mapping: Option<&Mapping>) {
@@ -314,7 +340,28 @@ fn comparisons(bytes: &[u8]) {
     );
 }
 
-/// Kernels are studied, and predicted by a model.
+/// Parts of a workbook, and its shared texts behind a line of dashes. A mutated archive breaks its checksums, and nothing
+/// of it would be read.
+const SHEETS: [&str; 2] = [
+    "<worksheet><sheetData><row r=\"1\"><c r=\"A1\" t=\"s\"><v>0</v></c><c r=\"B1\" t=\"s\"><v>1</v></c><c t=\"inlineStr\"><is>\
+     <t>duration</t></is></c><c r=\"D1\" t=\"inlineStr\"><is><t>overlap_ratio</t></is></c></row><row r=\"2\"><c r=\"A2\"><v>a&lt;b\
+     </v></c><c r=\"B2\"><v>100</v></c><c r=\"C2\"><v>1.2E2</v></c><c r=\"D2\"><v>0.5</v></c></row></sheetData></worksheet>\n---\n\
+     <sst><si><t>kShortName</t></si><si><r><t>ground</t></r><r><t>_truth</t></r><rPh><t>x</t></rPh></si></sst>",
+    "<x:worksheet><x:row><x:c><x:v><![CDATA[name]]></x:v></x:c></x:row><row r='7'><c r='XFD7'><v>1</v></c><c/></row></x:worksheet>\n\
+     ---\n<sst><si/><si><t>&amp;&#65;&#x42;</t></si></sst>",
+];
+
+fn cells(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (sheet, shared) = text.split_once("\n---\n").unwrap_or((&text, ""));
+    kernels(&zip::archive(&[("xl/worksheets/sheet1.xml", sheet), ("xl/sharedStrings.xml", shared)]));
+}
+
+fn entries(bytes: &[u8]) {
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    training(&zip::archive(&[("X/operator/A100_linear1_fp16.csv", bytes), ("a/b.csv", first), ("run.yml", second)]));
+}
+
 /// Each of the samples' files in turn is the one that is read, so that what belongs together meets.
 fn training(bytes: &[u8]) {
     let others = samples::TRAINING.iter().map(|(name, text)| (*name, text.as_bytes()));
@@ -383,6 +430,7 @@ fn expression(bytes: &[u8]) {
     }
 }
 
+/// Kernels are studied, and predicted by a model.
 fn kernels(bytes: &[u8]) {
     let parts = [bytes, samples::MERGED.as_bytes(), samples::XGBOOST.as_bytes()];
     let parts = parts.into_iter().zip(["a", "b", "c"]).filter_map(|(bytes, name)| {
@@ -451,7 +499,7 @@ fn policies(bytes: &[u8]) {
     }
 }
 
-fn reward_logs() -> Vec<Vec<u8>> {
+pub fn reward_logs() -> Vec<Vec<u8>> {
     let plain = "allreduce,4194304,1,8,12.34\nallreduce,4194304,1,8,11.9\nncclAllGather,65536,2,16,0.4\n";
     let headed = "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp\n\
                   allreduce,4096,1,8,35.1,auto,0.5,0,1,0,0,1.5\nallreduce,4096,1,8,31.0,tree/ll128,0.5,1,1,0,0,2.5\n";
@@ -544,6 +592,16 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<Vec<u8>> {
 
 fn simulation() -> Simulation {
     Simulation { sizes: vec![4096, 1 << 20], channels: vec![1, 8], ..Simulation::example() }
+}
+
+/// Sweeps that something can be learnt from, and logs.
+pub fn sweeps_to_learn() -> Vec<Vec<u8>> {
+    let learnable = Simulation { sizes: vec![4096, 1 << 20, 1 << 24], channels: vec![1, 8], ..Simulation::example() };
+    let csv = learnable.to_csv();
+    let of = |count: usize| csv.lines().take(count).collect::<Vec<_>>().join("\n").into_bytes();
+    let mut all = vec![of(30), of(80)];
+    all.extend(log_texts());
+    all
 }
 
 /// A sweep of some lines, in each of its forms.

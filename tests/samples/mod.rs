@@ -135,7 +135,8 @@ pub fn workbook() -> Vec<u8> {
     let (mut archive, mut directory) = (Vec::new(), Vec::new());
     for (name, text) in entries {
         let offset = archive.len() as u32;
-        let sizes = [0, text.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
+        let checksum = collectune::crc32::Crc32::of(text.as_bytes());
+        let sizes = [checksum, text.len() as u32, text.len() as u32].map(u32::to_le_bytes).concat();
         let length = (name.len() as u16).to_le_bytes();
         let head = [&[0, 0, 0, 0, 0, 0][..], &sizes, &length].concat();
         archive.extend([b"PK\x03\x04\x14\0\0\0", &head[..], &[0, 0], name.as_bytes(), text.as_bytes()].concat());

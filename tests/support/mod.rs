@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod clusters;
+pub mod hostile;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;

@@ -16,8 +16,9 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 const HOUSE: [&str; 2] = ["src", "compute/src"];
 
 /// The rooms, from the ground up.
-const FLOORS: [&[&str]; 9] = [
-    &["units", "math", "order", "sorted", "progress", "records", "crc32", "zip"],
+const FLOORS: [&[&str]; 10] = [
+    &["units", "math", "order", "progress", "records", "crc32"],
+    &["sorted", "zip"],
     &["collective"],
     &["learn", "bandit", "schedule", "pipeline", "conf", "plot", "text", "form"],
     &["tuning", "policy", "training_time", "topology", "overlap"],

@@ -21,8 +21,12 @@ use crate::order::Order;
 pub const ENUMERATED: usize = 16;
 /// The bottleneck is searched for exactly up to so many nodes.
 const EXACT_FLUID: usize = 1024;
+/// The most looks at a link that finding it may take.
+const STEPS: u64 = 1_000_000_000;
 /// Steps spent on cuts where not all can be looked at.
 const EFFORT: usize = 3_000_000;
+/// The most looks at a duration of links that all cuts may take: they are many where each link has its own.
+const LOOKS: u64 = 100_000_000;
 
 /// A set of nodes, and what has to leave it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +103,7 @@ pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
 
 fn consider(cut: &Cut<'_>, bounds: &mut Bounds) {
     let need = cut.needed();
-    if need == 0 {
+    if need == 0 || cut.looks() > LOOKS {
         return;
     }
     if let Some(time) = cut.time(bounds.cut_time, false) {
@@ -162,14 +166,16 @@ fn fluid(graph: &Graph, demand: &Demand, bounds: &mut Bounds) -> Option<Vec<u32>
     let inside = if demand.chunks() == first * graph.nodes()
         && (0..demand.chunks()).all(|chunk| demand.sources(chunk) == [(chunk / first.max(1)) as u32])
     {
-        bottleneck(graph)?
+        bottleneck(graph, STEPS)?
     } else {
         let root = match demand.sources(0) {
             [root] if (0..demand.chunks()).all(|chunk| demand.sources(chunk) == [*root]) => *root,
             _ => return None,
         };
         let to = (0..graph.nodes() as u32).filter(|node| *node != root);
-        to.map(|to| flow::max_flow(graph, root, to)).min_by_key(|(flow, _)| *flow)?.1
+        let mut steps = STEPS;
+        let flows: Option<Vec<(u64, Vec<u32>)>> = to.map(|to| flow::max_flow(graph, root, to, &mut steps)).collect();
+        flows?.into_iter().min_by_key(|(flow, _)| *flow)?.1
     };
     bounds.fluid_is_exact = leaving(graph, &inside) > 0;
     Some(inside)

@@ -1,5 +1,7 @@
 //! What has to leave a set of nodes, over which links.
 
+use std::cell::Cell;
+
 use super::{demand::Demand, graph::Graph};
 use crate::order::Order;
 
@@ -22,6 +24,8 @@ pub(super) struct Cut<'a> {
     chunks: Chunks,
     /// Chunks that are only inside, and wanted outside.
     pub(super) need: u64,
+    /// How often a duration was looked at.
+    looks: Cell<u64>,
 }
 
 enum Chunks {
@@ -62,7 +66,8 @@ impl<'a> Cut<'a> {
         };
         let leaving = vec![0; durations.len()];
         let is_inside = vec![false; graph.nodes()];
-        Self { graph, demand, is_inside, size: 0, durations, class_of, leaving, beyond, rate: 0, chunks, need: 0 }
+        let (size, rate, need, looks) = (0, 0, 0, Cell::default());
+        Self { graph, demand, is_inside, size, durations, class_of, leaving, beyond, rate, chunks, need, looks }
     }
 
     /// How much work it is to move every node once.
@@ -77,6 +82,11 @@ impl<'a> Cut<'a> {
     /// The nodes inside.
     pub(super) fn inside(&self) -> Vec<u32> {
         (0..self.graph.nodes() as u32).filter(|node| self.is_inside[*node as usize]).collect()
+    }
+
+    /// How often a duration was looked at so far.
+    pub(super) fn looks(&self) -> u64 {
+        self.looks.get()
     }
 
     /// The nodes outside.
@@ -134,6 +144,7 @@ impl<'a> Cut<'a> {
 
     /// How many chunks the links that leave it can bring over by then, at most.
     pub(super) fn carried(&self, time: u64) -> u64 {
+        self.looks.set(self.looks.get() + self.durations.len() as u64);
         let classes = self.durations.iter().zip(&self.leaving).filter(|(_, count)| **count > 0);
         classes
             .map(|(duration, count)| (time / duration).saturating_mul(u64::from(*count)))

@@ -108,6 +108,13 @@ impl Demand {
         self.sources(chunk).binary_search(&node).is_ok()
     }
 
+    /// How often ways are looked for from nodes that have a chunk: once for chunks that follow each other and are at the same.
+    #[must_use]
+    pub fn searches(&self) -> usize {
+        let is_other = |chunk: &usize| *chunk == 0 || self.sources(*chunk) != self.sources(*chunk - 1);
+        (0..self.chunks()).filter(is_other).count()
+    }
+
     /// Pairs of a chunk and a node that wants it.
     #[must_use]
     pub fn pairs(&self) -> usize {
@@ -120,6 +127,10 @@ impl Demand {
     /// The first chunk that a node wants and can't be brought to it from any that has it.
     #[must_use]
     pub fn unreachable(&self, graph: &Graph) -> Option<(u32, u32)> {
+        // Where each node reaches each there is a way for every chunk that anybody has.
+        if graph.components().len() == 1 && (0..self.chunks()).all(|chunk| !self.sources(chunk).is_empty()) {
+            return None;
+        }
         let mut last: Option<(&[u32], Vec<u64>)> = None;
         for chunk in 0..self.chunks() {
             let sources = self.sources(chunk);

@@ -6,6 +6,8 @@ use crate::order::Order;
 /// What is left of each link's rate after a flow, in both directions.
 struct Residual<'a> {
     graph: &'a Graph,
+    /// Links that may still be looked at.
+    steps: u64,
     /// Per link.
     left: Vec<u64>,
     /// What flows, per link.
@@ -16,11 +18,12 @@ struct Residual<'a> {
 }
 
 impl<'a> Residual<'a> {
-    fn new(graph: &'a Graph, times: u64) -> Self {
+    fn new(graph: &'a Graph, times: u64, steps: u64) -> Self {
         Self {
             graph,
             left: graph.links().iter().map(|link| link.rate.saturating_mul(times)).collect(),
             flow: vec![0; graph.links().len()],
+            steps,
             reached: vec![None; graph.nodes()],
             queue: Vec::new(),
         }
@@ -65,6 +68,11 @@ impl<'a> Residual<'a> {
         let mut next = 0;
         while let Some(&node) = self.queue.get(next) {
             next += 1;
+            let degree = self.graph.outgoing(node as usize).len() + self.graph.incoming(node as usize).len();
+            self.steps = self.steps.saturating_sub(degree as u64 + 1);
+            if self.steps == 0 {
+                return false;
+            }
             let out = self.graph.outgoing(node as usize).iter().map(|link| (*link, true));
             let back = self.graph.incoming(node as usize).iter().map(|link| (*link, false));
             for (link, forward) in out.chain(back) {
@@ -85,14 +93,16 @@ impl<'a> Residual<'a> {
     }
 }
 
-/// The most that flows from one node to another, and the nodes on its side of the narrowest cut.
+/// The most that flows from one node to another, and the nodes on its side of the narrowest cut; `None` where finding it
+/// takes more than `steps` looks at a link, of which what it took is taken off.
 #[must_use]
-pub fn max_flow(graph: &Graph, from: u32, to: u32) -> (u64, Vec<u32>) {
-    let mut residual = Residual::new(graph, 1);
+pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u64, Vec<u32>)> {
+    let mut residual = Residual::new(graph, 1, *steps);
     let flow = residual.push(from, to, u64::MAX);
+    *steps = residual.steps;
     let mut inside = residual.queue;
     inside.order();
-    (flow, inside)
+    (*steps > 0).then_some((flow, inside))
 }
 
 /// The rate of all links that leave a set of nodes.
@@ -105,9 +115,10 @@ pub fn leaving(graph: &Graph, inside: &[u32]) -> u64 {
 }
 
 /// The set of nodes, not all, with the most nodes for the rate that leaves it: the bottleneck of an all_gather (ForestColl,
-/// arXiv 2402.06787). Found by Newton's iteration over cuts from a super source. `None` where nothing leaves some set.
+/// arXiv 2402.06787). Found by Newton's iteration over cuts from a super source. `None` where nothing leaves some set, or where
+/// it takes more than `steps` looks at a link.
 #[must_use]
-pub fn bottleneck(graph: &Graph) -> Option<Vec<u32>> {
+pub fn bottleneck(graph: &Graph, mut steps: u64) -> Option<Vec<u32>> {
     let nodes = graph.nodes();
     let all = || 0..nodes as u32;
     let weigh = |inside: Vec<u32>| {
@@ -130,7 +141,8 @@ pub fn bottleneck(graph: &Graph) -> Option<Vec<u32>> {
         if best.1 == 0 {
             return None;
         }
-        match violated(graph, best.1, best.0) {
+        match violated(graph, best.1, best.0, &mut steps) {
+            _ if steps == 0 => return None,
             None => return Some(best.2),
             Some(inside) => {
                 let found = weigh(inside);
@@ -144,25 +156,32 @@ pub fn bottleneck(graph: &Graph) -> Option<Vec<u32>> {
 }
 
 /// A set out of which less than `rate` / `size` per node can flow; `None` where every node can get that much from every other.
-fn violated(graph: &Graph, rate: u64, size: u64) -> Option<Vec<u32>> {
+fn violated(graph: &Graph, rate: u64, size: u64, steps: &mut u64) -> Option<Vec<u32>> {
     let nodes = graph.nodes() as u32;
-    let mut residual = Residual::new(graph, size);
+    let mut residual = Residual::new(graph, size, *steps);
+    let found = found(graph, &mut residual, rate, nodes);
+    *steps = residual.steps;
+    found.then_some(residual.queue)
+}
+
+/// Whether something can't be pushed.
+fn found(graph: &Graph, residual: &mut Residual<'_>, rate: u64, nodes: u32) -> bool {
     // Neighbours one after the other: little has to be sent elsewhere from one to the next.
     let order = depth_first(graph);
-    let mut sink = *order.first()?;
+    let Some(mut sink) = order.first().copied() else { return false };
     for node in 0..nodes {
         if residual.push(node, sink, rate) < rate {
-            return Some(residual.queue);
+            return true;
         }
     }
-    let total = rate.checked_mul(u64::from(nodes))?;
+    let Some(total) = rate.checked_mul(u64::from(nodes)) else { return false };
     for &next in &order[1..] {
         if residual.push(sink, next, total) < total {
-            return Some(residual.queue);
+            return true;
         }
         sink = next;
     }
-    None
+    false
 }
 
 fn depth_first(graph: &Graph) -> Vec<u32> {

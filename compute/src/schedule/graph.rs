@@ -125,6 +125,23 @@ impl Graph {
         self.links.iter().all(|link| link.duration == first).then_some(first)
     }
 
+    /// How many different durations the links out of each node have, in all.
+    #[must_use]
+    pub fn outlets(&self) -> usize {
+        if self.uniform().is_some() {
+            return self.nodes;
+        }
+        let mut durations = Vec::new();
+        let of_node = |node: usize| {
+            durations.clear();
+            durations.extend(self.outgoing(node).iter().map(|link| self.links[*link as usize].duration));
+            durations.sort_unstable();
+            durations.dedup();
+            durations.len()
+        };
+        (0..self.nodes).map(of_node).sum()
+    }
+
     /// How many links the way to each node has at least from the nearest of some; `u32::MAX` where none leads.
     #[must_use]
     pub fn hops(&self, sources: &[u32]) -> Vec<u32> {

@@ -34,78 +34,115 @@ pub(super) struct Routed {
     most: u32,
     /// How long each link was busy in the tries so far, on average.
     loads: Vec<f64>,
+    /// The try that is under way.
+    routing: Option<Routing>,
+}
+
+/// Ways of the chunks that have one so far.
+struct Routing {
+    /// The chunks, those from the same nodes together where there are many.
+    order: Vec<usize>,
+    /// How many have a tree.
+    done: usize,
+    trees: Vec<(u32, Vec<u32>)>,
+    /// How long each link is busy with them.
+    now: Vec<f64>,
+    ways: Ways,
+    /// Chunks for which the last search still counts.
+    left: usize,
 }
 
 impl Routed {
     pub(super) fn new(seed: u64, most: u32) -> Self {
-        Self { stream: Stream::new(seed), runs: 0, most, loads: Vec::new() }
+        Self { stream: Stream::new(seed), runs: 0, most, loads: Vec::new(), routing: None }
     }
 }
 
 impl Synthesizer for Routed {
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
-        let cost = task.demand.pairs().max(1) as u64 * 8;
         let mut spent = 0;
         while self.runs < self.most && spent < effort {
             if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {
                 return State::Finished;
             }
             let limit = best.as_ref().map_or(u64::MAX, |best| best.time - 1);
-            let hops = self.route(task);
-            spent += cost;
+            let Some(trees) = self.route(task, effort, &mut spent) else { break };
             self.runs += 1;
+            let hops = trees.map(|trees| hops(task.graph, &trees));
             if let Some(schedule) = hops.and_then(|(hops, roots)| list(task.graph, &hops, &roots, limit)) {
                 keep(best, schedule, task, Method::Routed);
             }
         }
         if self.runs < self.most { State::Working } else { State::Finished }
     }
+
+    fn done(&self, task: &Task<'_>) -> Option<(u64, u64)> {
+        Some((self.routing.as_ref()?.done as u64, task.demand.chunks() as u64))
+    }
 }
 
 impl Routed {
-    /// Hops of all chunks, and those at which they begin.
-    fn route(&mut self, task: &Task<'_>) -> Option<(Vec<Hop>, Vec<u32>)> {
+    /// The trees of all chunks, once all have one; `Some(None)` where one can have none. What it takes is added to `spent`,
+    /// and it is left where that is more than `effort`.
+    fn route(&mut self, task: &Task<'_>, effort: u64, spent: &mut u64) -> Option<Option<Vec<(u32, Vec<u32>)>>> {
+        /// Looks at a link, or nodes on a way, that take as long as a decision on a transfer.
+        const LOOKS: u64 = 8;
         let Task { graph, demand } = *task;
         let links = graph.links();
         // From even loads to loads that decide: what was busy longest is avoided more in every further try, up to a point.
         const WEIGHTS: [f64; 8] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 3.0];
         let weight = WEIGHTS[self.runs as usize % WEIGHTS.len()];
         self.loads.resize(links.len(), 0.0);
-        let mut now = vec![0.0_f64; links.len()];
-        let mut order: Vec<usize> = (0..demand.chunks()).collect();
-        self.stream.shuffle(&mut order);
-        // Chunks from the same nodes share a search where there are many.
-        let batch = (demand.chunks() * graph.nodes() / 400_000).max(1);
-        if batch > 1 {
-            order.order_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
-        }
-        let mut trees: Vec<(u32, Vec<u32>)> = Vec::with_capacity(demand.chunks());
-        let mut ways = Ways::new(graph.nodes());
-        let mut left = 0;
-        for (index, &chunk) in order.iter().enumerate() {
+        // Chunks from the same nodes share a search where there are many, or many links.
+        let searched = demand.chunks() as u64 * (graph.nodes() as u64).max(links.len() as u64 / 8);
+        let batch = (searched / 400_000).max(1) as usize;
+        let Self { stream, loads, .. } = self;
+        let routing = self.routing.get_or_insert_with(|| {
+            let mut order: Vec<usize> = (0..demand.chunks()).collect();
+            stream.shuffle(&mut order);
+            if batch > 1 {
+                order.order_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+            }
+            let trees = Vec::with_capacity(demand.chunks());
+            Routing { order, done: 0, trees, now: vec![0.0; links.len()], ways: Ways::new(graph.nodes()), left: 0 }
+        });
+        let Routing { order, done, trees, now, ways, left } = routing;
+        while let Some(&chunk) = order.get(*done) {
+            if *spent >= effort {
+                return None;
+            }
             let sources = demand.sources(chunk);
-            if left == 0 || demand.sources(order[index - 1]) != sources {
-                let most = self.loads.iter().zip(&now).fold(1.0, |most, (a, b)| f64::max(most, a + b));
-                let jitter = self.stream.next_u64();
+            if *left == 0 || demand.sources(order[*done - 1]) != sources {
+                let most = loads.iter().zip(&*now).fold(1.0, |most, (a, b)| f64::max(most, a + b));
+                let jitter = stream.next_u64();
                 let cost = |link: usize| {
-                    let share = (self.loads[link] + now[link]) / most;
+                    let share = (loads[link] + now[link]) / most;
                     let mut noise = Stream::new(jitter ^ link as u64);
                     links[link].duration as f64 * (1.0 + weight * share * share + 0.01 * noise.unit())
                 };
                 ways.search(graph, sources, &cost);
-                left = batch;
+                *left = batch;
+                *spent += (graph.nodes() + links.len()) as u64 / LOOKS;
             }
-            left -= 1;
+            *left -= 1;
+            *done += 1;
             let mut tree = Vec::new();
             for node in demand.wants(chunk) {
-                ways.take(graph, node, chunk, &mut tree)?;
+                if ways.take(graph, node, chunk, &mut tree).is_none() {
+                    self.routing = None;
+                    return Some(None);
+                }
+                *spent += 1;
             }
+            *spent += tree.len() as u64 / LOOKS;
             tree.iter().for_each(|link| now[*link as usize] += links[*link as usize].duration as f64);
             trees.push((chunk as u32, tree));
         }
         let runs = f64::from(self.runs + 1);
-        self.loads.iter_mut().zip(&now).for_each(|(load, now)| *load += (now - *load) / runs);
-        Some(hops(graph, &trees))
+        loads.iter_mut().zip(&*now).for_each(|(load, now)| *load += (now - *load) / runs);
+        let trees = std::mem::take(trees);
+        self.routing = None;
+        Some(Some(trees))
     }
 }
 

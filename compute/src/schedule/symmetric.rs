@@ -34,6 +34,24 @@ struct Kind {
     links: Vec<u32>,
 }
 
+/// Links by where they begin, where they lead and how long they take.
+struct Ends(Vec<(u32, u32, u64, u32)>);
+
+impl Ends {
+    fn of(graph: &Graph) -> Self {
+        let links = (0..).zip(graph.links()).map(|(link, of)| (of.from, of.to, of.duration, link));
+        let mut ends: Vec<_> = links.collect();
+        ends.sort_unstable();
+        Self(ends)
+    }
+
+    /// The first link from one node to another that takes so long.
+    fn link(&self, from: u32, to: u32, duration: u64) -> Option<u32> {
+        let at = self.0.partition_point(|(f, t, d, _)| (*f, *t, *d) < (from, to, duration));
+        self.0.get(at).filter(|(f, t, d, _)| (*f, *t, *d) == (from, to, duration)).map(|(.., link)| *link)
+    }
+}
+
 impl Symmetry {
     /// Looks for one, with nodes in the order of their numbers, or of a walk round a ring.
     #[must_use]
@@ -44,15 +62,16 @@ impl Symmetry {
             return None;
         }
         let numbered: Vec<u32> = (0..nodes as u32).collect();
+        let ends = Ends::of(graph);
         for bases in factorisations(nodes as u32) {
-            if let Some(symmetry) = Self::with(graph, bases, numbered.clone()) {
+            if let Some(symmetry) = Self::with(graph, &ends, bases, numbered.clone()) {
                 return Some(symmetry);
             }
         }
-        Self::with(graph, vec![nodes as u32], walk(graph)?)
+        Self::with(graph, &ends, vec![nodes as u32], walk(graph)?)
     }
 
-    fn with(graph: &Graph, bases: Vec<u32>, node: Vec<u32>) -> Option<Self> {
+    fn with(graph: &Graph, ends: &Ends, bases: Vec<u32>, node: Vec<u32>) -> Option<Self> {
         let mut place = vec![0; node.len()];
         node.iter().enumerate().for_each(|(at, node)| place[*node as usize] = at as u32);
         let mut symmetry = Self { bases, place, node, kinds: Vec::new() };
@@ -66,11 +85,7 @@ impl Symmetry {
             for at in 0..nodes as u32 {
                 let Kind { by, duration, .. } = symmetry.kinds[kind];
                 let to = symmetry.node[symmetry.plus(at, by) as usize];
-                let out = graph.outgoing(symmetry.node[at as usize] as usize);
-                let link = out.iter().copied().find(|link| {
-                    let of = graph.links()[*link as usize];
-                    of.to == to && of.duration == duration
-                })?;
+                let link = ends.link(symmetry.node[at as usize], to, duration)?;
                 symmetry.kinds[kind].links.push(link);
             }
         }
@@ -236,6 +251,8 @@ pub(super) struct Symmetric {
 
 /// After so many tries without meeting the bound another would not either.
 const TRIES: u32 = 64;
+/// The square of the most pairs of a chunk of one node and a node that are spread.
+const MOST_COST: u64 = 400_000_000;
 
 impl Symmetric {
     pub(super) fn new(seed: u64) -> Self {
@@ -247,10 +264,15 @@ impl Synthesizer for Symmetric {
     fn work(&mut self, task: &Task<'_>, bounds: &mut Bounds, best: &mut Option<Found>, effort: u64) -> State {
         let Task { graph, demand } = *task;
         let chunks = demand.chunks() / graph.nodes().max(1);
+        let items = graph.nodes() as u64 * chunks as u64;
+        let cost = items.saturating_mul(items).max(1);
+        // A try is made as a whole.
+        if cost > MOST_COST {
+            return State::Finished;
+        }
         let is_known = *demand == Demand::all_gather(graph.nodes(), chunks.max(1));
         let symmetry = self.symmetry.get_or_insert_with(|| if is_known { Symmetry::of(graph) } else { None });
         let Some(symmetry) = symmetry else { return State::Finished };
-        let cost = (graph.nodes() * chunks * graph.nodes() * chunks).max(1) as u64;
         let mut spent = 0;
         while self.tries < TRIES && spent < effort {
             if best.as_ref().is_some_and(|best| best.time <= bounds.best()) {

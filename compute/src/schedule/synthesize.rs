@@ -224,7 +224,15 @@ impl Synthesizer for Turns {
 /// Greedy runs before the exact search of a small graph begins.
 const BEFORE_EXACT: u64 = 3000;
 
+/// The most pairs of a chunk and a node for which a beam search keeps its many schedules in the making. It makes each whole
+/// before it can be left; larger ones are searched for by restarts.
+const BEAM: usize = 20_000;
+
 fn synthesizer(method: Method, seed: u64, task: &Task<'_>) -> Box<dyn Synthesizer> {
+    let method = match method {
+        Method::Beam if task.demand.pairs().max(task.graph.links().len()) > BEAM => Method::Restarts,
+        method => method,
+    };
     let is_for_everyone = task.demand.is_for_everyone();
     let one = |method| -> Box<dyn Synthesizer> {
         match method {

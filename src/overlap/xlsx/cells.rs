@@ -1,5 +1,7 @@
 //! The cells of a sheet and the texts that sheets share (ECMA-376 part 1, 18.3 and 18.4).
 
+use std::borrow::Cow;
+
 use super::{
     XlsxError,
     xml::{Event, Events, attribute, push_text},
@@ -45,14 +47,35 @@ fn each<'a>(
     Ok(())
 }
 
+/// The texts that sheets share, without the blanks around them.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    text: String,
+    /// Where each ends.
+    ends: Vec<u32>,
+}
+
+impl Shared {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text.trim());
+        self.ends.push(self.text.len() as u32);
+    }
+
+    fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)? as usize;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        Some(&self.text[begin..end])
+    }
+}
+
 /// The shared texts.
-pub(super) fn shared(part: &str, xml: &str) -> Result<Vec<String>, XlsxError> {
-    let mut all = Vec::new();
+pub(super) fn shared(part: &str, xml: &str) -> Result<Shared, XlsxError> {
+    let mut all = Shared::default();
     let mut texts = Texts::default();
     each(part, xml, |event| {
         match event {
             Event::Start { name: "si", .. } => texts = Texts::default(),
-            Event::End { name: "si" } => all.push(std::mem::take(&mut texts.text)),
+            Event::End { name: "si" } => all.push(&std::mem::take(&mut texts.text)),
             event => texts.take(&event),
         }
         Ok(())
@@ -60,11 +83,12 @@ pub(super) fn shared(part: &str, xml: &str) -> Result<Vec<String>, XlsxError> {
     Ok(all)
 }
 
-/// The sheet, its first row that is not blank as headers.
-pub(super) fn sheet(part: &str, xml: &str, shared: &[String]) -> Result<Sheet, XlsxError> {
+/// The sheet, its first row that is not blank as headers; it may have `room` bytes.
+pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Result<Sheet, XlsxError> {
     let mut sheet: Option<Sheet> = None;
     let mut line = 0_u64;
-    let mut cells: Vec<String> = Vec::new();
+    // Shared texts stay where they are: a short file can name a long one in every cell.
+    let mut cells: Vec<Cow<'_, str>> = Vec::new();
     let mut column = 0;
     let mut is_shared = false;
     let mut reference = "";
@@ -72,7 +96,7 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &[String]) -> Result<Sheet, X
     each(part, xml, |event| {
         match event {
             Event::Start { name: "row", attributes } => {
-                line = attribute(attributes, "r").and_then(|r| r.parse().ok()).unwrap_or(line + 1);
+                line = attribute(attributes, "r").and_then(|r| r.parse().ok()).unwrap_or(line.saturating_add(1));
                 cells.clear();
                 column = 0;
             }
@@ -83,10 +107,10 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &[String]) -> Result<Sheet, X
                 texts = Texts::default();
             }
             Event::End { name: "c" } => {
-                let mut text = std::mem::take(&mut texts.text);
-                if is_shared && !text.trim().is_empty() {
+                let text = std::mem::take(&mut texts.text);
+                let text = if is_shared && !text.trim().is_empty() {
                     let found = text.trim().parse::<usize>().ok().and_then(|index| shared.get(index));
-                    text = found.cloned().ok_or_else(|| XlsxError::NoSharedText {
+                    Cow::Borrowed(found.ok_or_else(|| XlsxError::NoSharedText {
                         part: part.to_owned(),
                         cell: if reference.is_empty() {
                             format!("{} of row {line}", column + 1)
@@ -94,26 +118,27 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &[String]) -> Result<Sheet, X
                             crate::text::excerpt(reference)
                         },
                         index: crate::text::excerpt(&text),
-                        count: shared.len(),
-                    })?;
-                }
-                if column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
+                        count: shared.ends.len(),
+                    })?)
+                } else {
+                    Cow::Owned(text)
+                };
+                // A blank cell far to the right makes no row wide.
+                if !text.trim().is_empty() && column < sheet.as_ref().map_or(WIDEST, |sheet| sheet.headers().len()) {
                     if cells.len() <= column {
-                        cells.resize(column + 1, String::new());
+                        cells.resize(column + 1, Cow::Borrowed(""));
                     }
                     cells[column] = text;
                 }
                 column += 1;
             }
-            Event::End { name: "row" } if cells.iter().any(|cell| !cell.trim().is_empty()) => match &mut sheet {
-                None => {
-                    while cells.last().is_some_and(|cell| cell.trim().is_empty()) {
-                        cells.pop();
-                    }
-                    sheet = Some(Sheet::new(cells.iter().map(|cell| cell.trim().to_owned()).collect()));
+            Event::End { name: "row" } if !cells.is_empty() => {
+                match &mut sheet {
+                    None => sheet = Some(Sheet::within(room, cells.iter().map(|cell| cell.trim()))?),
+                    Some(sheet) => sheet.push(line, cells.iter().map(|cell| &**cell))?,
                 }
-                Some(sheet) => sheet.push(line, cells.iter().map(String::as_str))?,
-            },
+                cells.clear();
+            }
             event => texts.take(&event),
         }
         Ok(())
@@ -147,10 +172,10 @@ mod tests {
         let shared =
             shared("s", "<sst><si><t>id</t></si><si><r><t>na</t></r><r><t>me</t></r><rPh><t>x</t></rPh></si></sst>")
                 .unwrap();
-        assert_eq!(shared, ["id", "name"]);
+        assert_eq!([0, 1, 2].map(|index| shared.get(index)), [Some("id"), Some("name"), None]);
         let xml = "<worksheet><sheetData><row r='1'><c r='A1' t='s'><v>0</v></c><c r='B1' t='s'><v>1</v></c><c r='C1' t='inlineStr'><is><t>a&lt;b</t></is></c></row>\
                    <row/><row r='7'><c r='C7'><v>3.5</v></c><c r='A7' t='str'><f>1+1</f><v>2</v></c></row><row><c><v>1</v></c><c><v>2</v></c></row></sheetData></worksheet>";
-        let sheet = sheet("w", xml, &shared).unwrap();
+        let sheet = sheet("w", xml, &shared, 1 << 20).unwrap();
         assert_eq!(sheet.headers(), ["id", "name", "a<b"]);
         let rows: Vec<_> = sheet.rows().map(|r| (r.line(), [0, 1, 2].map(|c| r.get(c).to_owned()))).collect();
         assert_eq!(rows, [(7, ["2".into(), "".into(), "3.5".into()]), (8, ["1".into(), "2".into(), "".into()])]);
@@ -158,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_shared_text_that_is_missing_is_located() {
-        let error = sheet("w", "<row r='3'><c r='B3' t='s'><v>9</v></c></row>", &[]).unwrap_err();
+        let error = sheet("w", "<row r='3'><c r='B3' t='s'><v>9</v></c></row>", &Shared::default(), 0).unwrap_err();
         assert_eq!(error.to_string(), "is a damaged workbook: cell B3 of w refers to shared text 9, and there are 0");
     }
 }

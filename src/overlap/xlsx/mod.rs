@@ -6,7 +6,7 @@
 mod cells;
 mod xml;
 
-use super::sheet::{Sheet, TooLong};
+use super::sheet::{self, Sheet, TooLong};
 use crate::zip::{self, ZipError};
 
 /// Why a workbook can't be read; completes a sentence that begins with its name.
@@ -53,6 +53,9 @@ pub enum XlsxError {
     /// More text than a table of kernels has.
     #[error(transparent)]
     Full(#[from] TooLong),
+    /// Something else about the archive.
+    #[error(transparent)]
+    Zip(ZipError),
 }
 
 impl From<ZipError> for XlsxError {
@@ -61,15 +64,16 @@ impl From<ZipError> for XlsxError {
             ZipError::Truncated => Self::Truncated,
             ZipError::Damaged { part } => Self::Damaged { part },
             ZipError::TooLong { part } => Self::TooLong { part },
+            other => Self::Zip(other),
         }
     }
 }
 
 /// The sheets of a workbook that hold anything, in the order of their parts' names. The first row with a text is the
-/// headers.
+/// headers. They are as long together as one may be.
 ///
 /// # Errors
-/// It is none, or is damaged.
+/// It is none, is damaged, or holds too much.
 pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     let archive = zip::Archive::open(bytes)?;
     let mut parts: Vec<&str> = archive.names().filter(|name| is_sheet(name)).collect();
@@ -79,11 +83,13 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Sheet>, XlsxError> {
     }
     let shared = match archive.names().find(|name| name.eq_ignore_ascii_case("xl/sharedStrings.xml")) {
         Some(part) => cells::shared(part, &archive.text(part)?)?,
-        None => Vec::new(),
+        None => cells::Shared::default(),
     };
-    let mut sheets = Vec::new();
+    let mut sheets: Vec<Sheet> = Vec::new();
+    let mut room = sheet::LONGEST;
     for part in parts {
-        let sheet = cells::sheet(part, &archive.text(part)?, &shared)?;
+        let sheet = cells::sheet(part, &archive.text(part)?, &shared, room)?;
+        room = room.saturating_sub(sheet.bytes());
         if !sheet.headers().is_empty() {
             sheets.push(sheet);
         }

@@ -103,11 +103,15 @@ pub(super) fn attribute<'a>(attributes: &'a str, wanted: &str) -> Option<&'a str
 
 /// Adds a text with its entities resolved; those that are unknown stay as they are.
 pub(super) fn push_text(out: &mut String, text: &str) {
+    /// The longest name of an entity, with zeros before its digits.
+    const LONGEST: usize = 32;
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('&') {
         out.push_str(before);
         rest = after;
-        match after.split_once(';').and_then(|(name, next)| Some((entity(name)?, next))) {
+        // No further: where no entity ends, each `&` of a text would be followed to its end.
+        let end = after.bytes().take(LONGEST).position(|byte| byte == b';');
+        match end.and_then(|end| Some((entity(&after[..end])?, &after[end + 1..]))) {
             Some((character, next)) => {
                 out.push(character);
                 rest = next;

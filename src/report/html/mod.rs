@@ -32,8 +32,8 @@ const MOST_TOLD: usize = 400;
 /// # Errors
 /// It holds more than could be read again.
 pub fn html(report: &Report) -> Result<String, WireError> {
-    let json = wire::write(report);
-    wire::is_within_bounds(&json)?;
+    let data = as_data(&wire::write(report));
+    wire::is_within_bounds(&data)?;
     let mut page = Page::default();
     page.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.raw(&format!("{META} content=\"{}\">\n", wire::VERSION));
@@ -47,7 +47,7 @@ pub fn html(report: &Report) -> Result<String, WireError> {
     page.raw(STYLE);
     page.raw("</style>\n");
     page.raw(DATA_BEGIN);
-    page.raw(&as_data(&json));
+    page.raw(&data);
     page.raw(DATA_END);
     page.raw("\n</head>\n<body>\n<div class=\"page\">\n");
     head(&mut page, report);

@@ -14,6 +14,7 @@
 mod bounds;
 mod charts;
 mod cursor;
+mod extent;
 mod numbers;
 mod tables;
 mod upgrade;
@@ -23,10 +24,15 @@ use serde_json::{Map, Value};
 use self::{bounds::Bounds, cursor::Cursor};
 pub use self::{
     bounds::{MOST_DEPTH, MOST_ELEMENTS, MOST_OBJECTS, MOST_TEXT},
+    extent::{
+        MOST_CHARTS, MOST_COLUMNS, MOST_FILES, MOST_NAMES, MOST_SECTIONS, MOST_SENTENCES, MOST_SERIES,
+        MOST_SERIES_IN_ALL,
+    },
     upgrade::VERSION,
 };
 use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
 use crate::{text::json, tuning::snapshot::Snapshot};
+pub(super) use extent::fit;
 
 /// The field that tells a report from other JSON, and its version.
 pub const MARK: &str = "collectune_report";
@@ -158,7 +164,9 @@ pub fn read(json: &str) -> Result<Report, WireError> {
     let json = json.trim_start_matches('\u{FEFF}');
     let value: Value = serde_json::from_str(json).map_err(|error| WireError::NotJson(error.to_string()))?;
     let value = upgrade::to_newest(value)?;
-    report(Cursor::new(&value))
+    let report = report(Cursor::new(&value))?;
+    extent::check(&report)?;
+    Ok(report)
 }
 
 /// Whether a text could be read again.

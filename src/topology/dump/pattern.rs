@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{super::model::Topology, Element, Machine, Rates, integer};
-use crate::{collective::Collective, text::number};
+use super::{
+    super::model::{Link, Topology},
+    Element, MOST_DEV, Machine, Rates, dev as number_of, integer,
+};
+use crate::{collective::Collective, order::Order, sorted::SortedMap, text::number};
 
 /// Rings or trees of a graph dump: each channel as GPUs in their order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct Pattern {
     pub nodes: u32,
 }
 
+/// The most GPUs that the channels of all graphs pass, over all nodes.
+pub const MOST_HOPS: u64 = 500_000;
+
 /// Reads one graph.
 pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
     let whole = |name: &str| graph.get(name).and_then(integer).unwrap_or(0);
@@ -36,7 +42,8 @@ pub(super) fn read(graph: &Element) -> Result<Pattern, String> {
         _ => "of an unknown kind",
     };
     let dev = |what: &Element| {
-        what.get("dev").and_then(integer).ok_or_else(|| format!("line {}: a {} without dev", what.line, what.name))
+        let wrong = || format!("line {}: a {} without dev from 0 to {MOST_DEV}", what.line, what.name);
+        what.get("dev").and_then(number_of).ok_or_else(wrong)
     };
     let all = |channel: &Element, what: &str| channel.named(what).map(dev).collect::<Result<Vec<u32>, _>>();
     let (mut channels, mut ports) = (Vec::new(), Vec::new());
@@ -83,17 +90,23 @@ impl Pattern {
     /// Pairs of GPUs that follow each other, of one channel or of all, with the number of channels in which they do.
     #[must_use]
     pub fn edges(&self, channel: Option<usize>) -> Vec<((u32, u32), u32)> {
-        let mut edges: Vec<((u32, u32), u32)> = Vec::new();
+        let mut edges: Vec<((u32, u32), usize)> = Vec::new();
         let chosen = (0..).zip(&self.channels).filter(|(index, _)| channel.is_none_or(|channel| channel == *index));
         for path in chosen.flat_map(|(_, channel)| self.paths(channel)) {
-            for edge in path.windows(2).map(|pair| (pair[0], pair[1])) {
-                match edges.iter_mut().find(|(known, _)| *known == edge) {
-                    Some((_, count)) => *count += 1,
-                    None => edges.push((edge, 1)),
-                }
-            }
+            edges.extend(path.windows(2).map(|pair| (pair[0], pair[1])).zip(edges.len()..));
         }
-        edges
+        edges.order();
+        let same = edges.chunk_by(|a, b| a.0 == b.0);
+        let mut counted: Vec<(usize, (u32, u32), u32)> =
+            same.map(|same| (same[0].1, same[0].0, same.len() as u32)).collect();
+        counted.order_by_number(|(first, ..)| *first as u64);
+        counted.into_iter().map(|(_, edge, count)| (edge, count)).collect()
+    }
+
+    /// How many GPUs its channels pass, over all nodes.
+    #[must_use]
+    pub fn hops(&self) -> u64 {
+        self.channels.iter().map(|channel| channel.len() as u64).sum::<u64>() * u64::from(self.nodes.max(1))
     }
 
     /// How long the slowest step takes, in ns, when each channel carries its share of `bytes` over each of its links, and
@@ -103,9 +116,11 @@ impl Pattern {
         let (width, unit) = (self.width().max(1), topology.unit.bytes_per_second() as f64);
         let is_inside = |(from, to): (u32, u32)| from / width == to / width;
         let mut slowest = 0.0_f64;
+        let links: SortedMap<(u32, u32), &Link> =
+            topology.links.iter().rev().map(|link| ((link.from, link.to), link)).collect();
         for (edge, count) in self.edges(None) {
             if is_inside(edge) {
-                let link = topology.links.get(topology.link(edge.0, edge.1)? as usize)?;
+                let link = links.get(&edge)?;
                 let takes = link.latency_ns + share * f64::from(count) * 1e9 / (link.bandwidth * unit);
                 slowest = slowest.max(takes);
             }

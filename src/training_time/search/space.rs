@@ -192,7 +192,9 @@ fn distinct<T: Copy + PartialEq>(all: &[T]) -> Vec<T> {
 }
 
 fn divisors(whole: u32) -> impl Iterator<Item = u32> {
-    (1..=whole).filter(move |degree| whole.is_multiple_of(*degree))
+    let low: Vec<u32> = (1..=whole.isqrt()).filter(|degree| whole.is_multiple_of(*degree)).collect();
+    let high: Vec<u32> = low.iter().rev().map(|degree| whole / degree).filter(|degree| !low.contains(degree)).collect();
+    low.into_iter().chain(high)
 }
 
 /// All that may run.

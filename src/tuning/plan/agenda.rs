@@ -25,7 +25,7 @@ use crate::{
         support::Support,
         sweep::Sweep,
     },
-    units::{Size, count},
+    units::{Size, count, grouped},
 };
 
 /// Why something is worth measuring; the more urgent first.
@@ -77,6 +77,9 @@ pub struct Agenda {
     pub notes: Vec<String>,
 }
 
+/// The most collectives and scales that one plan is made for.
+const MOST_GROUPS: usize = 200;
+
 /// Collects what is worth measuring of the asked groups, and cuts it to the budget.
 pub fn agenda(
     sweep: &Sweep,
@@ -91,6 +94,13 @@ pub fn agenda(
         .filter(|group| question.of.is_none_or(|of| of == (group.collective, group.scale)))
         .gather();
     let mut agenda = Agenda::default();
+    let (groups, more) = groups.split_at(groups.len().min(MOST_GROUPS));
+    if !more.is_empty() {
+        agenda.notes.push(format!(
+            "The first {MOST_GROUPS} of {} collectives and scales are planned for: choose one to plan for another",
+            grouped((groups.len() + more.len()) as u64)
+        ));
+    }
     let mut wanted: Vec<Item> = uncovered(recommendations, question);
     // A group's plan is never longer than the whole budget.
     let most = (question.runs.min(Question::MOST_RUNS) / repeats(question)).max(1);
@@ -110,7 +120,7 @@ pub fn agenda(
         let worth = |item: &Item| item.expected_pct.unwrap_or(f64::INFINITY);
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
-    agenda.items = within_budget(one_of_each(wanted), &groups, question, &mut agenda.notes);
+    agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
             0,

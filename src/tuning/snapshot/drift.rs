@@ -34,12 +34,10 @@ impl Drift {
     #[must_use]
     pub fn new(runs: &Runs, screened: &Screened, group: (Collective, Scale)) -> Option<Self> {
         let all = || {
-            runs.places().filter(|(place, ..)| (place.workload.collective, place.workload.scale) == group).filter(
-                |(place, first, of)| {
-                    (2..=MOST_PASSES).contains(&of.len())
-                        && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
-                },
-            )
+            runs.places_of(group).filter(|(place, first, of)| {
+                (2..=MOST_PASSES).contains(&of.len())
+                    && of.iter().zip(*first..).all(|(run, at)| run.repeats == 1 && screened.keep(place, at).run)
+            })
         };
         let mut counts: SortedMap<usize, usize> = SortedMap::new();
         all().for_each(|(_, _, of)| *counts.entry(of.len()).or_default() += 1);

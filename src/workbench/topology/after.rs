@@ -77,8 +77,8 @@ impl Robustness {
             }
             return Ok(());
         }
-        let all = transfers * (links + nodes);
-        if !self.every && all * 3 > UNASKED {
+        let all = transfers.saturating_mul(links + nodes);
+        if !self.every && all.saturating_mul(3) > UNASKED {
             self.text.push("Each link and node slowed and cut: not tried yet, as there are many.".into());
             self.is_done = true;
             return Ok(());
@@ -131,6 +131,8 @@ const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earli
 /// Seeds that are tried unasked, and at most.
 const SEEDS: u32 = 100;
 const MOST_SEEDS: u32 = 10_000;
+/// The longest schedule that is made again, in transfers: each is made as a whole.
+const LONGEST: usize = 2_000_000;
 
 impl Luck {
     /// Of nothing yet.
@@ -150,8 +152,13 @@ impl Luck {
     pub fn go_on(&mut self, study: &study::Study, film: &Film) -> Result<(), StudyError> {
         let seeds = u64::from(self.asked.unwrap_or(SEEDS).min(MOST_SEEDS));
         let transfers = film.len().max(1);
-        if self.asked.is_none() && transfers * SEEDS as usize * PICKS.len() > UNASKED {
+        if self.asked.is_none() && transfers.saturating_mul(SEEDS as usize * PICKS.len()) > UNASKED {
             self.why = Some("Other seeds: not tried, as the schedule is long; a number of seeds has them tried.");
+            self.is_done = true;
+            return Ok(());
+        }
+        if transfers > LONGEST {
+            self.why = Some("Other seeds: not tried, as one schedule alone takes seconds to make.");
             self.is_done = true;
             return Ok(());
         }

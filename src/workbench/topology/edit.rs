@@ -64,7 +64,8 @@ impl Damage {
 
     /// What is left of each link that is damaged, or whose node is; ascending.
     pub fn left(&self, topology: &Topology) -> Vec<(u32, f64)> {
-        let of = |list: &[(u32, f64)], key: u32| list.iter().find(|(of, _)| *of == key).map_or(1.0, |(_, left)| *left);
+        let of =
+            |list: &[(u32, f64)], key: u32| list.binary_search_by_key(&key, |(of, _)| *of).map_or(1.0, |at| list[at].1);
         let left = |(index, link): (u32, &Link)| {
             let ends = of(&self.nodes, link.from).min(of(&self.nodes, link.to));
             (index, of(&self.links, index).min(ends))
@@ -183,8 +184,21 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
     share.filter(|share| *share == 0.0 || (1e-6..=1.0).contains(share))
 }
 
+/// Refuses lists that nobody typed: each word of them is looked for among all links.
+fn check_length(choices: &Choices, keys: &[&str]) -> Result<(), ChoiceError> {
+    /// The most links, or nodes, of a list.
+    const MOST: usize = 1000;
+    let is_long = |key: &&&str| words(choices.get(key).unwrap_or_default()).nth(MOST).is_some();
+    match keys.iter().find(is_long) {
+        Some(key) => Err(wrong(key, choices.get(key).unwrap_or_default(), "a list of at most 1,000 links or nodes")),
+        None => Ok(()),
+    }
+}
+
 /// The graph with links added and removed; `None` where none are.
 pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<Topology>, ChoiceError> {
+    check_length(choices, &["add", "remove"])?;
+    let usual = topology.usual_rates();
     let mut gone = Vec::new();
     for (word, _) in listed(choices, "remove") {
         let expected = "a link of this graph, written as 0-1";
@@ -199,7 +213,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
         let (Some((from, to)), Some(rates), 0..=2) = (ends(word, topology), rates, given.len()) else {
             return Err(wrong("add", word, expected));
         };
-        let (latency_ns, bandwidth) = topology.usual_rates();
+        let (latency_ns, bandwidth) = usual;
         let (bandwidth, latency_ns) =
             (rates.first().copied().unwrap_or(bandwidth), rates.get(1).copied().unwrap_or(latency_ns));
         let link = Link { from, to, latency_ns, bandwidth };
@@ -216,6 +230,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
 
 /// What is slow or dead.
 pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, ChoiceError> {
+    check_length(choices, &DAMAGE)?;
     let mut damage = Damage::default();
     for (key, usual) in [("slow", 0.5), ("cut", 0.0)] {
         for (word, given) in listed(choices, key) {

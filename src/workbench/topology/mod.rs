@@ -14,7 +14,7 @@ use crate::{
     text::Listing,
     topology::{
         charts,
-        dump::Pattern,
+        dump::{MOST_HOPS, Pattern},
         export::Form,
         film::{Film, LONGEST},
         layout, listing,
@@ -111,7 +111,13 @@ impl Topology {
             self.opened = self.study.open(source.clone())?;
             self.edit()?;
             let nodes = if let Source::Machine(_, rates) = &source { rates.nodes } else { 1 };
-            self.opened.patterns.iter_mut().for_each(|pattern| pattern.nodes = nodes.max(1));
+            let patterns = &mut self.opened.patterns;
+            patterns.iter_mut().for_each(|pattern| pattern.nodes = nodes.max(1));
+            if patterns.iter().map(Pattern::hops).sum::<u64>() > MOST_HOPS {
+                patterns.clear();
+                let left_out = format!("The dumped rings and trees are left out: over {nodes} nodes they are too long");
+                self.opened.notes.push(left_out);
+            }
             (self.source, self.edits) = (Some(source), edits);
         }
         let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;

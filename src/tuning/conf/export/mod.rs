@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale, Workload},
-    text::{Column, Entry as Cell, Listing},
+    text::{Column, Entry as Cell, Listing, tell_few},
     tuning::{
         result::Recommendation,
         support::{Library, Support},
@@ -137,6 +137,7 @@ pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
     let mut warnings = Vec::new();
     let (plans, refusals) = plan::plans(basis, &support, options, &mut warnings);
     warnings::warnings(&plans, basis, options, &mut warnings);
+    tell_few(&mut warnings);
     let files = write::files(&plans, basis, options);
     let rows = plans.iter().flat_map(|plan| plan.rows(&support, options)).collect();
     let name = files.first().map_or_else(|| write::file_name(options, None), |file| file.name.clone());

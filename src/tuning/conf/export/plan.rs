@@ -67,9 +67,10 @@ pub(super) fn plans(
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
     scales.order();
     scales.dedup();
-    plans.retain(|plan| !scales.contains(&plan.scale));
-    let of = |scale| losses.iter().copied().filter(|(workload, _)| workload.scale == scale).collect();
-    let refusals = scales.into_iter().map(|scale| Refusal { scale, losses: of(scale) }).collect();
+    plans.retain(|plan| scales.binary_search(&plan.scale).is_err());
+    losses.order_by_key(|(workload, _)| workload.scale);
+    let same = losses.chunk_by(|(a, _), (b, _)| a.scale == b.scale);
+    let refusals = same.map(|same| Refusal { scale: same[0].0.scale, losses: same.to_vec() }).collect();
     (plans, refusals)
 }
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     order::Order,
+    sorted::SortedSet,
     tuning::conf::{lint::beside_default, reader::Reader, words::COLLECTIVES},
     units::Size,
 };
@@ -58,8 +59,9 @@ fn one_channel(plans: &[Plan], warnings: &mut Vec<String>) {
     let mut scales: Vec<_> = plans.iter().map(|plan| plan.scale).collect();
     scales.order();
     scales.dedup();
+    let planned: SortedSet<_> = plans.iter().map(|plan| (plan.scale, plan.collective)).collect();
     for scale in &scales {
-        let has = |collective| plans.iter().any(|plan| plan.scale == *scale && plan.collective == collective);
+        let has = |collective| planned.contains(&(*scale, collective));
         let without: Vec<&str> =
             COLLECTIVES.iter().filter(|(_, collective)| !has(*collective)).map(|(_, c)| c.name()).collect();
         if !without.is_empty() {

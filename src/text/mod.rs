@@ -6,6 +6,7 @@ pub mod json;
 mod listing;
 mod problem;
 mod table;
+mod visible;
 pub mod yaml;
 
 pub use collectune_compute::records::{
@@ -16,4 +17,5 @@ pub use self::{
     listing::{Column, Entry, Listing},
     problem::{Problem, Problems},
     table::{Cell, Table, escaped},
+    visible::{is_control, visible, visible_lines},
 };

@@ -432,6 +432,7 @@ fn no_control_character_reaches_the_terminal() {
         &["compare", &hostile, &hostile],
         &["compare", &hostile, &hostile, "--json"],
         &["coverage", &hostile],
+        &["report", &hostile, "--trees", "5"],
         &["overlap", &kernels],
         &["overlap", &kernels, "--json"],
         &["policy", "replay", &log, "--seeds", "0"],

@@ -16,6 +16,6 @@ pub use collectune_compute::records::{
 pub use self::{
     listing::{Column, Entry, Listing},
     problem::{Problem, Problems},
-    table::{Cell, Table, escaped},
-    visible::{is_control, visible, visible_lines},
+    table::{Cell, Table, escaped, named_controls},
+    visible::{is_control, is_invisible, visible, visible_lines},
 };

@@ -1,6 +1,8 @@
 //! What can be chosen, as data: the page draws any form, an address carries any choices, and neither knows the workbench
 //! that asks.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// What was chosen: values by the keys of their fields. What is not chosen is as usual.
@@ -75,6 +77,7 @@ impl Choices {
     #[must_use]
     pub fn parse(fragment: &str) -> Self {
         let mut choices = Self::default();
+        let fragment = restored(fragment);
         let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
         for (key, value) in pairs.take(MOST).filter(|(key, _)| !OF_THE_PAGE.contains(key)) {
             if let (Some(key), Some(value)) = (decoded(key), decoded(value)) {
@@ -98,7 +101,25 @@ impl Choices {
     }
 }
 
-/// What a fragment says of a key; the last where it says several things.
+/// A fragment as it was before somebody on its way encoded it once more, as some chats and scanners of mail do: with `&`
+/// and `=` instead of `%26` and `%3D`. Any other is left as it is.
+///
+/// ```
+/// use collectune::form::restored;
+/// assert_eq!(restored("#v%3D1%26w%3Doverlap%26name%3Da%2520b"), "#v=1&w=overlap&name=a%20b");
+/// assert_eq!(restored("#v=1&name=a%3Db"), "#v=1&name=a%3Db");
+/// ```
+#[must_use]
+pub fn restored(fragment: &str) -> Cow<'_, str> {
+    let has_pairs = fragment.contains(['=', '&']);
+    let is_encoded = || fragment.as_bytes().windows(3).any(|bytes| bytes.eq_ignore_ascii_case(b"%3d"));
+    if has_pairs || !is_encoded() {
+        return fragment.into();
+    }
+    decoded(fragment).map_or(fragment.into(), Cow::Owned)
+}
+
+/// What a fragment, as [`restored`] gives it, says of a key; the last where it says several things.
 #[must_use]
 pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
@@ -272,7 +293,37 @@ mod tests {
         assert!(choices.is_empty());
     }
 
+    #[test]
+    fn what_was_encoded_once_more_is_read() {
+        for fragment in
+            ["#v%3D1%26w%3Doverlap%26shown%3Dforest%26name%3Da%2520b", "v%3d1%26shown%3dforest%26name%3da%2520b"]
+        {
+            let choices = Choices::parse(fragment);
+            assert_eq!(choices.iter().collect::<Vec<_>>(), [("shown", "forest"), ("name", "a b")], "{fragment}");
+        }
+        // Where pairs stand as they are, what is encoded belongs to a value; what is no text is none afterwards either.
+        for fragment in ["#v=1&name=a%3Db%26c", "#name=a%26b", "#%3D%FF", "#nothing", ""] {
+            assert_eq!(restored(fragment), fragment);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn any_address_may_be_encoded_once_more(pairs in proptest::collection::vec(("[a-z]{1,8}", ".{0,40}"), 1..20)) {
+            let mut choices = Choices::default();
+            pairs.iter().for_each(|(key, value)| choices.set(key, value));
+            let fragment = format!("v=1{}", choices.suffix());
+            // As JavaScript's encodeURIComponent does it.
+            let encode = |byte: u8| {
+                let is_plain = byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
+                if is_plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+            };
+            let again: String = fragment.bytes().map(encode).collect();
+            let marked = format!("#{again}");
+            prop_assert_eq!(restored(&marked).into_owned(), format!("#{fragment}"));
+            prop_assert_eq!(Choices::parse(&again), Choices::parse(&fragment));
+        }
+
         #[test]
         fn what_is_written_reads_back(pairs in proptest::collection::vec((".{1,12}", ".{0,40}"), 0..20)) {
             let mut choices = Choices::default();

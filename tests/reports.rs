@@ -13,7 +13,7 @@ use collectune::{
         link::{self, LinkError},
         markdown, open, wire,
     },
-    text::{Column, Entry, Listing},
+    text::{Column, Entry, Listing, is_control},
     tuning::{aggregate::Target, parameters::Parameters, simulate::Simulation},
     worker::{
         executor::{self, ExecuteError, Executor, Source, read_files},
@@ -291,6 +291,29 @@ fn no_word_becomes_markdown() {
 }
 
 #[test]
+fn controls_are_shown_and_names_are_isolated() {
+    let words = "gpj\u{202e}exe\u{1b}[31m\u{9b}2J\u{7}\u{2066}\u{61c} @user #12";
+    let report = filled(words, 1.0);
+    let page = html::html(&report).unwrap();
+    let left = |text: &str| text.chars().find(|c| is_control(*c) && !matches!(c, '\n' | '\t'));
+    assert_eq!(left(&page), None);
+    let shown = "gpj\\u{202e}exe\\u{1b}[31m\\u{9b}2J\\u{7}\\u{2066}\\u{61c} @user #12";
+    // The title, the cells of words, and the names of files; not what is said of columns.
+    for around in ["<h1>", "<td>"] {
+        assert!(page.contains(&format!("{around}<bdi>{shown}</bdi>")), "{around}: {page}");
+    }
+    assert!(page.contains("<summary><bdi>tuner.conf</bdi>") && page.contains("<bdi>a.csv</bdi>"));
+    assert_eq!(page.matches("<bdi>").count(), page.matches("</bdi>").count());
+    // The data in its head is the same report.
+    assert_eq!(open::open(&page).unwrap().title, words);
+    let text = markdown::markdown(&report);
+    assert_eq!(left(&text), None);
+    assert!(text.contains("gpj&lt;U+202E&gt;exe&lt;U+001B&gt;"), "{text}");
+    let outside: String = text.split("```").step_by(2).collect();
+    assert!(outside.contains("@&#8203;user \\#&#8203;12") && !outside.contains("@user"), "{text}");
+}
+
+#[test]
 fn every_cut_and_every_change_of_a_link_is_told() {
     let link = link::encode(&filled("words", 1.5)).fragment;
     assert!(link::is_report(&link) && link::decode(&link).is_ok());
@@ -324,6 +347,14 @@ fn every_cut_and_every_change_of_a_link_is_told() {
         link.replacen('#', "", 1),
     ] {
         assert_eq!(link::decode(&around).map(|report| report.title), Ok("words".to_owned()), "{around}");
+    }
+    // Chats and scanners of mail encode once more what is encoded already.
+    for equals in ["%3D", "%3d"] {
+        let again = link.replace('=', equals).replace('&', "%26");
+        assert!(link::is_report(&again), "{again}");
+        for again in [format!("https://tuning.example/x/{again}"), again] {
+            assert_eq!(link::decode(&again).map(|report| report.title), Ok("words".to_owned()), "{again}");
+        }
     }
     assert_eq!(link::decode(&link.replace("v=1", "v=7")), Err(LinkError::Newer(7)));
     assert_eq!(link::decode("#v=1&w=tuning&c=all_reduce"), Err(LinkError::NoReport));

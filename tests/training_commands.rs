@@ -89,7 +89,7 @@ fn what_can_not_be_predicted_says_why() {
     let notes = write("notes.yml", "a: &b [1]\nc: *b\n");
     let refused = collectune(&["step", EXAMPLE, "--run", &notes]);
     assert!(
-        !refused.status.success() && text(&refused.stderr).contains("--run names no configuration"),
+        !refused.status.success() && text(&refused.stderr).contains("notes.yml: no configuration can be read from it"),
         "{}",
         text(&refused.stderr)
     );

@@ -6,7 +6,7 @@ use super::{report::Reader, tuning::Bench};
 use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
-    text::Problems,
+    text::{Problems, visible, visible_lines},
     tuning::wording::group,
     units::{count, file_size, grouped},
 };
@@ -42,11 +42,12 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     let report = Memo::new(move |_| {
         bench.reports.with(|reports| reports.iter().find(|report: &&FileReport| report.id == id).cloned())
     });
+    let shown_name = name.clone();
+    let name = visible(&name).into_owned();
     let close = format!("Close {name}");
     let is_unread = move || report.with(Option::is_none) && bench.task.with(Option::is_none);
     let reader: Reader = expect_context();
     let is_report = move || bench.documents.with(|all| all.reports.contains(&id));
-    let shown_name = name.clone();
     let read = move |_| reader.open_file(bench, id, shown_name.clone());
     let mapped = move || {
         report.track();
@@ -55,9 +56,9 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     view! {
         <li class="file">
             <div class="file-head">
-                <span class="file-name" title=name.clone()>
+                <bdi class="file-name" title=name.clone()>
                     {name.clone()}
-                </span>
+                </bdi>
                 <button type="button" class="quiet" aria-label=close on:click=move |_| bench.close(id)>
                     "×"
                 </button>
@@ -70,6 +71,11 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
             {live(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
+}
+
+/// What is said of a file, which may repeat its words.
+fn of_file(note: String) -> impl IntoView {
+    view! { <li>{visible_lines(&note).into_owned()}</li> }
 }
 
 #[component]
@@ -85,7 +91,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
+                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
                 <ProblemList problems />
             }
             .into_any()
@@ -96,7 +102,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{holds}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(|note| view! { <li>{note}</li> }).collect_view()}</ul>
+                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
                 {is_counted.then(|| view! { <ProblemList problems /> })}
             }
             .into_any()
@@ -106,7 +112,9 @@ fn ReportView(report: FileReport) -> impl IntoView {
             <AskForColumns id request label="Name the columns" />
         }
         .into_any(),
-        Outcome::Refused(reason) => view! { <p class="file-facts wrong">{reason}</p> }.into_any(),
+        Outcome::Refused(reason) => {
+            view! { <p class="file-facts wrong">{visible_lines(&reason).into_owned()}</p> }.into_any()
+        }
     }
 }
 
@@ -136,8 +144,12 @@ fn ProblemList(problems: Problems) -> impl IntoView {
             view! {
                 <tr>
                     <td class="numeric">{problem.line}</td>
-                    <td>{problem.column.clone()}</td>
-                    <td class="verbatim">{problem.text.clone()}</td>
+                    <td>
+                        <bdi>{visible(&problem.column).into_owned()}</bdi>
+                    </td>
+                    <td class="verbatim">
+                        <bdi>{visible(&problem.text).into_owned()}</bdi>
+                    </td>
                     <td>{problem.expected.clone()}</td>
                 </tr>
             }

@@ -3,7 +3,7 @@
 use crate::app::live::{For, Show, live};
 use leptos::prelude::*;
 
-use crate::report::Workbench;
+use crate::{report::Workbench, text::visible_lines};
 
 use super::{
     offline,
@@ -121,7 +121,7 @@ fn NoticeView(notice: Notice) -> impl IntoView {
     });
     view! {
         <div class="notice" class:is-error=is_error role=if is_error { "alert" } else { "status" }>
-            <p>{text}</p>
+            <p>{visible_lines(&text).into_owned()}</p>
             {button}
             <button type="button" class="quiet" aria-label="Dismiss" on:click=move |_| dismiss()>"×"</button>
         </div>

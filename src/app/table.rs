@@ -7,7 +7,7 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::{pace::count_up, printing::Printing};
-use crate::text::{Column, Listing};
+use crate::text::{Column, Listing, visible};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
 const FIRST_ROWS: usize = 240;
@@ -75,20 +75,25 @@ pub fn DataTable(
     // A row is made once; what its cells say follows the content, so that the focus survives a new answer.
     let row = move |index: usize| {
         let columns = listing.with_untracked(|listing| listing.columns.clone());
-        let text =
-            move |column: usize| move || listing.with(|l| l.rows.get(index)?.get(column).map(|cell| cell.text.clone()));
+        let text = move |column: usize| {
+            move || listing.with(|l| l.rows.get(index)?.get(column).map(|cell| visible(&cell.text).into_owned()))
+        };
         let head = if on_open.is_some() {
             view! {
                 <button type="button" class="row-button">
-                    {text(0)}
+                    <bdi>{text(0)}</bdi>
                 </button>
             }
             .into_any()
         } else {
-            text(0).into_any()
+            view! { <bdi>{text(0)}</bdi> }.into_any()
         };
         let cell = |(place, column): (usize, &Column)| {
-            view! { <td class:numeric=column.is_numeric>{text(place)}</td> }
+            view! {
+                <td class:numeric=column.is_numeric>
+                    <bdi>{text(place)}</bdi>
+                </td>
+            }
         };
         let rest = columns.iter().enumerate().skip(1).map(cell).collect_view();
         let is_current = Memo::new(move |_| current.get() == Some(index));

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{CliError, arguments, files, table, terminal};
+use super::{CliError, arguments, files, save, table, terminal};
 use crate::{
     collective::{Collective, Scale},
-    text::Problem,
+    text::{Problem, visible},
     tuning::{
         comparison::{
             self, Answer, Question,
@@ -115,7 +115,7 @@ impl Plan {
     fn run(self) -> Result<(), CliError> {
         let Self { collective, nodes, ranks, plugin, conf, min, max, repeats, seed, launcher } = self;
         let (scale, sizes) = (Scale { nodes, ranks }, Sizes { first: min, last: max });
-        terminal::write(&Campaign { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
+        terminal::write_file(&Campaign { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
     }
 }
 
@@ -125,10 +125,7 @@ impl Ab {
             return plan.run();
         }
         let opened = files::read_any(&self.files, None, &arguments::Measured::default())?;
-        let open = |path: &PathBuf| {
-            std::fs::read(path).map_err(|error| CliError::Open { name: path.display().to_string(), error })
-        };
-        let conf = self.conf.as_ref().map(open).transpose()?;
+        let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let limits = Limits { confidence: self.confidence, ..Limits::default() };
         let question = Question { collective: self.collective, limits, ..Question::default() };
         let comparisons = &opened.documents.comparisons;
@@ -146,13 +143,12 @@ impl Ab {
         }
         if let Some(path) = &self.output {
             let trimmed = answers.iter().find_map(|(_, answer)| answer.trimmed.as_deref()).unwrap_or_default();
-            let error = |error| CliError::SaveFile { what: "tuner file", name: path.display().to_string(), error };
-            std::fs::write(path, trimmed).map_err(error)?;
+            save::save("tuner file", path, trimmed)?;
         }
         if self.json {
             let reports: Vec<Report> = answers.iter().map(|(name, answer)| report(name, answer)).collect();
             // Strings, numbers and lists can always be written.
-            return terminal::write(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"));
+            return terminal::write_json(&(serde_json::to_string_pretty(&reports).unwrap_or_default() + "\n"));
         }
         let texts: Vec<String> = answers.iter().map(|(name, answer)| for_people(name, answer)).collect();
         terminal::write(&texts.join("\n"))
@@ -162,7 +158,7 @@ impl Ab {
 fn for_people(name: &str, answer: &Answer) -> String {
     terminal::say_notes(&answer.notes);
     let void = answer.void.as_ref().map_or_else(String::new, |why| format!("Void: {why}.\n"));
-    format!("{name}\n{void}{}\n{}", table::of_listing(&answer.by_rule), table::of_listing(&answer.by_size))
+    format!("{}\n{void}{}\n{}", visible(name), table::of_listing(&answer.by_rule), table::of_listing(&answer.by_size))
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{
     CliError, FOUND,
     arguments::{self, Deployment, Measured},
-    files, table, terminal,
+    files, save, table, terminal,
 };
 use crate::{
     tuning::{
@@ -90,17 +90,17 @@ impl Compare {
         let question = Question { level: self.level, least_pct: self.least, ..Question::default() };
         let answer = change::change(&before, &after, conf.as_ref(), &question);
         let ends_with = |end: &str| self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|e| e == end));
+        let is_json = self.json || (!self.markdown && ends_with("json"));
         let text = match () {
-            () if self.json || (!self.markdown && ends_with("json")) => answer.json.clone(),
+            () if is_json => answer.json.clone(),
             () if self.markdown || ends_with("md") => answer.markdown.clone(),
             () => for_people(&answer),
         };
         match &self.output {
+            None if is_json => terminal::write_json(&text)?,
+            None if self.markdown => terminal::write_file(&text)?,
             None => terminal::write(&text)?,
-            Some(path) => {
-                let error = |error| CliError::SaveFile { what: "comparison", name: path.display().to_string(), error };
-                std::fs::write(path, text).map_err(error)?;
-            }
+            Some(path) => save::save("comparison", path, text)?,
         }
         Ok(if answer.got_slower { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
     }
@@ -118,12 +118,17 @@ fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapsho
 
 /// The files that an argument names: one that is there with its commas, else what stands between them.
 fn parts(path: &Path) -> Vec<PathBuf> {
-    match path.to_str() {
-        Some(text) if text.contains(',') && !path.exists() => {
-            text.split(',').filter(|part| !part.is_empty()).map(PathBuf::from).collect()
-        }
-        _ => vec![path.to_owned()],
+    if path.exists() {
+        return vec![path.to_owned()];
     }
+    #[cfg(unix)]
+    {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+        let parts = path.as_os_str().as_bytes().split(|byte| *byte == b',').filter(|part| !part.is_empty());
+        parts.map(|part| PathBuf::from(OsStr::from_bytes(part))).collect()
+    }
+    #[cfg(not(unix))]
+    path.to_string_lossy().split(',').filter(|part| !part.is_empty()).map(PathBuf::from).collect()
 }
 
 fn for_people(answer: &Answer) -> String {

@@ -24,6 +24,6 @@ impl Completions {
     pub(super) fn run(self) -> Result<(), CliError> {
         let mut text = Vec::new();
         generate(self.shell, &mut CommandLine::command(), "collectune", &mut text);
-        terminal::write(&String::from_utf8_lossy(&text))
+        terminal::write_file(&String::from_utf8_lossy(&text))
     }
 }

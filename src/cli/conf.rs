@@ -12,9 +12,11 @@ use super::{
     arguments::{Deployment, Learning, Measured},
     files,
     learnt::Learnt,
+    save,
     table::Table,
     terminal,
 };
+use crate::text::visible;
 use crate::tuning::{
     aggregate::{Target, aggregate},
     conf::{
@@ -91,6 +93,7 @@ pub(super) struct ExportConf {
 impl ExportConf {
     fn run(self) -> Result<(), CliError> {
         let opened = files::read(&self.sweeps, None, &self.measured)?;
+        self.output.iter().try_for_each(|path| save::check("tuner file", path))?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
@@ -112,9 +115,9 @@ impl ExportConf {
             return Err(CliError::NoConf { reader: self.reader.name() });
         }
         match self.output {
-            None => terminal::write(&export.files.iter().map(|file| file.text.as_str()).collect::<String>()),
+            None => terminal::write_file(&export.files.iter().map(|file| file.text.as_str()).collect::<String>()),
             Some(path) => {
-                let saved = save(&export, &path)?;
+                let saved = save_all(&export, &path)?;
                 let table = Table::of(&listing).lines();
                 terminal::write(&format!("{table}\n{saved}\n{}", export.loading))
             }
@@ -123,7 +126,7 @@ impl ExportConf {
 }
 
 /// Saves the files of an export; of several, each under the name with its own scale. Says what was saved.
-fn save(export: &Export, path: &Path) -> Result<String, CliError> {
+fn save_all(export: &Export, path: &Path) -> Result<String, CliError> {
     let mut saved = String::new();
     for file in &export.files {
         let path = match export.files.len() {
@@ -132,14 +135,17 @@ fn save(export: &Export, path: &Path) -> Result<String, CliError> {
                 // The offered name ends in the scale.
                 let scale =
                     file.name.rsplit_once('.').and_then(|(stem, _)| stem.rsplit_once('_')).map_or("", |(_, s)| s);
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let extension = path.extension().map_or_else(String::new, |e| format!(".{}", e.to_string_lossy()));
-                path.with_file_name(format!("{stem}_{scale}{extension}"))
+                let mut name = path.file_stem().unwrap_or_default().to_owned();
+                name.push(format!("_{scale}"));
+                if let Some(extension) = path.extension() {
+                    name.push(".");
+                    name.push(extension);
+                }
+                path.with_file_name(name)
             }
         };
-        let name = path.display().to_string();
-        std::fs::write(&path, &file.text).map_err(|error| CliError::Save { name: name.clone(), error })?;
-        saved += &format!("{} rules saved as {name}.\n", file.rules);
+        save::save("tuner file", &path, &file.text)?;
+        saved += &format!("{} rules saved as {}.\n", file.rules, visible(&files::name(&path)));
     }
     Ok(saved)
 }
@@ -192,9 +198,9 @@ impl LintConf {
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
         let findings = lint_for(&bytes, readers, self.deployment.library, &sweep);
         if self.json {
-            terminal::write(&(serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"))?;
+            terminal::write_json(&(serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"))?;
         } else {
-            let mut text = for_people(&findings, &self.conf.display().to_string(), readers);
+            let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers);
             if !sweep.is_empty() {
                 let support = Support::new(self.deployment.library.matrix(), &sweep);
                 for reader in readers {

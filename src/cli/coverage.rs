@@ -143,7 +143,7 @@ impl Coverage {
         let answer = executor.coverage(&question)?;
         terminal::say_notes(&answer.notes);
         if self.json {
-            return terminal::write(&Report::of(&answer, executor.set()).to_json());
+            return terminal::write_json(&Report::of(&answer, executor.set()).to_json());
         }
         let next: Vec<String> = answer.measure_next.iter().map(|(workload, _)| place(workload)).collect();
         let next = if next.is_empty() { String::new() } else { format!("\nMeasure next: {}.\n", next.join("; ")) };

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CliError, arguments::Measured, terminal};
+use super::{CliError, arguments::Measured, save, terminal};
 use crate::{
     intake::{FileReport, Mapping, Outcome},
+    text::excerpt,
     tuning::sets::{Choice, Set},
     units::count,
     worker::{
@@ -26,8 +27,8 @@ pub(super) const TOLD: usize = 5;
 /// It can't be read.
 pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    let read = open(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
-    read.map_err(|error| CliError::Open { name: path.display().to_string(), error })?;
+    let read = source(path).and_then(|mut source| source.content.read_to_end(&mut bytes));
+    read.map_err(|error| CliError::Open { name: name(path), error })?;
     Ok(bytes)
 }
 
@@ -58,7 +59,7 @@ pub(super) fn read_any(
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
         let name = name(&path);
-        sources.push(open(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
+        sources.push(source(&path).map_err(|error| CliError::Open { name: name.clone(), error })?);
         names.push(FileToLoad { id, name, mapping: configuration.cloned() });
     }
     let mut unknown = None;
@@ -102,7 +103,8 @@ fn listed(sets: &[Set]) -> String {
     sets.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The files that paths mean: a folder means all files in it and below, hidden ones left out.
+/// The files that paths mean: a folder means all files in it and below. Hidden ones, links and what is no file, such as a
+/// pipe that nobody writes into, are left out.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut all = Vec::new();
     let mut open: Vec<PathBuf> = paths.iter().rev().cloned().collect();
@@ -111,12 +113,12 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             all.push(path);
             continue;
         }
-        let named = |error| CliError::Open { name: path.display().to_string(), error };
+        let named = |error| CliError::Open { name: name(&path), error };
         let entries = fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(named)?;
         let mut inside: Vec<PathBuf> = entries
             .into_iter()
             .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-            .filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()))
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir()))
             .map(|entry| entry.path())
             .collect();
         inside.sort_unstable_by(|a, b| b.cmp(a));
@@ -134,15 +136,41 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn open(path: &Path) -> io::Result<Source> {
-    let (content, size_bytes): (Box<dyn Read>, u64) = if is_stdin(path) {
-        (Box::new(io::stdin().lock()), 0)
-    } else {
-        let file = File::open(path)?;
-        let size_bytes = file.metadata()?.len();
-        (Box::new(BufReader::new(file)), size_bytes)
-    };
-    Ok(Source { content, size_bytes })
+/// A file that is opened when it is its turn: a process may have only so many files open, often 1,024.
+enum Content {
+    Waits(PathBuf),
+    Opened(Box<dyn Read>),
+}
+
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Self::Waits(path) = self {
+            *self = Self::Opened(if is_stdin(path) {
+                Box::new(io::stdin().lock())
+            } else {
+                Box::new(BufReader::new(File::open(path)?))
+            });
+        }
+        match self {
+            Self::Waits(_) => Ok(0),
+            Self::Opened(file) => file.read(buffer),
+        }
+    }
+}
+
+/// What is read of a path. A file must be there and be one's own to read; nothing stays open.
+fn source(path: &Path) -> io::Result<Source> {
+    let mut size_bytes = 0;
+    if !is_stdin(path) {
+        let file = fs::metadata(path)?;
+        // A pipe can be opened only once.
+        if file.is_file() {
+            File::open(path)?;
+            save::is_read(path, &file);
+        }
+        size_bytes = file.len();
+    }
+    Ok(Source { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
 }
 
 /// Says on stderr what of a file could not be used.
@@ -176,6 +204,9 @@ pub(super) fn refusal(name: &str, outcome: &Outcome) -> Option<String> {
             let option = if lacks("algo") { ": --configuration RING/LL128/24, or --configuration default" } else { "" };
             Some(format!("{name} {}{option}", request.problem))
         }
-        Outcome::Refused(why) => Some(why.clone()),
+        // Long names are cut there.
+        Outcome::Refused(why) => {
+            Some(why.strip_prefix(&excerpt(name)).map_or(why.clone(), |why| format!("{name}{why}")))
+        }
     }
 }

@@ -91,7 +91,7 @@ impl Layouts {
             .map_err(steps::told)?;
         let found = searched.map(|searched| searched.found).unwrap_or_default();
         if self.bundle.json {
-            return terminal::write(&json(&found));
+            return terminal::write_json(&json(&found));
         }
         if let Some(why) = found.nothing() {
             terminal::say("note", &why);

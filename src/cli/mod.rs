@@ -2,7 +2,7 @@
 //!
 //! [`run`] reads the arguments (`arguments.rs`) and does one command, a file each. Most open `files.rs`, learn from them
 //! (`learnt.rs`) as the page's workers do, and write a table for people (`table.rs`) or JSON for programs (`trained.rs`).
-//! What people must know besides goes to stderr (`terminal.rs`).
+//! What people must know besides goes to stderr (`terminal.rs`). Files are saved in one way (`save.rs`).
 
 mod ab;
 mod arguments;
@@ -18,6 +18,7 @@ mod plan;
 mod policy;
 mod predict;
 mod report;
+mod save;
 mod step;
 mod steps;
 mod synthesize;
@@ -27,11 +28,11 @@ mod train;
 mod trained;
 mod verify;
 
-use std::{io, process::ExitCode};
+use std::{env, io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::worker::executor::ExecuteError;
+use crate::{text::visible, worker::executor::ExecuteError};
 
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
@@ -73,7 +74,11 @@ const FOUND: u8 = 3;
 /// got slower.
 #[must_use]
 pub fn run() -> ExitCode {
-    let outcome = match CommandLine::parse().command {
+    let arguments = match CommandLine::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return say_usage(&error),
+    };
+    let outcome = match arguments.command {
         Command::Train(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Predict(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Conf(command) => command.run(),
@@ -97,6 +102,16 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says why the arguments can't be understood, or what was asked about them.
+fn say_usage(error: &clap::Error) -> ExitCode {
+    // clap repeats arguments as they are.
+    let shown = env::args_os().map(|argument| visible(&argument.to_string_lossy()).into_owned());
+    let again = CommandLine::try_parse_from(shown);
+    // A stream that is closed hears nothing.
+    let _ = again.err().as_ref().unwrap_or(error).print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Why a command can't be done.
@@ -146,12 +161,12 @@ enum CliError {
     /// The same, with what was typed.
     #[error("{0}")]
     Told(String),
-    /// The file can't be saved.
-    #[error("{name} can't be saved: {error}")]
-    Save { name: String, error: io::Error },
-    /// Something else can't be saved.
+    /// A file can't be saved.
     #[error("the {what} can't be saved as {name}: {error}")]
-    SaveFile { what: &'static str, name: String, error: io::Error },
+    Save { what: &'static str, name: String, error: io::Error },
+    /// A file would be saved over one that is read.
+    #[error("the {what} is not saved as {name}, which is one of the files that are read; give another name")]
+    SaveOverInput { what: &'static str, name: String },
     /// No file is a comparison.
     #[error(
         "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign, whose names tell the arm \

@@ -1,7 +1,7 @@
 //! `collectune overlap`: how much slower kernels get beside collectives.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
@@ -9,7 +9,7 @@ use std::{
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 
-use super::{CliError, files, table, terminal};
+use super::{CliError, files, save, table, terminal};
 use crate::{
     overlap::{
         export::File,
@@ -23,7 +23,7 @@ use crate::{
         study::{Study, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
-    text::json::indented,
+    text::{json::indented, visible},
     worker::executor::ExecuteError,
 };
 
@@ -70,6 +70,8 @@ pub(super) struct Overlap {
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
+        self.predictions.iter().try_for_each(|path| save::check("predictions", path))?;
+        self.xgboost.iter().try_for_each(|path| save::check("trees", path))?;
         let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
         let mut study = Study::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
@@ -84,12 +86,15 @@ impl Overlap {
             _ => Kind::TreesLad,
         };
         if let Some(path) = &self.predictions {
-            save(study.predictions(shown), path, "predictions")?;
+            export(study.predictions(shown), path, "predictions")?;
         }
         if let Some(path) = &self.xgboost {
-            save(study.trees(shown, &mut Silent), path, "trees")?;
+            export(study.trees(shown, &mut Silent), path, "trees")?;
         }
-        terminal::write(&if self.json { json(&studied, &results) } else { for_people(&studied, &results) })
+        if self.json {
+            return terminal::write_json(&json(&studied, &results));
+        }
+        terminal::write(&for_people(&studied, &results))
     }
 }
 
@@ -97,10 +102,9 @@ pub(super) fn told(error: StudyError) -> CliError {
     CliError::Execute(ExecuteError::Workbench(error.into()))
 }
 
-fn save(file: Result<File, StudyError>, path: &PathBuf, what: &'static str) -> Result<(), CliError> {
+fn export(file: Result<File, StudyError>, path: &Path, what: &'static str) -> Result<(), CliError> {
     let file = file.map_err(told)?;
-    let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
-    std::fs::write(path, file.text).map_err(error)
+    save::save(what, path, file.text)
 }
 
 /// Does all jobs, on all processors.
@@ -135,7 +139,10 @@ fn for_people(studied: &Studied, results: &Results) -> String {
     let mut text = run.map_or_else(String::new, |run| {
         format!(
             "{}: {} kernels, {} overlap communication, {} names\n\n",
-            run.name, run.kernels, run.overlapped, run.names
+            visible(&run.name),
+            run.kernels,
+            run.overlapped,
+            run.names
         )
     });
     text += &table::of_listing(&results.listing);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use serde::Serialize;
 
-use super::{CliError, arguments::Measured, files, table, terminal};
+use super::{CliError, arguments::Measured, files, save, table, terminal};
 use crate::{
     tuning::{
         aggregate::Target,
@@ -98,14 +98,13 @@ impl Plan {
         terminal::say_notes(&loaded.notes);
         terminal::say_notes(&answer.notes);
         if let Some(path) = &self.script {
-            let error = |error| CliError::SaveFile { what: "script", name: path.display().to_string(), error };
-            std::fs::write(path, &answer.script).map_err(error)?;
+            save::save("script", path, &answer.script)?;
         }
         if self.json {
-            return terminal::write(&json(&answer, executor.set()));
+            return terminal::write_json(&json(&answer, executor.set()));
         }
         if self.sweep_arguments {
-            return terminal::write(&answer.sweep_arguments);
+            return terminal::write_file(&answer.sweep_arguments);
         }
         terminal::write(&table::of_listing(&answer.listing))
     }

@@ -126,7 +126,10 @@ impl Predict {
         terminal::say_notes(&learnt.notes);
         terminal::say_notes(&self.notes(&learnt.groups, &answers));
         let set = learnt.executor.set();
-        terminal::write(&if self.json { export::json(&answers, set) } else { self.for_people(&answers, set) })
+        if self.json {
+            return terminal::write_json(&export::json(&answers, set));
+        }
+        terminal::write(&self.for_people(&answers, set))
     }
 
     fn scale(&self) -> Scale {

@@ -6,14 +6,17 @@ use std::{
     time::Instant,
 };
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PathBufValueParser, TypedValueParser},
+};
 
 use super::{
     CliError,
     arguments::{Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
-    overlap, policy, synthesize, terminal,
+    overlap, policy, save, synthesize, terminal,
 };
 use crate::{
     form::Choices,
@@ -44,7 +47,7 @@ pub(super) struct Report {
     files: Vec<PathBuf>,
 
     /// Where to write it: .html, .md or .json says in which form; without it, Markdown goes to the standard output
-    #[arg(short, long, value_name = "FILE", value_parser = output)]
+    #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(output))]
     output: Option<(PathBuf, Form)>,
 
     /// Show the written report with the system's viewer
@@ -102,8 +105,7 @@ struct Parts {
 }
 
 /// A file and the form that its name says.
-fn output(path: &str) -> Result<(PathBuf, Form), String> {
-    let path = PathBuf::from(path);
+fn output(path: PathBuf) -> Result<(PathBuf, Form), String> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     let form = match extension.as_deref() {
         Some("html" | "htm") => Form::Html,
@@ -133,9 +135,8 @@ impl Report {
             Written::File { text, .. } => text,
             Written::Link(link) => return self.tell(&link),
         };
-        let Some((path, _)) = &self.output else { return terminal::write(&text) };
-        let error = |error| CliError::SaveFile { what: "report", name: path.display().to_string(), error };
-        std::fs::write(path, text).map_err(error)?;
+        let Some((path, _)) = &self.output else { return terminal::write_file(&text) };
+        save::save("report", path, text)?;
         if self.open { open(path) } else { Ok(()) }
     }
 
@@ -144,7 +145,7 @@ impl Report {
         if let [form] = &self.files[..]
             && synthesize::is_form(form)
         {
-            let name = form.display().to_string();
+            let name = files::name(form);
             let (kind, size) = name.split_once(':').unwrap_or((&name, ""));
             let mut choices = Choices::parse(&self.choices);
             choices.set("graph", &kind.to_ascii_lowercase());
@@ -154,6 +155,7 @@ impl Report {
             return self.of_links(Executor::default(), choices);
         }
         let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
+        self.output.iter().try_for_each(|(path, _)| save::check("report", path))?;
         if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);
         }
@@ -266,7 +268,7 @@ fn open(path: &Path) -> Result<(), CliError> {
     } else {
         "xdg-open"
     };
-    let name = path.display().to_string();
+    let name = files::name(path);
     let started = Command::new(program).arg(path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     started.map(|_| ()).map_err(|error| CliError::Open { name, error })
 }

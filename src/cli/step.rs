@@ -34,8 +34,10 @@ impl Step {
         steps::learn(&mut study, settings)?;
         let calibration = steps::calibration(&study)?;
         let outcome = study.outcome(calibration.as_ref()).map_err(steps::told)?;
-        let text = if self.bundle.json { json(&outcome, calibration.as_ref()) } else { for_people(&outcome) };
-        terminal::write(&text)
+        if self.bundle.json {
+            return terminal::write_json(&json(&outcome, calibration.as_ref()));
+        }
+        terminal::write(&for_people(&outcome))
     }
 }
 

@@ -168,7 +168,10 @@ impl Bundle {
         let named: Vec<(usize, &StepTable)> = tables().filter(|(_, table)| is_named(table)).collect();
         let named = if named.is_empty() { tables().collect() } else { named };
         match named.as_slice() {
-            [] => Err(CliError::Typed("--calibrate names no table of measured steps")),
+            [] => {
+                let names: Vec<String> = self.calibrate.iter().map(|path| files::name(path)).collect();
+                Err(CliError::Told(format!("--calibrate {}: no table of measured steps is there", names.join(" "))))
+            }
             [(number, one)] => match one.suspicion {
                 None => Ok(Some(*number)),
                 Some(_) => Err(CliError::Told(format!(
@@ -197,7 +200,7 @@ impl Bundle {
         let stem = stem(&name);
         let found = runs.iter().rfind(|configured| configured.run.name == stem).filter(|_| file.is_some());
         let found = found.map(|configured| configured.run.clone());
-        found.map(Some).ok_or(CliError::Typed("--run names no configuration that can be read"))
+        found.map(Some).ok_or_else(|| CliError::NoRun { name, why: "no configuration can be read from it".to_owned() })
     }
 }
 

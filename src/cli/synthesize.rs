@@ -5,10 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::{
+    Args,
+    builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser},
+};
 use serde::Serialize;
 
-use super::{CliError, files, table, terminal};
+use super::{CliError, files, save, table, terminal};
 use crate::{
     collective::Collective,
     progress::{Progress, Silent},
@@ -51,7 +54,7 @@ pub(super) struct Synthesize {
     time_limit: Duration,
 
     /// Save the schedule: .csv (a result file with times in ns), .json, .trace.json (Perfetto) or .xml (an algorithm of MSCCL)
-    #[arg(short, long, value_name = "FILE", value_parser = output)]
+    #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(output))]
     output: Option<(PathBuf, Form)>,
 
     /// Save the topology as CSV
@@ -194,6 +197,12 @@ pub(super) enum TopologyCliError {
     /// The file is no dump.
     #[error("{0} can't be used: {1}")]
     Dump(String, String),
+    /// The file holds no conditions.
+    #[error("{0} can't be used: {1}")]
+    Conditions(String, WantedError),
+    /// What is asked for can't be done with the files that it is about.
+    #[error("{0}: {1}")]
+    About(String, StudyError),
     /// It is no text.
     #[error("{0} is no text")]
     NoText(String),
@@ -210,7 +219,7 @@ pub(super) enum TopologyCliError {
 
 pub(super) fn text(path: &Path) -> Result<String, CliError> {
     let bytes = files::bytes(path)?;
-    String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(path.display().to_string()).into())
+    String::from_utf8(bytes).ok().ok_or_else(|| TopologyCliError::NoText(files::name(path)).into())
 }
 
 /// Whether a path is none, but a form: `mesh:4x4`.
@@ -227,7 +236,7 @@ pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology
 /// The same; of a machine's dump, so many machines joined.
 fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
-    let name = path.display().to_string();
+    let name = files::name(path);
     if is_form(path) {
         let recipe = Recipe { unit, ..Recipe::new(Kind::parse(&name).map_err(TopologyCliError::from)?) };
         terminal::say_notes(&recipe.kind.contention().into_iter().collect::<Vec<_>>());
@@ -264,7 +273,8 @@ impl WantedArguments {
             custom: None,
         };
         if let Some(path) = &self.conditions {
-            let (custom, size) = read_custom(&text(path)?).map_err(TopologyCliError::from)?;
+            let unread = |error| TopologyCliError::Conditions(files::name(path), error);
+            let (custom, size) = read_custom(&text(path)?).map_err(unread)?;
             wanted.collective = None;
             wanted.chunk_bytes = size.unwrap_or(wanted.chunk_bytes);
             wanted.custom = Some(custom);
@@ -278,6 +288,13 @@ impl WantedArguments {
         is_asked.then(|| self.wanted()).transpose()
     }
 
+    /// What stands in the way of something with a file, and with the conditions if there are any.
+    pub(super) fn about(&self, path: &Path) -> impl Fn(StudyError) -> CliError {
+        let conditions = self.conditions.as_ref().map(|path| format!(" with {}", files::name(path)));
+        let of = files::name(path) + &conditions.unwrap_or_default();
+        move |error| TopologyCliError::About(of.clone(), error).into()
+    }
+
     /// Bandwidths are decimal.
     pub(super) fn is_decimal(&self) -> bool {
         self.decimal
@@ -285,11 +302,11 @@ impl WantedArguments {
 }
 
 /// A file and the form that its name says.
-fn output(path: &str) -> Result<(PathBuf, Form), String> {
-    let lower = path.to_ascii_lowercase();
+fn output(path: PathBuf) -> Result<(PathBuf, Form), String> {
+    let lower = path.to_string_lossy().to_ascii_lowercase();
     let form = [(".trace.json", Form::Perfetto), (".json", Form::Json), (".csv", Form::Csv), (".xml", Form::Msccl)];
     let form = form.iter().find(|(extension, _)| lower.ends_with(extension));
-    form.map(|(_, form)| (path.into(), *form))
+    form.map(|(_, form)| (path, *form))
         .ok_or_else(|| "the name of a schedule ends in .csv, .json, .trace.json or .xml".to_owned())
 }
 
@@ -300,12 +317,15 @@ impl Synthesize {
     pub(super) fn run(self) -> Result<(), CliError> {
         let topology = joined(&self.graph, &self.wanted, self.nodes)?;
         let wanted = self.wanted.wanted()?;
+        self.save_topology.iter().try_for_each(|path| save::check("topology", path))?;
+        self.output.iter().try_for_each(|(path, _)| save::check("schedule", path))?;
         let method = Method::ALL.into_iter().find(|method| method.name() == self.synthesizer).unwrap_or_default();
         let mut study = Study::default();
-        study.open(Source::Edited(topology)).map_err(told)?;
+        let about = self.wanted.about(&self.graph);
+        study.open(Source::Edited(topology)).map_err(&about)?;
         let begin = Instant::now();
         let mut bar = terminal::Bar::new();
-        let mut standing = study.begin(wanted, method, self.seed, SLICE, &mut bar).map_err(told)?;
+        let mut standing = study.begin(wanted, method, self.seed, SLICE, &mut bar).map_err(about)?;
         // Until there is something to take, no time is over.
         while standing.is_working && (begin.elapsed() < self.time_limit || standing.time_ns.is_none()) {
             let (spent, limit) = (begin.elapsed().as_millis() as u64, self.time_limit.as_millis() as u64);
@@ -315,14 +335,17 @@ impl Synthesize {
         drop(bar);
         let synthesis_ms = begin.elapsed().as_secs_f64() * 1000.0;
         if let Some(path) = &self.save_topology {
-            save(&study, Form::Topology, path, "topology")?;
+            export(&study, Form::Topology, path, "topology")?;
         }
         if let Some((path, form)) = &self.output {
-            save(&study, *form, path, "schedule")?;
+            export(&study, *form, path, "schedule")?;
         }
         let found = Found::new(&study, &standing, synthesis_ms)?;
-        let mut text = if self.json { found.json() } else { found.for_people(&study)? };
-        if self.robustness && !self.json {
+        if self.json {
+            return terminal::write_json(&found.json());
+        }
+        let mut text = found.for_people(&study)?;
+        if self.robustness {
             text += &robustness(&study)?;
         }
         terminal::write(&text)
@@ -336,10 +359,9 @@ pub(super) fn told(error: StudyError) -> CliError {
     }
 }
 
-fn save(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<(), CliError> {
+fn export(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<(), CliError> {
     let file = study.export(form).map_err(told)?;
-    let error = |error| CliError::SaveFile { what, name: path.display().to_string(), error };
-    std::fs::write(path, file.text).map_err(error)
+    save::save(what, path, file.text)
 }
 
 fn robustness(study: &Study) -> Result<String, CliError> {

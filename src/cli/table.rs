@@ -1,6 +1,6 @@
 //! Tables for people: columns under their headers, numbers flush right.
 
-use crate::text::{Column, Entry, Listing};
+use crate::text::{Column, Entry, Listing, visible};
 
 /// How a column is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +23,16 @@ impl Table {
     /// A listing as it is shown.
     pub(super) fn of(listing: &Listing) -> Self {
         let align = |is_numeric| if is_numeric { Align::Right } else { Align::Left };
-        let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column.is_numeric)));
-        let shown = |row: &Vec<Entry>| row.iter().map(|entry| entry.text.clone()).collect();
+        let columns =
+            listing.columns.iter().map(|column| (visible(&column.name).into_owned(), align(column.is_numeric)));
+        let shown = |row: &Vec<Entry>| row.iter().map(|entry| visible(&entry.text).into_owned()).collect();
         Self { columns: columns.collect(), rows: listing.rows.iter().map(shown).collect() }
     }
 
     /// Adds a row with a cell for each column; what is not known is shown as a dash.
     pub(super) fn push(&mut self, cells: Vec<Option<String>>) {
-        self.rows.push(cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".to_owned())).collect());
+        let shown = |cell: Option<String>| cell.map_or_else(|| "–".to_owned(), |cell| visible(&cell).into_owned());
+        self.rows.push(cells.into_iter().map(shown).collect());
     }
 
     /// Header and rows, a line each.
@@ -61,7 +63,7 @@ impl Table {
 /// A listing as lines; what a cell does not say is shown as a dash.
 pub(super) fn of_listing(listing: &Listing) -> String {
     let align = |column: &Column| if column.is_numeric { Align::Right } else { Align::Left };
-    let columns = listing.columns.iter().map(|column| (column.name.to_string(), align(column))).collect();
+    let columns = listing.columns.iter().map(|column| (visible(&column.name).into_owned(), align(column))).collect();
     let mut table = Table { columns, rows: Vec::new() };
     for row in &listing.rows {
         table.push(row.iter().map(|entry| Some(entry.text.clone()).filter(|text| !text.is_empty())).collect());

@@ -1,4 +1,5 @@
-//! What is said to people beside the output: progress, notes and errors, all on stderr.
+//! What is said: the output on stdout; progress, notes and errors beside it on stderr. A terminal takes control
+//! characters for commands, and names of files and cells of tables may hold any: people see them written out.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -6,11 +7,14 @@ use std::{
 };
 
 use super::CliError;
-use crate::progress::Progress;
+use crate::{
+    progress::Progress,
+    text::{is_control, visible, visible_lines},
+};
 
 /// Writes one line `kind: message`. An stderr that is closed hears nothing.
 pub(super) fn say(kind: &str, message: &str) {
-    let _ = writeln!(io::stderr(), "{kind}: {message}");
+    let _ = writeln!(io::stderr(), "{kind}: {}", visible(message));
 }
 
 /// Says each note.
@@ -18,8 +22,31 @@ pub(super) fn say_notes(notes: &[String]) {
     notes.iter().for_each(|note| say("note", note));
 }
 
-/// Writes the output. A reader that has heard enough (`| head`) is no error.
+/// Writes what people read.
 pub(super) fn write(text: &str) -> Result<(), CliError> {
+    put(&visible_lines(text))
+}
+
+/// Writes JSON, in which any character of a string may be written as a number.
+pub(super) fn write_json(json: &str) -> Result<(), CliError> {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_control(c) && c != '\n' {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text += &format!("\\u{unit:04x}"));
+        } else {
+            text.push(c);
+        }
+    }
+    put(&text)
+}
+
+/// Writes a file to where files are redirected or piped to, as it is; to a terminal as people read it.
+pub(super) fn write_file(text: &str) -> Result<(), CliError> {
+    if io::stdout().is_terminal() { write(text) } else { put(text) }
+}
+
+/// A reader that has heard enough (`| head`) is no error.
+fn put(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Write(error)),
@@ -48,7 +75,7 @@ impl Progress for Bar {
         self.drawn = Some(Instant::now());
         let percent = (done.min(total) * 100).checked_div(total);
         let share = percent.map_or_else(String::new, |percent| format!(" {percent:3} %"));
-        let _ = write!(io::stderr(), "\r\x1B[K{doing}{share}");
+        let _ = write!(io::stderr(), "\r\x1B[K{}{share}", visible(doing));
     }
 }
 

@@ -9,12 +9,14 @@ use super::{
     arguments::{self, Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
+    save,
     table::{Align, Table},
     terminal,
     trained::{Known, Report},
 };
 use crate::{
     intake::{FileReport, Outcome},
+    text::visible,
     tuning::{
         random_split::{PartScore, RandomSplit, random_split},
         result::{Evaluation, FoldScores, Importance, Score},
@@ -68,6 +70,7 @@ pub(super) struct Train {
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
         let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured)?;
+        self.save.iter().try_for_each(|path| save::check("model", path))?;
         let files = opened.files.clone();
         let target = self.learning.target;
         let parameters = self.learning.parameters(opened.parameters.clone());
@@ -86,18 +89,18 @@ impl Train {
             if self.importances { study.importances(&mut bar).map_err(ExecuteError::from)? } else { Vec::new() };
         if let Some(path) = &self.save {
             let text = study.model_file().map_err(ExecuteError::from)?.to_text();
-            std::fs::write(path, text).map_err(|error| CliError::Save { name: path.display().to_string(), error })?;
+            save::save("model", path, text)?;
         }
         drop(bar);
 
         terminal::say_notes(&learnt.notes);
         let known = Known { files, target, parameters, learnt, random_split, importances };
         if self.json {
-            return terminal::write(&Report::of(&known).to_json());
+            return terminal::write_json(&Report::of(&known).to_json());
         }
         terminal::write(&for_people(&known))?;
         if let Some(path) = &self.save {
-            terminal::write(&format!("\nSaved as {}, training rows included.\n", path.display()))?;
+            terminal::write(&format!("\nSaved as {}, training rows included.\n", visible(&files::name(path))))?;
         }
         Ok(())
     }
@@ -128,7 +131,10 @@ fn for_people(known: &Known) -> String {
 fn file_line(file: &FileReport) -> Option<String> {
     let Outcome::Loaded { format, rows, default_rows, problems, .. } = &file.outcome else { return None };
     let (rows, left_out) = (count(*rows, "row"), count(problems.count, "line"));
-    Some(format!("{}: {format}; {rows}, {default_rows} of them of the default; {left_out} left out", file.name))
+    Some(format!(
+        "{}: {format}; {rows}, {default_rows} of them of the default; {left_out} left out",
+        visible(&file.name)
+    ))
 }
 
 fn scores(scores: &FoldScores) -> String {

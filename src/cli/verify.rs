@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    CliError, FOUND,
+    CliError, FOUND, files,
     synthesize::{TopologyCliError, WantedArguments, text, topology},
     terminal,
 };
@@ -51,23 +51,23 @@ impl Verify {
     pub(super) fn run(self) -> Result<ExitCode, CliError> {
         let text = text(&self.result)?;
         let checked = if text.trim_start().starts_with('<') { algorithm(&text) } else { self.schedule(&text)? };
-        let told = if self.json {
-            serde_json::to_string_pretty(&checked).unwrap_or_default() + "\n"
+        if self.json {
+            terminal::write_json(&(serde_json::to_string_pretty(&checked).unwrap_or_default() + "\n"))?;
         } else {
             let faults = checked.faults.iter().map(|fault| format!("- {fault}\n")).collect::<String>();
-            checked.sentences.join("\n") + "\n" + &faults
-        };
-        terminal::write(&told)?;
+            terminal::write(&(checked.sentences.join("\n") + "\n" + &faults))?;
+        }
         Ok(if checked.verified { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     }
 
     fn schedule(&self, text: &str) -> Result<Checked, CliError> {
-        let name = self.result.display().to_string();
+        let name = files::name(&self.result);
         let unit = if self.wanted.is_decimal() { Unit::Gb } else { Unit::Gib };
         let result = result::read(text, &name, unit).map_err(|error| TopologyCliError::Read(name, error))?;
         let topology = self.graph.as_ref().map(|path| topology(path, &self.wanted)).transpose()?;
         let wanted = self.wanted.asked()?;
-        let verified = study::check(&result, topology.as_ref(), wanted).map_err(TopologyCliError::from)?;
+        let about = self.wanted.about(&self.result);
+        let verified = study::check(&result, topology.as_ref(), wanted).map_err(|error| about(error.into()))?;
         Ok(Checked {
             verified: verified.faults.is_empty(),
             dialect: verified.dialect,

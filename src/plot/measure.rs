@@ -63,7 +63,7 @@ pub(super) fn shortened(text: &str, font_size: f64, width: f64) -> String {
 pub(super) fn printable(text: &str) -> String {
     let unprintable = |glyph: char| {
         glyph.is_control()
-            || matches!(glyph, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(glyph, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             || (glyph as u32 & 0xfffe) == 0xfffe
     };
     text.chars().map(|glyph| if unprintable(glyph) { '\u{fffd}' } else { glyph }).collect()

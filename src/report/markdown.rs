@@ -3,7 +3,7 @@
 //! Nothing from a file becomes markup: words are escaped, and a block of code has a fence longer than any in its text.
 
 use super::{Exhibit, Report, Section, TextFile};
-use crate::text::escaped;
+use crate::text::{escaped, named_controls};
 
 /// A table with more rows is folded away.
 const LONG: usize = 24;
@@ -96,6 +96,6 @@ fn text_file(out: &mut Out, file: &TextFile) {
         // A fence ends at one as long as itself.
         let longest = file.text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat((longest + 1).max(3));
-        out.block(&format!("{fence}text\n{}\n{fence}", file.text.trim_end_matches('\n')));
+        out.block(&format!("{fence}text\n{}\n{fence}", named_controls(file.text.trim_end_matches('\n'))));
     });
 }

@@ -66,11 +66,13 @@ impl Workbench {
     /// ```
     /// use collectune::report::Workbench;
     /// assert_eq!(Workbench::of("#v=1&w=overlap"), Workbench::Overlap);
+    /// assert_eq!(Workbench::of("#v%3D1%26w%3Doverlap"), Workbench::Overlap);
     /// assert_eq!(Workbench::of("#v=1&w=attic"), Workbench::Tuning);
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        let key = form::value(fragment, "w");
+        let fragment = form::restored(fragment);
+        let key = form::value(&fragment, "w");
         Self::ALL.iter().copied().find(|workbench| Some(workbench.key()) == key).unwrap_or_default()
     }
 

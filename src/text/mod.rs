@@ -6,6 +6,7 @@ pub mod json;
 mod listing;
 mod problem;
 mod table;
+mod visible;
 pub mod yaml;
 
 pub use collectune_compute::records::{
@@ -15,7 +16,8 @@ pub use collectune_compute::records::{
 pub use self::{
     listing::{Column, Entry, Listing},
     problem::{Problem, Problems},
-    table::{Cell, Table, escaped},
+    table::{Cell, Table, escaped, named_controls},
+    visible::{is_control, is_invisible, visible, visible_lines},
 };
 
 /// The most sentences of one kind that are told.

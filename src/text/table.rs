@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::{is_control, is_invisible, number};
+
 /// One cell to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -89,8 +91,9 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Comma-separated, RFC 4180 quotes, LF. A text that a spreadsheet could take for a formula (it begins with
-    /// `=`, `+`, `-`, `@`, tab, CR or NUL) gets a leading `'` (OWASP ASVS 1.2.10); numbers stay numbers.
+    /// Comma-separated, RFC 4180 quotes, LF. What a spreadsheet could take for a formula gets a `'` before it (OWASP ASVS
+    /// 1.2.10): a text that begins with `=`, `+`, `-` or `@`, or has a part that does behind any sign that a spreadsheet may
+    /// take for the end of a cell. Numbers stay numbers.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
@@ -131,28 +134,59 @@ impl Table {
     }
 }
 
+/// A text, with `'` before each part of it that a spreadsheet could take for a formula, whatever it takes for the end of a
+/// cell.
 fn guarded(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\0']) { format!("'{text}").into() } else { text.into() }
+    const SEPARATORS: [char; 6] = [',', ';', '\t', '\n', '\r', '|'];
+    let begins_unseen = text.starts_with(['\t', '\n', '\r', '\0']);
+    // A number is none. What begins with one is: the part may go on where another sign ends it.
+    if number(text).is_some() || !begins_unseen && !text.split(SEPARATORS).any(is_formula) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len() + 2);
+    safe.extend(begins_unseen.then_some('\''));
+    for part in text.split_inclusive(SEPARATORS) {
+        safe.extend(is_formula(part).then_some('\''));
+        safe += part;
+    }
+    safe.into()
 }
 
-/// Text for Markdown in which nothing is markup, of Markdown or of HTML. An underscore within a word is none.
+/// Whether a spreadsheet could take a text for a formula, in whatever width its first sign is written, and after whatever
+/// can't be seen.
+fn is_formula(text: &str) -> bool {
+    const SIGNS: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹦', '﹢', '﹣', '﹫'];
+    text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
+}
+
+/// Text for Markdown in which nothing is markup, of Markdown or of HTML, and nobody is called: GitHub makes links of
+/// `@user`, `#123` and `GH-123`, also where they are escaped, unless something stands in between. An underscore within a
+/// word is no markup.
 #[must_use]
 pub fn escaped(text: &str) -> String {
+    /// A blank of no width.
+    const APART: &str = "&#8203;";
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        let in_word = before.is_alphanumeric() && chars.peek().is_some_and(|next| next.is_alphanumeric());
+        let next = chars.peek().copied();
+        let in_word = before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric);
+        let begins_number = next.is_some_and(|next| next.is_ascii_digit());
         match c {
             '&' => out += "&amp;",
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             // GitHub makes links of bare addresses.
-            ':' if chars.peek() == Some(&'/') => out += "&#58;",
+            ':' if next == Some('/') => out += "&#58;",
             '.' if out.ends_with("www") => out += "&#46;",
+            '@' if next.is_some_and(char::is_alphanumeric) => out.extend(["@", APART]),
+            '#' if begins_number => out.extend(["\\#", APART]),
+            '-' if begins_number && is_after(&out, "gh") => out.extend(["-", APART]),
             '\\' | '|' | '`' | '*' | '[' | ']' | '~' | '!' | '#' | '$' => out.extend(['\\', c]),
             '_' if !in_word => out += "\\_",
-            c if c.is_control() => out.push(' '),
+            '\n' | '\r' | '\t' => out.push(' '),
+            c if is_control(c) => out += &format!("&lt;{}&gt;", code_point(c)),
             c => out.push(c),
         }
         before = c;
@@ -160,8 +194,35 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// Whether a text ends in these ASCII letters, in any case.
+fn is_after(text: &str, letters: &str) -> bool {
+    let end = text.len().checked_sub(letters.len()).and_then(|begin| text.get(begin..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(letters))
+}
+
+/// Text for a block of code, in which control characters other than line ends and tabs are named: `<U+001B>`. A reader
+/// takes what begins with a backslash there for what it means in the code.
+#[must_use]
+pub fn named_controls(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_control(c) && !matches!(c, '\n' | '\t') {
+            out += &format!("<{}>", code_point(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn code_point(c: char) -> String {
+    format!("U+{:04X}", u32::from(c))
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn one(cell: impl Into<Cell>) -> Table {
@@ -177,7 +238,27 @@ mod tests {
             (Cell::Empty, "\"\""),
             ("=HYPERLINK(\"x\")".into(), "\"'=HYPERLINK(\"\"x\"\")\""),
             ("+cmd".into(), "'+cmd"),
-            ("-3.5".into(), "'-3.5"),
+            ("-3.5".into(), "-3.5"),
+            ("+8.2".into(), "+8.2"),
+            ("-3.5 %".into(), "'-3.5 %"),
+            ("-2+3".into(), "'-2+3"),
+            ("1;-3.5".into(), "1;'-3.5"),
+            ("+1;=1".into(), "'+1;'=1"),
+            ("a;=1+1".into(), "a;'=1+1"),
+            ("a\t=1+1".into(), "a\t'=1+1"),
+            ("a, =1+1".into(), "\"a,' =1+1\""),
+            ("a|@SUM".into(), "a|'@SUM"),
+            ("a\n+cmd".into(), "\"a\n'+cmd\""),
+            ("＝1+1".into(), "'＝1+1"),
+            ("＋1".into(), "'＋1"),
+            ("－1".into(), "'－1"),
+            ("＠x".into(), "'＠x"),
+            ("\u{200b}=1+1".into(), "'\u{200b}=1+1"),
+            ("\u{feff}\u{2060}\u{ad} =1".into(), "'\u{feff}\u{2060}\u{ad} =1"),
+            ("a;\u{3000}=1".into(), "a;'\u{3000}=1"),
+            ("a;\"=1\"".into(), "\"a;'\"\"=1\"\"\""),
+            ("a=1".into(), "a=1"),
+            ("RING/LL/8".into(), "RING/LL/8"),
             ("@SUM".into(), "'@SUM"),
             ("\tx".into(), "'\tx"),
             ("\rx".into(), "\"'\rx\""),
@@ -201,8 +282,66 @@ mod tests {
             ("two\nlines", "two lines"),
             ("https://x.y", "https&#58;//x.y"),
             ("a&b", "a&amp;b"),
+            ("@user", "@&#8203;user"),
+            ("mail me@example.org", "mail me@&#8203;example.org"),
+            ("50 @ 8", "50 @ 8"),
+            ("fixes #123", "fixes \\#&#8203;123"),
+            ("Gh-7 and x-7", "Gh-&#8203;7 and x-7"),
+            ("www.x.y", "www&#46;x.y"),
+            ("a\u{1b}[31m\u{202e}b", "a&lt;U+001B&gt;\\[31m&lt;U+202E&gt;b"),
         ] {
             assert_eq!(one(cell).to_markdown(), format!("| h |\n| --- |\n| {written} |\n"));
+        }
+    }
+
+    /// Texts of what formulas begin with, what may separate cells, and what can't be seen.
+    fn hostile() -> impl Strategy<Value = String> {
+        let one = prop_oneof![
+            4 => proptest::sample::select("=+-@＝＋－＠;,|\t\n\r\" '1.5a\0\u{200b}\u{feff}\u{2060}\u{ad}\u{202e}\u{3000}".chars().collect::<Vec<_>>()),
+            1 => any::<char>(),
+        ];
+        proptest::collection::vec(one, 0..12).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        /// Read by any separator, with quotes or without.
+        #[test]
+        fn no_cell_begins_a_formula(cells in proptest::collection::vec(hostile(), 1..4)) {
+            let cells = [vec!["a".to_owned()], cells].concat();
+            let row = cells.iter().map(|cell| Cell::Text(cell.clone())).collect();
+            let csv = Table { headers: cells.clone(), rows: vec![row] }.to_csv();
+            for (delimiter, quoting) in b",;\t|".iter().flat_map(|one| [(*one, true), (*one, false)]) {
+                let mut reader = csv::ReaderBuilder::new();
+                let reader = reader.delimiter(delimiter).quoting(quoting).flexible(true).has_headers(false);
+                for record in reader.from_reader(csv.as_bytes()).byte_records() {
+                    for cell in &record.unwrap() {
+                        let cell = String::from_utf8_lossy(cell);
+                        let seen = cell.trim_start_matches(|c| is_invisible(c) || c == '"');
+                        let begins = seen.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+                        prop_assert!(!begins || number(seen).is_some(), "{:?} in {:?}", cell, csv);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_text_without_a_formula_is_written_and_read_back_as_it_is(text in hostile()) {
+            let csv = one(text.clone()).to_csv();
+            let mut reader = csv::Reader::from_reader(csv.as_bytes());
+            let read = reader.records().next().unwrap().unwrap()[0].to_owned();
+            // What was put in can be taken out: no other sign is touched.
+            prop_assert_eq!(read.replace('\'', ""), text.replace('\'', ""));
+            if (!is_formula(&text) || number(&text).is_some()) && !text.contains([',', ';', '\t', '\n', '\r', '|', '\0']) {
+                prop_assert_eq!(read, text);
+            }
+        }
+
+        #[test]
+        fn markdown_calls_nobody_and_shows_controls(text in any::<String>()) {
+            let written = escaped(&text);
+            prop_assert!(!written.contains(is_control));
+            let mut pairs = written.chars().zip(written.chars().skip(1));
+            prop_assert!(!pairs.any(|(at, next)| at == '@' && next.is_alphanumeric()));
         }
     }
 }

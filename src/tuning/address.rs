@@ -6,7 +6,7 @@
 
 use crate::{
     collective::{Collective, Scale, Workload},
-    form::value,
+    form::{restored, value},
     tuning::{
         result::{Group, Recommendation},
         sets::{Choice, Sets},
@@ -103,7 +103,8 @@ impl Panel {
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        let key = value(fragment, "p");
+        let fragment = restored(fragment);
+        let key = value(&fragment, "p");
         Self::ALL.iter().copied().find(|panel| Some(panel.key()) == key).unwrap_or_default()
     }
 
@@ -178,7 +179,8 @@ impl Address {
     ///
     /// Where a value can't be one of this version.
     pub fn parse(fragment: &str) -> Result<Self, AddressError> {
-        let fragment = fragment.strip_prefix('#').unwrap_or(fragment);
+        let fragment = restored(fragment);
+        let fragment = fragment.strip_prefix('#').unwrap_or(&fragment);
         let (mut address, mut nodes, mut ranks) = (Self::default(), None, None);
         // The other workbenches have choices of their own, under keys of their own.
         let is_other = value(fragment, "w").is_some_and(|workbench| OTHERS.contains(&workbench));
@@ -325,6 +327,21 @@ mod tests {
         assert_eq!(Address::parse(""), Ok(Address::default()));
         assert_eq!(Address::parse("#"), Ok(Address::default()));
         assert!(!Address::default().is_particular());
+    }
+
+    #[test]
+    fn an_address_may_be_encoded_once_more() {
+        let same = |encoded: &str, plain: &str| {
+            assert_eq!(Address::parse(encoded), Address::parse(plain), "{encoded}");
+            assert_eq!(Panel::of(encoded), Panel::of(plain), "{encoded}");
+        };
+        same("#v%3D1%26w%3Doverlap", "#v=1&w=overlap");
+        same(
+            "#v%3d1%26w%3dtuning%26c%3dall_reduce%26n%3d2%26r%3d16%26p%3dplan",
+            "#v=1&w=tuning&c=all_reduce&n=2&r=16&p=plan",
+        );
+        assert_eq!(Panel::of("#v%3D1%26p%3Dplan"), Panel::Plan);
+        assert!(Address::parse("#v%3D2").is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
-    text::{Listing, Problems, tell_few},
+    text::{Listing, Problems, excerpt, tell_few},
     topology,
     tuning::{
         aggregate::{Point, Target},
@@ -723,7 +723,7 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
             Some(model)
         }
         Err(error) => {
-            report.outcome = Outcome::Refused(error.to_string());
+            report.outcome = Outcome::Refused(format!("{} can't be used: {error}.", excerpt(&report.name)));
             None
         }
     }

@@ -11,7 +11,7 @@ use std::{
 use xtask::{
     Result, layers, notices, plugin as tuner_plugin, root,
     server::Server,
-    shell::{cargo, command, run},
+    shell::{cargo, command, output, run},
     site, tools, weight,
 };
 
@@ -19,8 +19,8 @@ const USAGE: &str = "\
 cargo xtask serve [--port N]    build the page and serve it on loopback (a free port by default)
 cargo xtask build               build the page into dist/
 cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and say where it is
-cargo xtask test [--only PART]… check everything, or parts of it: layers, format, lint, lint-wasm, unit, plugin, build,
-                                same-bits, weight, browser
+cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint, lint-wasm, unit, plugin,
+                                build, same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
 cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
                                 feed the readers with mutated files (a million executions by default)
@@ -148,6 +148,7 @@ struct Part {
 const PARTS: &[Part] = &[
     Part { name: "layers", check: check_layers, needs: None },
     Part { name: "format", check: check_format, needs: None },
+    Part { name: "deny", check: check_dependencies, needs: None },
     Part { name: "lint", check: lint, needs: None },
     Part { name: "lint-wasm", check: lint_wasm, needs: None },
     Part { name: "unit", check: unit_tests, needs: None },
@@ -206,6 +207,21 @@ fn check_layers() -> Result<()> {
 fn check_format() -> Result<()> {
     tools::for_lints()?;
     run(cargo().args(["fmt", "--all", "--check"]))
+}
+
+/// What the dependencies are, under which licences and from where; and what is known against them, where that can be
+/// fetched.
+fn check_dependencies() -> Result<()> {
+    tools::for_dependencies()?;
+    run(command("cargo-deny").args(["check", "bans", "licenses", "sources"]))?;
+    if output(command("cargo-deny").args(["fetch", "db"])).is_err() {
+        println!(
+            "The advisories of RustSec are not checked: their database is at github.com, which can't be reached from here. \
+             .github/workflows/advisories.yml checks them there."
+        );
+        return Ok(());
+    }
+    run(command("cargo-deny").args(["check", "advisories"]))
 }
 
 fn lint() -> Result<()> {

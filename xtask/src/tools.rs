@@ -60,6 +60,14 @@ pub fn for_lints() -> Result<()> {
     Ok(())
 }
 
+/// Makes sure of what holds the dependencies against `deny.toml`.
+///
+/// # Errors
+/// As [`for_build`].
+pub fn for_dependencies() -> Result<()> {
+    cargo_tool("cargo-deny", "cargo-deny", CARGO_DENY, &["--locked"])
+}
+
 /// A browser and the program that drives it.
 #[derive(Clone, Debug)]
 pub struct Browser {
@@ -134,6 +142,9 @@ pub fn for_accessibility() -> Result<PathBuf> {
 /// The version of the accessibility checker.
 const AXE_CORE: &str = "4.14.1";
 
+/// The version of the checker of dependencies.
+const CARGO_DENY: &str = "0.20.2";
+
 /// The version of the program that drives Firefox.
 const GECKODRIVER: &str = "0.37.1";
 
@@ -193,13 +204,20 @@ fn rust_target(target: &str) -> Result<()> {
     )
 }
 
+/// A tool runs for seconds, and is compiled for minutes: most of these go into making it faster than it need be.
+const QUICKLY_BUILT: [(&str, &str); 3] = [
+    ("CARGO_PROFILE_RELEASE_LTO", "off"),
+    ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+    ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+];
+
 fn cargo_tool(package: &str, program: &str, version: &str, options: &[&str]) -> Result<()> {
     if has_version(program, version) {
         return Ok(());
     }
     let arguments = [&["install", package, "--version", version], options].concat();
     install_by(
-        cargo().args(&arguments).arg("--force").arg("--root").arg(home()),
+        cargo().args(&arguments).arg("--force").arg("--root").arg(home()).envs(QUICKLY_BUILT),
         &format!("{program} {version}"),
         &format!("cargo {}", arguments.join(" ")),
     )

@@ -16,6 +16,7 @@ use crate::{
         tuning::Bench,
     },
     report::{Fact, LoadedFile, Report},
+    text::visible,
     units::count,
 };
 
@@ -32,7 +33,7 @@ pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
     };
     let from = match &opened.source {
         Source::Link(_) => "Opened from a link".to_owned(),
-        Source::File(_, name) => format!("Opened from {name}"),
+        Source::File(_, name) => format!("Opened from {}", visible(name)),
     };
     let made_on = made_on.as_ref().map(|day| format!(" on {day}")).unwrap_or_default();
     let origin = format!(": not verified. Made by {program}{made_on}; nothing was computed here.");
@@ -57,7 +58,9 @@ pub(super) fn ReportView(opened: Arc<Opened>) -> impl IntoView {
             </p>
             <header class="panel answer report-head">
                 <p class="small">{kind}</p>
-                <h1>{title}</h1>
+                <h1>
+                    <bdi>{visible(&title).into_owned()}</bdi>
+                </h1>
                 {summary}
             </header>
             {contents}
@@ -117,7 +120,9 @@ fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
         };
         view! {
             <li class="file">
-                <p class="file-name">{file.name.unwrap_or_else(|| "A file without a name".to_owned())}</p>
+                <p class="file-name">
+                    <bdi>{file.name.map_or("A file without a name".into(), |name| visible(&name).into_owned())}</bdi>
+                </p>
                 <p class="file-facts">{file.holds}</p>
                 <p class="small">{file.format}</p>
                 <p class="small">{left_out}</p>

@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 
-use super::super::{CliError, FOUND, terminal};
+use super::super::{CliError, FOUND, files, terminal};
 
 /// Say which tuner interface the installed NCCL or RCCL loads, and which mode of Collectune's plugin applies here
 ///
@@ -54,9 +54,9 @@ impl Doctor {
                     .to_owned(),
             ),
             Some(path) => {
-                let error = |error| CliError::Open { name: path.display().to_string(), error };
+                let error = |error| CliError::Open { name: files::name(path), error };
                 let strings = Strings::of(File::open(path).map_err(error)?).map_err(error)?;
-                found.library = Some(path.display().to_string());
+                found.library = Some(files::name(path));
                 found.version = strings.version.clone();
                 found.looks_up = strings.looks_up();
                 library(&mut found);
@@ -64,12 +64,11 @@ impl Doctor {
         }
         environment(&mut found, &|name| env::var_os(name));
         let is_wrong = !found.problems.is_empty();
-        let text = if self.json {
-            serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"
+        if self.json {
+            terminal::write_json(&(serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"))?;
         } else {
-            for_people(&found)
-        };
-        terminal::write(&text)?;
+            terminal::write(&for_people(&found))?;
+        }
         Ok(if is_wrong { ExitCode::from(FOUND) } else { ExitCode::SUCCESS })
     }
 }
@@ -156,11 +155,13 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     };
     match needed {
         None => found.problems.push(format!("the mode {mode} needs {name}, which is not set")),
-        Some(path) if !path.exists() => found.problems.push(format!("{name}={} is not there", path.display())),
+        Some(path) if !path.exists() => found.problems.push(format!("{name}={} is not there", files::name(path))),
         Some(path) if mode == "policy" => {
-            let bytes = std::fs::read(path).unwrap_or_default();
-            if let Err(error) = crate::policy::file::Policy::read(&bytes) {
-                found.problems.push(format!("{name}: {} {error}", path.display()));
+            let read = std::fs::read(path).map_err(|error| error.to_string());
+            let read =
+                read.and_then(|bytes| crate::policy::file::Policy::read(&bytes).map_err(|error| error.to_string()));
+            if let Err(error) = read {
+                found.problems.push(format!("{name}: {} {error}", files::name(path)));
             }
         }
         Some(_) => {}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    super::{CliError, files, terminal},
+    super::{CliError, files, save, terminal},
     logs::Logs,
     told,
 };
@@ -61,11 +61,11 @@ impl Export {
                 terminal::say("note", &file.note);
             }
             match &self.output {
-                None => terminal::write(&file.text)?,
+                None => terminal::write_file(&file.text)?,
                 Some(path) => {
                     let path = if index == 0 { path.clone() } else { path.with_file_name(&file.name) };
-                    replace(&path, &file.text)?;
-                    terminal::say("note", &format!("{} is written", path.display()));
+                    save::save("file", &path, &file.text)?;
+                    terminal::say("note", &format!("{} is written", files::name(&path)));
                 }
             }
         }
@@ -73,26 +73,8 @@ impl Export {
     }
 
     fn next_generation(&self, study: &Study) -> u64 {
-        let replaced = self.output.as_ref().and_then(|path| Policy::read(&files::bytes(path).ok()?).ok());
+        let replaced = self.output.as_ref().and_then(|path| Policy::read(&std::fs::read(path).ok()?).ok());
         let above = replaced.map_or(0, |reading| reading.policy.generation.saturating_add(1));
         above.max(study.next_generation())
     }
-}
-
-/// Writes a file under a temporary name in the same folder, and renames it: a reader sees the old or the new, whole.
-pub(super) fn replace(path: &std::path::Path, text: &str) -> Result<(), CliError> {
-    use std::io::Write;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = std::fs::File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    write().map_err(|error| {
-        let _ = std::fs::remove_file(&temporary);
-        CliError::SaveFile { what: "file", name: path.display().to_string(), error }
-    })
 }

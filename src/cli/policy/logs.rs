@@ -136,7 +136,7 @@ impl Logs {
     fn settings(&self, logs: &[NamedLog]) -> Result<Settings, CliError> {
         let mut policies = Vec::new();
         for path in &self.schedule {
-            let name = path.display();
+            let name = files::name(path);
             match read::policy(&lossy(&files::bytes(path)?)) {
                 Ok(log) => {
                     log.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));

@@ -24,6 +24,7 @@ use crate::{
         study::Study,
     },
     progress::{Progress, Silent},
+    text::visible,
 };
 
 /// Judge logs honestly: what to run, how sure that is, and what finding it out would have cost
@@ -73,8 +74,10 @@ impl Replay {
             let start = Start { world, steps: self.steps, seeds: self.seeds.max(1), strategies: Vec::new() };
             replayed.push((key, play(&mut study, &start)?));
         }
-        let text = if self.json { json(&studied, &replayed) } else { for_people(&studied, &study, &replayed)? };
-        terminal::write(&text)
+        if self.json {
+            return terminal::write_json(&json(&studied, &replayed));
+        }
+        terminal::write(&for_people(&studied, &study, &replayed)?)
     }
 }
 
@@ -116,7 +119,7 @@ pub(in crate::cli) fn play(study: &mut Study, start: &Start) -> Result<Replayed,
 fn for_people(studied: &Studied, study: &Study, replayed: &[(String, Replayed)]) -> Result<String, CliError> {
     let mut text = String::new();
     for log in &studied.logs {
-        text += &format!("{}: {}\n", log.name, log.attribution);
+        text += &format!("{}: {}\n", visible(&log.name), log.attribution);
     }
     for Table { name, listing, .. } in &studied.tables {
         text += &format!("\n{name}\n{}", table::of_listing(listing));

@@ -9,10 +9,7 @@ use std::{
 
 use clap::{Args, builder::PossibleValuesParser};
 
-use super::{
-    super::{CliError, files, terminal},
-    export::replace,
-};
+use super::super::{CliError, files, save, terminal};
 use crate::{
     bandit::strategies::Kind,
     intake::{self, Content},
@@ -112,7 +109,7 @@ impl Watch {
             return Ok(None);
         }
         let bytes = files::bytes(&self.log)?;
-        let name = self.log.display().to_string();
+        let name = files::name(&self.log);
         let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
         let Content::Rewards(log) = content else {
             let why = files::refusal(&name, &report.outcome).unwrap_or_else(|| format!("{name} is no reward log"));
@@ -124,7 +121,7 @@ impl Watch {
         if !is_new {
             return Ok(None);
         }
-        replace(&path, &policy.text())?;
+        save::save("policy", &path, policy.text())?;
         Ok(Some(said(&path, &policy, &learnt)))
     }
 }
@@ -136,7 +133,7 @@ fn said(path: &Path, policy: &Policy, learnt: &[Learnt]) -> String {
         format!("{}, band {}: {}", entry.collective, entry.band, arms.collect::<Vec<_>>().join(", "))
     };
     let keys: Vec<String> = learnt.iter().map(one).collect();
-    format!("{}: generation {}; {}", path.display(), policy.generation, keys.join("; "))
+    format!("{}: generation {}; {}", files::name(path), policy.generation, keys.join("; "))
 }
 
 /// The communicators' folders: the folder itself, or those in it.
@@ -163,7 +160,7 @@ fn policies(folder: &Path) -> Result<Vec<Policy>, CliError> {
             break;
         }
         let bytes = files::bytes(&path)?;
-        let carried = record::policy(&bytes).map_err(|why| CliError::Told(format!("{} {why}", path.display())))?;
+        let carried = record::policy(&bytes).map_err(|why| CliError::Told(format!("{} {why}", files::name(&path))))?;
         let takes_up = |first| matches!(first, First::Active(Active { follow: Follow::Online, .. }));
         if epoch == 0 && !First::read(&bytes).is_some_and(takes_up) {
             break;

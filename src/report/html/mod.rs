@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     plot::{self, Chart, Colour, Mark, Series, Style, Theme},
-    text::{Column, Entry, Listing},
+    text::{Column, Entry, Listing, is_control},
 };
 use page::Page;
 
@@ -68,7 +68,8 @@ fn as_data(json: &str) -> String {
     let mut data = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => data.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '<' | '>' | '&' => data.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if is_control(c) && c != '\n' => data.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => data.push(c),
         }
     }
@@ -81,7 +82,9 @@ fn head(page: &mut Page, report: &Report) {
     page.raw("</span><span>");
     page.text(&made_by(report));
     page.raw("</span></p>\n");
-    page.element("h1", "", &report.title);
+    page.raw("<h1>");
+    page.isolated(&report.title);
+    page.raw("</h1>\n");
     if !report.summary.is_empty() {
         page.raw("<div class=\"answer\">\n");
         report.summary.iter().for_each(|sentence| page.element("p", "", sentence));
@@ -237,7 +240,11 @@ fn listing(page: &mut Page, listing: &Listing, caption: &str) {
                 None => page.raw(class(column)),
             }
             page.raw(">");
-            page.text(&entry.text);
+            if column.is_numeric {
+                page.text(&entry.text)
+            } else {
+                page.isolated(&entry.text)
+            }
             page.raw(close);
         }
         page.raw("</tr>\n");
@@ -257,7 +264,7 @@ fn accent(text: &str) -> Option<&'static str> {
 
 fn text_file(page: &mut Page, file: &TextFile) {
     page.raw("<details>\n<summary>");
-    page.text(&file.name);
+    page.isolated(&file.name);
     page.raw(&format!(" <span>{} lines</span></summary>\n", file.text.lines().count()));
     if !file.note.is_empty() {
         page.element("p", "", &file.note);
@@ -309,9 +316,9 @@ mod tests {
 
     #[test]
     fn data_ends_no_script() {
-        let json = "{\"a\":\"</script><!--<script>&\u{2028}\u{2029}\"}";
+        let json = "{\"a\":\"</script><!--<script>&\u{2028}\u{2029}\u{9b}\u{202e}\"}";
         let data = as_data(json);
-        assert!(!data.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{data}");
+        assert!(!data.contains(['<', '>', '&']) && !data.contains(is_control), "{data}");
         let same = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
         assert_eq!(same(&data), same(json));
     }

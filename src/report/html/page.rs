@@ -1,5 +1,7 @@
 //! HTML is written here only: words escaped, tags as they are.
 
+use crate::text::visible_lines;
+
 /// The text of a page.
 #[derive(Default)]
 pub(super) struct Page {
@@ -17,27 +19,35 @@ impl Page {
         self.text.push_str(&escaped(words));
     }
 
+    /// Words of others, such as the name of a file, which turn the direction of nothing around them.
+    pub fn isolated(&mut self, words: &str) {
+        self.element_of("bdi", "", words);
+    }
+
     /// Words in an element with attributes of our own.
     pub fn element(&mut self, tag: &str, attributes: &str, words: &str) {
+        self.element_of(tag, attributes, words);
+        self.raw("\n");
+    }
+
+    fn element_of(&mut self, tag: &str, attributes: &str, words: &str) {
         self.raw(&format!("<{tag}{attributes}>"));
         self.text(words);
-        self.raw(&format!("</{tag}>\n"));
+        self.raw(&format!("</{tag}>"));
     }
 }
 
-/// Words that are no markup, between tags and between quotes. Control characters other than line ends and tabs can't
-/// stand in a page.
+/// Words that are no markup, between tags and between quotes. Control characters other than line ends and tabs are
+/// written out.
 fn escaped(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
-    for c in words.chars() {
+    for c in visible_lines(words).chars() {
         match c {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '&' => safe.push_str("&amp;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            '\n' | '\t' => safe.push(c),
-            c if c.is_control() => safe.push('\u{FFFD}'),
             c => safe.push(c),
         }
     }

@@ -18,7 +18,7 @@ use super::{
     Report,
     wire::{self, WireError},
 };
-use crate::crc32::Crc32;
+use crate::{crc32::Crc32, form::restored};
 
 /// The version of the fragment.
 const VERSION: u64 = 1;
@@ -100,7 +100,7 @@ pub enum LinkError {
 /// Whether a fragment is a report's.
 #[must_use]
 pub fn is_report(fragment: &str) -> bool {
-    value(fragment, "w") == Some("report")
+    value(&restored(fragment), "w") == Some("report")
 }
 
 /// The value of a key; a page that shows links as HTML may have written `&` as `&amp;`.
@@ -148,6 +148,7 @@ pub fn decode(link: &str) -> Result<Report, LinkError> {
     if fragment.len() > MOST_READ {
         return Err(LinkError::TooLong(fragment.len()));
     }
+    let fragment = &restored(fragment);
     if !is_report(fragment) {
         return Err(LinkError::NoReport);
     }

@@ -2,6 +2,7 @@
 
 use crate::order::Gather;
 use crate::sorted::SortedMap;
+use crate::text::is_control;
 
 use super::verdict::{Judgement, Verdict};
 
@@ -62,7 +63,7 @@ pub fn is_untested(conf: &str) -> bool {
 
 /// A comment in one line of at most [`LONGEST_LINE`] bytes: the rest of a longer one would be read as a rule.
 fn cut(line: &str) -> String {
-    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = line.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
     if line.len() <= LONGEST_LINE {
         return line;
     }

@@ -5,6 +5,7 @@ use crate::{
     collective::Scale,
     conf::write::FIELDS,
     order::Order,
+    text::is_control,
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
     units::Size,
 };
@@ -93,7 +94,7 @@ impl Comments {
     }
 
     fn push(&mut self, line: &str) {
-        let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let plain: String = line.chars().map(|c| if is_control(c) { ' ' } else { c }).collect();
         self.0 += &plain[..plain.floor_char_boundary(LONGEST_LINE)];
         self.0.push('\n');
     }

@@ -8,6 +8,7 @@
 
 mod accessibility;
 mod answer;
+mod cancel;
 mod change;
 mod driver;
 mod dropping;

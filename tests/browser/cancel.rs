@@ -3,12 +3,7 @@
 
 use serde_json::Value;
 
-use crate::{
-    loading::dist,
-    page::Page,
-    support::real,
-    sweep::sweep,
-};
+use crate::{loading::dist, page::Page, support::real, sweep::sweep};
 
 /// Waits in the page until the work under way says `doing`, presses Cancel, and makes sure that the work ends within a
 /// second and that none begins for a while after it.

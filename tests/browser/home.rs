@@ -23,7 +23,10 @@ fn is_open(page: &Page, dialog: &str) -> bool {
 
 /// Waits until the dialog of commands is open, or closed.
 fn wait_for_commands(page: &Page, open: bool) {
-    page.wait_until(|| is_open(page, "commands") == open, if open { "the commands open" } else { "the commands close" });
+    page.wait_until(
+        || is_open(page, "commands") == open,
+        if open { "the commands open" } else { "the commands close" },
+    );
 }
 
 /// Copies the diagnostics and answers what the clipboard holds then.

@@ -17,6 +17,7 @@ mod home;
 mod keyboard;
 mod loading;
 mod look;
+mod many;
 mod offline;
 mod overlap;
 mod page;

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 pub trait Progress {
     /// `done` of `total` units of `doing` are finished; `doing` is a phrase for people ("Fitting the surface").
     fn report(&mut self, doing: &str, done: u64, total: u64);
+
+    /// From now on the file of this number is read, or none any more. It is said before the first byte, so that the file
+    /// is known even if reading it ends the program.
+    fn reading(&mut self, _file: Option<u32>) {}
 }
 
 /// Listens to nothing.

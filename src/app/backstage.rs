@@ -117,6 +117,10 @@ impl Progress for Reporter {
         self.posted_ms = now_ms;
         post(&FromWorker::Progress { job: self.job, step: self.last.clone() }, &[]);
     }
+
+    fn reading(&mut self, file: Option<u32>) {
+        post(&FromWorker::Reading { file }, &[]);
+    }
 }
 
 /// The most bytes that are asked of the browser at once.

@@ -31,6 +31,8 @@ struct Shared {
     unsent: RefCell<Vec<(Array, ArrayBuffer)>>,
     jobs: RefCell<SortedMap<u32, Job>>,
     last_job: Cell<u32>,
+    /// The file that the worker reads, or was reading when it ended.
+    reading: Cell<Option<u32>>,
     silent_beats: Cell<u32>,
     on_idle_death: Box<dyn Fn(Failure)>,
 }
@@ -84,6 +86,7 @@ impl Client {
             unsent: RefCell::default(),
             jobs: RefCell::default(),
             last_job: Cell::new(0),
+            reading: Cell::new(None),
             silent_beats: Cell::new(0),
             on_idle_death: Box::new(on_idle_death),
         }))
@@ -111,6 +114,7 @@ impl Client {
                 self.0.jobs.borrow_mut().insert(job, Job { weight, progress, answer });
                 if weight != Weight::Pulse {
                     self.0.silent_beats.set(0);
+                    self.0.reading.set(None);
                 }
                 self.send(message, buffer);
             }
@@ -136,9 +140,14 @@ impl Client {
         self.0.jobs.borrow().values().any(|job| job.weight == Weight::Work)
     }
 
-    /// Called once a second while the page is visible: looks after the worker's pulse. Counting beats and not
-    /// time, neither a hidden tab nor a machine asleep looks like a silent worker. True where a worker at work
-    /// has said nothing for long.
+    /// The number of the file that the worker reads, or was reading when it ended.
+    pub fn reading(&self) -> Option<u32> {
+        self.0.reading.get()
+    }
+
+    /// Called once a second while the page is visible and answers in time: looks after the worker's pulse. Counting beats
+    /// and not time, neither a busy page nor a hidden tab nor a machine asleep looks like a silent worker. True where a
+    /// worker at work has said nothing for long.
     pub fn beat(&self) -> bool {
         let silent = self.0.silent_beats.get() + 1;
         self.0.silent_beats.set(silent);
@@ -243,6 +252,7 @@ impl Client {
                     (job.progress)(step);
                 }
             }
+            Some(FromWorker::Reading { file }) => self.0.reading.set(file),
             Some(FromWorker::Done { job, response }) => {
                 let training = parts.get(1).dyn_into().ok();
                 self.answer(job, Ok(Answer { response: *response, training }));
@@ -280,8 +290,11 @@ impl Client {
         }
         let jobs = self.0.jobs.take();
         let idle = jobs.values().all(|job| job.weight == Weight::Pulse);
+        // Jobs are done in the order in which they came: only the first of those that wait can have ended the worker.
+        let mut is_first = true;
         for job in jobs.into_values() {
-            let _ = job.answer.send(Err(failure.clone()));
+            let is_cause = job.weight == Weight::Pulse || std::mem::take(&mut is_first) || !failure.is_death();
+            let _ = job.answer.send(Err(if is_cause { failure.clone() } else { Failure::WithAnother }));
         }
         if idle && *failure != Failure::Cancelled {
             (self.0.on_idle_death)(failure.clone());

@@ -13,6 +13,12 @@ pub enum Failure {
     /// The page ended the worker.
     #[error("It was cancelled.")]
     Cancelled,
+    /// Another job ended the worker before this one began.
+    #[error("The worker stopped at another question before it came to this one. Ask again.")]
+    WithAnother,
+    /// The worker ended at this work: what it was about, in words, and how it ended.
+    #[error("{0}: {1}")]
+    During(String, Box<Failure>),
     /// A mistake of ours.
     #[error(
         "The worker stopped because of a mistake in Collectune. Your files are still open; if it happens again with \
@@ -62,7 +68,30 @@ impl Failure {
     }
 
     /// Whether a new worker with the same files may do better.
-    pub const fn is_curable(&self) -> bool {
-        !matches!(self, Self::WrongBuild(_) | Self::Garbled | Self::NotStarted(_))
+    pub fn is_curable(&self) -> bool {
+        !matches!(self.cause(), Self::WrongBuild(_) | Self::Garbled | Self::NotStarted(_))
+    }
+
+    /// Whether a job ended the worker.
+    pub fn is_death(&self) -> bool {
+        matches!(self.cause(), Self::Panicked(_) | Self::OutOfMemory | Self::Died(_) | Self::Silent)
+    }
+
+    /// Whether nothing went wrong with this job itself.
+    pub const fn is_no_fault(&self) -> bool {
+        matches!(self, Self::Cancelled | Self::WithAnother)
+    }
+
+    /// The same, with what the work was about where the worker ended at it.
+    pub fn during(self, what: impl FnOnce() -> String) -> Self {
+        if self.is_death() && !matches!(self, Self::During(..)) { Self::During(what(), Box::new(self)) } else { self }
+    }
+
+    /// How it ended, without what it was about: this names no file and no choice.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::During(_, cause) => cause.cause(),
+            other => other,
+        }
     }
 }

@@ -7,6 +7,8 @@ use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event};
 
+use crate::units::grouped;
+
 /// Whether an event comes from where text is typed or a value chosen by typing.
 pub fn is_typing(event: &Event) -> bool {
     const FIELDS: &str = "input:not([type=checkbox], [type=radio], [type=file], [type=button]), select, textarea";
@@ -89,6 +91,9 @@ where
     choice_field(label.to_owned(), Box::new(options), Box::new(change))
 }
 
+/// A list with more values than this shows the first of them, and has a field to find the others.
+const MOST_OPTIONS: usize = 200;
+
 /// The same for all kinds of values: their names and which is chosen.
 pub fn choice_field(
     label: String,
@@ -97,9 +102,31 @@ pub fn choice_field(
 ) -> AnyView {
     let list = NodeRef::<html::Select>::new();
     let stands = RefCell::new(Vec::new());
+    let wanted = RwSignal::new(String::new());
+    // How many there are, and which of them the list holds.
+    let all = RwSignal::new(0_usize);
+    let listed = StoredValue::new(Vec::<usize>::new());
     follow(move || {
         let Some(list) = list.get() else { return };
-        let (texts, is_selected): (Vec<String>, Vec<bool>) = options().into_iter().unzip();
+        let options = options();
+        if all.get_untracked() != options.len() {
+            all.set(options.len());
+        }
+        let is_long = options.len() > MOST_OPTIONS;
+        let wanted = if is_long { wanted.with(|wanted| wanted.trim().to_lowercase()) } else { String::new() };
+        let is_kept = |text: &str| wanted.is_empty() || text.to_lowercase().contains(&wanted);
+        let mut most = MOST_OPTIONS;
+        // What is chosen is always in the list, at its place.
+        let kept = options.into_iter().enumerate().filter(|(_, (text, is_selected))| {
+            *is_selected
+                || most > 0 && is_kept(text) && {
+                    most -= 1;
+                    true
+                }
+        });
+        let (places, kept): (Vec<usize>, Vec<(String, bool)>) = kept.unzip();
+        listed.set_value(places);
+        let (texts, is_selected): (Vec<String>, Vec<bool>) = kept.into_iter().unzip();
         // An open list closes, or forgets where it is pointed at, when anything in it is written; so only what changed is.
         if *stands.borrow() != texts {
             list.set_length(0);
@@ -116,14 +143,27 @@ pub fn choice_field(
             list.set_selected_index(selected);
         }
     });
+    let find = {
+        let label = format!("Find in {label}");
+        move || {
+            let placeholder = move || format!("Find in {}", grouped(all.get() as u64));
+            view! { <input type="search" aria-label=label.clone() placeholder=placeholder bind:value=wanted /> }
+        }
+    };
+    let choose = move |at: usize| {
+        if let Some(at) = listed.with_value(|listed| listed.get(at).copied()) {
+            change(at);
+        }
+    };
     view! {
         <label class="field">
             <span>{label}</span>
             <select
                 node_ref=list
-                on:change:target=move |event| change(event.target().selected_index() as usize)
+                on:change:target=move |event| choose(event.target().selected_index() as usize)
             ></select>
         </label>
+        <Show when=move || { all.get() > MOST_OPTIONS }>{find.clone()}</Show>
     }
     .into_any()
 }

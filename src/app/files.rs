@@ -2,10 +2,16 @@
 
 use leptos::prelude::*;
 
-use super::{report::Reader, tuning::Bench};
+use super::{
+    list::{FIRST, Sentences, Shown, first_of},
+    report::Reader,
+    tuning::{Bench, OpenFile},
+};
 use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
+    order::Gather,
+    sorted::SortedSet,
     text::{Problems, visible, visible_lines},
     tuning::wording::group,
     units::{count, file_size, grouped},
@@ -18,22 +24,56 @@ const LISTED: usize = 200;
 #[component]
 pub fn Files() -> impl IntoView {
     let bench: Bench = expect_context();
-    let open = move || -> Vec<(u32, String)> {
-        bench.files.with(|files| files.iter().map(|file| (file.id, file.handle.name())).collect())
+    let shown = Shown::first();
+    let filter = RwSignal::new(String::new());
+    // In a long list, what could not be read comes first: among hundreds nobody would find it.
+    let open = Memo::new(move |_| -> Vec<(u32, String)> {
+        let wanted = filter.with(|filter| filter.to_lowercase());
+        let in_trouble: SortedSet<u32> =
+            bench.reports.with(|all| all.iter().filter(is_in_trouble).map(|r| r.id).gather());
+        bench.files.with(|files| {
+            let named = |file: &OpenFile| (file.id, file.handle.name());
+            let all = files.iter().map(|file| (file.not_read.is_none() && !in_trouble.contains(&file.id), named(file)));
+            let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
+            let mut kept: Vec<_> = kept.collect();
+            if files.len() > FIRST {
+                kept.sort_by_key(|(is_read, _)| *is_read);
+            }
+            kept.into_iter().map(|(_, file)| file).collect()
+        })
+    });
+    let is_long = move || bench.files.with(|files| files.len() > FIRST);
+    let listed = move || open.with(|open| open.iter().take(shown.most()).cloned().collect::<Vec<_>>());
+    let groups =
+        move |most: usize| bench.groups.with(|groups| (groups.iter().take(most).map(group).collect(), groups.len()));
+    let notes = move |most: usize| {
+        bench.notes.with(|notes| {
+            (notes.iter().flatten().take(most).cloned().collect(), notes.iter().map(Vec::len).sum::<usize>())
+        })
     };
-    let groups = move || bench.groups.with(|groups| groups.iter().map(group).collect::<Vec<_>>());
-    let notes = move || bench.notes.with(|notes| notes.concat());
     let row = |(id, name): (u32, String)| view! { <FileRow id name /> };
     view! {
         <section class="panel" aria-labelledby="files-heading">
             <h2 id="files-heading">"Loaded"</h2>
+            <Show when=is_long>
+                <label class="filter">
+                    <span class="visually-hidden">"Filter files"</span>
+                    <input type="search" placeholder="Filter files" bind:value=filter />
+                </label>
+            </Show>
             <ul class="files">
-                <For each=open key=|(id, _)| *id children=row />
+                <For each=listed key=|(id, _)| *id children=row />
             </ul>
-            <ul class="groups">{live(move || groups().into_iter().map(|text| view! { <li>{text}</li> }).collect_view())}</ul>
-            <ul class="notes">{live(move || notes().into_iter().map(|text| view! { <li>{text}</li> }).collect_view())}</ul>
+            {shown.more(move || open.with(Vec::len))}
+            <Sentences class="groups" first=groups />
+            <Sentences class="notes" first=notes />
         </section>
     }
+}
+
+/// Whether somebody has to do something before a file can be used.
+fn is_in_trouble(report: &&FileReport) -> bool {
+    matches!(report.outcome, Outcome::Refused(_) | Outcome::NeedsMapping(_))
 }
 
 #[component]
@@ -45,7 +85,17 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     let shown_name = name.clone();
     let name = visible(&name).into_owned();
     let close = format!("Close {name}");
-    let is_unread = move || report.with(Option::is_none) && bench.task.with(Option::is_none);
+    let left_out = Memo::new(move |_| {
+        bench.files.with(|files| files.iter().find(|file| file.id == id).and_then(|file| file.not_read.clone()))
+    });
+    let is_unread =
+        move || report.with(Option::is_none) && left_out.with(Option::is_none) && bench.task.with(Option::is_none);
+    let not_read = move |why: String| {
+        view! {
+            <p class="file-facts wrong">"Not read: " {visible_lines(&why).into_owned()} "."</p>
+            <button type="button" on:click=move |_| bench.read_again(id)>"Try again"</button>
+        }
+    };
     let reader: Reader = expect_context();
     let is_report = move || bench.documents.with(|all| all.reports.contains(&id));
     let read = move |_| reader.open_file(bench, id, shown_name.clone());
@@ -65,17 +115,13 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
             </div>
             {live(move || report.get().map(|report| view! { <ReportView report /> }))}
             {live(move || is_report().then(|| view! { <button type="button" on:click=read.clone()>"Show the report"</button> }))}
+            {live(move || left_out.get().map(not_read))}
             <Show when=is_unread>
                 <p class="small">"Not read."</p>
             </Show>
             {live(move || mapped().map(|request| view! { <AskForColumns id request label="Change the columns" /> }))}
         </li>
     }
-}
-
-/// What is said of a file, which may repeat its words.
-fn of_file(note: String) -> impl IntoView {
-    view! { <li>{visible_lines(&note).into_owned()}</li> }
 }
 
 #[component]
@@ -91,7 +137,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
+                <Sentences class="notes" first=move |most| first_of(&notes, most) />
                 <ProblemList problems />
             }
             .into_any()
@@ -102,7 +148,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{holds}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
+                <Sentences class="notes" first=move |most| first_of(&notes, most) />
                 {is_counted.then(|| view! { <ProblemList problems /> })}
             }
             .into_any()

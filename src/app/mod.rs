@@ -24,8 +24,10 @@ mod handover;
 mod history;
 mod kept;
 mod last_words;
+mod list;
 mod listing;
 mod live;
+mod near;
 mod network;
 mod offline;
 mod pace;
@@ -41,6 +43,8 @@ mod theme;
 mod tuning;
 mod workbench;
 
+use std::cell::Cell;
+
 use crate::app::live::{Show, follow, live};
 use leptos::{mount::mount_to_body, prelude::*};
 use wasm_bindgen::JsCast;
@@ -51,6 +55,7 @@ use crate::{
     tuning::address::{Address, Panel},
     units::grouped,
 };
+use diagnostics::now_ms;
 use drop::{DropZone, MOST_FILES, OnFiles, OpenButton, Opened};
 use example::Example;
 use kept::Kept;
@@ -173,10 +178,15 @@ fn ShownWorkbench() -> impl IntoView {
     })
 }
 
-/// Listens to the workers once a second, as long as the page is looked at.
+/// Listens to the workers once a second, as long as the page is looked at. A beat that comes late says that the page's own
+/// thread was busy: what workers said meanwhile was not heard, so it is none of their silence.
 fn keep_the_pulse(bench: Bench) {
+    const LATE_MS: f64 = 1500.0;
+    let last_ms = Cell::new(now_ms());
     let beat = move || {
-        if document().visibility_state() == web_sys::VisibilityState::Visible {
+        let before_ms = last_ms.replace(now_ms());
+        let is_late = last_ms.get() - before_ms > LATE_MS;
+        if !is_late && document().visibility_state() == web_sys::VisibilityState::Visible {
             bench.beat();
         }
     };

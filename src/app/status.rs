@@ -9,7 +9,7 @@ use super::{
     offline,
     report::Reader,
     tuning::{Bench, Held, Notice, Remedy, Stage},
-    workbench::words,
+    workbench::{StudyState, words},
 };
 
 /// One line of constant height: the work under way with its cancel button, or what the answer stands on.
@@ -60,9 +60,11 @@ fn AtRest() -> impl IntoView {
     let has_answer = move || bench.has_data() && !reader.is_open() && here() == Workbench::Tuning;
     let has_shown = move || bench.desk(here()).is_there() && !reader.is_open();
     let is_partial = move || has_shown() && bench.desk(here()).is_partial();
+    let is_complete = move || bench.desk(here()).state.with(|state| *state == StudyState::Answered);
     let state = move || match (has_answer(), bench.stage.get()) {
         _ if is_partial() => words(here()).partial,
-        _ if has_shown() => words(here()).complete,
+        _ if has_shown() && is_complete() => words(here()).complete,
+        _ if has_shown() => "What is chosen is not answered.",
         (false, _) => "",
         (true, Stage::Measured) => "The answer stands on measurements alone.",
         (true, Stage::Trained) => "The answer is the model's and not validated.",

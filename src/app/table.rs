@@ -6,11 +6,20 @@ use crate::app::live::{For, Show, live};
 use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
-use super::{pace::count_up, printing::Printing};
+use super::{near::near, pace::count_up, printing::Printing};
 use crate::text::{Column, Listing, visible};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
 const FIRST_ROWS: usize = 240;
+
+/// As many cells; a wide table has fewer rows at first.
+const FIRST_CELLS: usize = 6000;
+
+/// A wide table begins with these rows.
+const LEAST_ROWS: usize = 8;
+
+/// As many cells are drawn with each wish for more.
+const MORE_CELLS: usize = 24_000;
 
 /// Rows made in one task of the browser.
 const ROWS_PER_TASK: usize = 8;
@@ -39,10 +48,16 @@ pub fn DataTable(
 ) -> impl IntoView {
     let sort = RwSignal::new(None::<(usize, bool)>);
     let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
-    let wants_all = RwSignal::new(false);
+    // Another table has other columns, and so other rows.
+    let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
+    let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(LEAST_ROWS, FIRST_ROWS);
+    let more_rows = move || (MORE_CELLS / width.get().max(1)).max(LEAST_ROWS);
+    let wished = RwSignal::new(0_usize);
     let Printing(is_printing) = expect_context();
-    let shows_all = move || wants_all.get() || is_printing.get();
-    let limit = move || if shows_all() { usize::MAX } else { (drawn.get() + 1) * ROWS_PER_TASK };
+    let most = move || if is_printing.get() { usize::MAX } else { first_rows() + wished.get() };
+    let place = NodeRef::<html::Div>::new();
+    let is_near = near(move || place.get().map(Into::into));
+    let limit = move || if wished.get() > 0 { most() } else { most().min((drawn.get() + 1) * ROWS_PER_TASK) };
     let body = NodeRef::<html::Tbody>::new();
     let order = Memo::new(move |_| listing.with(|listing| listing.order(sort.get(), &filter.get())));
     // A third click brings back the order in which the rows came.
@@ -138,30 +153,41 @@ pub fn DataTable(
             let _ = button.focus();
         }
     };
-    // Another table has other columns, and so other rows.
-    let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
     let rows = move || {
         let width = width.get();
-        order.get().into_iter().take(limit()).map(move |index| (width, index)).collect::<Vec<_>>()
+        let limit = if is_near.get() { limit() } else { 0 };
+        order.get().into_iter().take(limit).map(move |index| (width, index)).collect::<Vec<_>>()
     };
     let title = caption.clone();
-    let hidden = move || order.with(Vec::len).saturating_sub(FIRST_ROWS);
-    let is_cut = move || hidden() > 0 && !shows_all();
+    let hidden = move || order.with(Vec::len).saturating_sub(most());
+    let next = move || {
+        let (hidden, more) = (hidden(), more_rows());
+        if hidden > more { format!("{more} of {hidden}") } else { hidden.to_string() }
+    };
+    let is_cut = move || hidden() > 0;
     view! {
-        <div class="table-box" tabindex="0" role="region" aria-label=caption>
+        <div
+            node_ref=place
+            class="table-box"
+            class:is-far=move || !is_near.get()
+            tabindex="0"
+            role="region"
+            aria-label=caption
+            on:focus=move |_| is_near.set(true)
+        >
             <table class="data">
                 <caption class="visually-hidden">{title}</caption>
                 <thead>
-                    <tr>{live(headers)}</tr>
+                    <tr>{live(move || is_near.get().then(headers))}</tr>
                 </thead>
                 <tbody node_ref=body on:keydown=walk>
                     <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>
             <Show when=is_cut>
-                <button type="button" on:click=move |_| wants_all.set(true)>
+                <button type="button" on:click=move |_| wished.update(|wished| *wished += untrack(more_rows))>
                     "Show "
-                    {live(hidden)}
+                    {live(next)}
                     " further rows"
                 </button>
             </Show>

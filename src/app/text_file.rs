@@ -2,7 +2,7 @@
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::{clipboard, parts::describe, tuning::Bench};
+use super::{clipboard, list::Shown, live::live, parts::describe, tuning::Bench};
 
 /// Longer texts are shown from their beginning.
 const SHOWN_LINES: usize = 400;
@@ -82,6 +82,16 @@ pub fn Notes(
     #[prop(optional)]
     warn: bool,
 ) -> impl IntoView {
-    let item = |text: String| view! { <li class:warning=warn>{text}</li> };
-    (!notes.is_empty()).then(|| view! { <ul class="notes">{notes.into_iter().map(item).collect_view()}</ul> })
+    let shown = Shown::first();
+    let all = notes.len();
+    (all > 0).then(|| {
+        let items = move || {
+            let item = |text: &String| view! { <li class:warning=warn>{text.clone()}</li> };
+            notes.iter().take(shown.most()).map(item).collect_view()
+        };
+        view! {
+            <ul class="notes">{live(items)}</ul>
+            {shown.more(move || all)}
+        }
+    })
 }

@@ -609,11 +609,13 @@ pub fn read_set(
         .zip(files)
         .zip(&mappings)
         .map(|((name, Source { content, size_bytes }), mapping)| {
+            together.reading(Some(name.id));
             let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut together);
             together.read += size_bytes;
             file
         })
         .collect();
+    together.reading(None);
     intake::join(&mut files, &mappings);
     for (name, file) in names.iter().zip(files) {
         let mut report = file.report;
@@ -683,6 +685,10 @@ struct Together<'a> {
 impl Progress for Together<'_> {
     fn report(&mut self, doing: &str, done: u64, _total: u64) {
         self.progress.report(self.doing.as_deref().unwrap_or(doing), self.read + done, self.total);
+    }
+
+    fn reading(&mut self, file: Option<u32>) {
+        self.progress.reading(file);
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the page and a worker say to each other.
 //!
 //! A conversation: the worker says [`FromWorker::Ready`] with its [`BUILD`]; the page sends [`ToWorker`] with a
-//! job number and a [`Request`]; the worker answers with any number of `Progress` and one `Done` or `Failed` for
-//! that job. A job is cancelled by terminating the worker. Messages travel as postcard bytes; the handles of
+//! job number and a [`Request`]; the worker answers with any number of `Progress` and `Reading` and one `Done` or
+//! `Failed` for that job. It does one job after the other, in the order in which they came. A job is cancelled by terminating the worker. Messages travel as postcard bytes; the handles of
 //! files travel beside them, in the order of [`Request::Load`]'s files.
 //!
 //! One worker holds the document (files, model, evaluation) and answers views at any time. Folds are computed by
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.1");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.2");
 
 /// From the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,11 @@ pub enum FromWorker {
         job: u32,
         /// How far it is.
         step: Step,
+    },
+    /// A job reads a file from now on, or none any more: where the worker dies, this file was it.
+    Reading {
+        /// The file's number.
+        file: Option<u32>,
     },
     /// A job is done.
     Done {

@@ -21,6 +21,29 @@ fn is_open(page: &Page, dialog: &str) -> bool {
     page.run("return document.getElementById(arguments[0]).open", &[dialog.into()]) == true
 }
 
+/// Waits until the dialog of commands is open, or closed.
+fn wait_for_commands(page: &Page, open: bool) {
+    page.wait_until(
+        || is_open(page, "commands") == open,
+        if open { "the commands open" } else { "the commands close" },
+    );
+}
+
+/// Copies the diagnostics and answers what the clipboard holds then.
+fn copied_diagnostics(page: &Page) -> String {
+    page.allow_clipboard();
+    // The button says for two seconds that it has copied, which a slow machine may take to look for it.
+    page.run(
+        "window.labels = [];
+         new MutationObserver(() => labels.push(...[...document.querySelectorAll('[data-copy]')].map((b) => b.textContent)))
+             .observe(document.body, { subtree: true, childList: true, characterData: true });",
+        &[],
+    );
+    page.click("button", "Copy diagnostics");
+    page.wait_until(|| page.run("return labels.includes('Copied')", &[]) == true, "the button says that it has copied");
+    page.text_of("return navigator.clipboard.readText()")
+}
+
 #[test]
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_command_is_found_by_its_words_and_run_with_the_keyboard() {
@@ -29,26 +52,30 @@ fn a_command_is_found_by_its_words_and_run_with_the_keyboard() {
     page.find("dialog", "Commands and keys");
     page.press("dark");
     page.press(key::ENTER);
-    assert_eq!(theme(&page), "dark");
-    assert!(!is_open(&page, "commands"));
+    page.wait_until(|| theme(&page) == "dark", "the theme is dark");
+    wait_for_commands(&page, false);
 
     page.press("?");
-    assert!(is_open(&page, "commands"));
+    wait_for_commands(&page, true);
     assert!(page.look_for("button", "Show the coverage").is_none(), "what the page can't do now is not offered");
     page.press("open example");
     page.press(key::DOWN);
     page.press(key::ENTER);
+    page.find("region", "Answer");
     page.wait_until_idle();
     page.press("?");
+    wait_for_commands(&page, true);
     page.press("coverage");
     page.press(key::ENTER);
-    assert!(page.fragment().contains("coverage"), "{}", page.fragment());
+    page.wait_until(|| page.fragment().contains("coverage"), "the coverage is shown");
+    wait_for_commands(&page, false);
     page.press("?");
+    wait_for_commands(&page, true);
     page.press(key::ESCAPE);
-    assert!(!is_open(&page, "commands"));
+    wait_for_commands(&page, false);
     page.click("button", "Commands and keys");
     page.click("button", "Close");
-    assert!(!is_open(&page, "commands"));
+    wait_for_commands(&page, false);
     page.assert_clean();
 }
 
@@ -90,17 +117,19 @@ fn keys_of_one_character_leave_fields_alone_and_can_be_switched_off() {
 
     let before = page.fragment();
     page.press("]");
+    page.wait_until(|| page.fragment() != before, "] goes to the next size");
     let after = page.fragment();
-    assert_ne!(before, after, "] goes to the next size");
     page.press("?");
+    wait_for_commands(&page, true);
     page.run("document.querySelector('#single-keys').click()", &[]);
     page.press(key::ESCAPE);
+    wait_for_commands(&page, false);
     page.press("[");
     page.press("?");
     assert_eq!(page.fragment(), after);
     assert!(!is_open(&page, "commands"));
     page.press_with_control("k");
-    assert!(is_open(&page, "commands"));
+    wait_for_commands(&page, true);
     page.assert_clean();
 }
 
@@ -120,6 +149,7 @@ fn pasted_text_opens_as_a_file_unless_a_field_takes_it() {
     page.run("document.activeElement.blur()", &[]);
     assert!(!page.paste("  \n"), "nothing is no file");
     page.press("?");
+    wait_for_commands(&page, true);
     assert!(!page.paste("a,b\n1,2\n"), "a dialog is open");
     page.assert_clean();
 }
@@ -232,6 +262,8 @@ fn what_the_page_is_and_diagnostics_without_data() {
     let text = sweep(10, 6).replacen(",LL,4\n", ",LL,hidden-word\n", 1);
     page.drop_files(&[("secret-cluster.csv", text.as_bytes())]);
     page.wait_until_idle();
+    // What is told there is written when it opens.
+    page.wait_for_text("validated on what was held out");
     page.click("button", "About");
     let dialog = page.find("dialog", "Collectune");
     let about = page.run("return arguments[0].innerText", &[dialog.into()]).as_str().unwrap().to_owned();
@@ -249,11 +281,8 @@ fn what_the_page_is_and_diagnostics_without_data() {
     for part in ["secret", "hidden-word", "PAGE_"] {
         assert!(!about.contains(part), "{part} in {about}");
     }
-    page.allow_clipboard();
-    page.click("button", "Copy diagnostics");
-    page.find("button", "Copied");
-    let copied = page.text_of("return navigator.clipboard.readText()");
-    assert!(about.contains(copied.trim()), "{copied}");
+    let copied = copied_diagnostics(&page);
+    assert!(!copied.trim().is_empty() && about.contains(copied.trim()), "{copied}");
     let notices = page.run("return (await fetch(document.querySelector('#about a').href)).text()", &[]);
     assert_eq!(notices.as_str().unwrap(), fs::read_to_string(dist().join("third-party-notices.txt")).unwrap());
     page.assert_clean();
@@ -292,8 +321,6 @@ fn a_page_that_stops_offers_its_diagnostics() {
     );
     page.find("dialog", "The page has stopped");
     page.wait_for_text("last error: Uncaught RuntimeError: unreachable");
-    page.allow_clipboard();
-    page.click("button", "Copy diagnostics");
-    page.find("button", "Copied");
-    assert!(page.text_of("return navigator.clipboard.readText()").contains("last error: Uncaught RuntimeError"));
+    let copied = copied_diagnostics(&page);
+    assert!(copied.contains("last error: Uncaught RuntimeError"), "{copied}");
 }

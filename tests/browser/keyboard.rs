@@ -28,6 +28,9 @@ const STOPS: &str = "
 /// What is wrong with where the focus is: not the stop that is next, not seen, or not told from the rest.
 const AT_STOP: &str = "
     const [index] = arguments;
+    for (let frame = 0; frame < 120 && document.activeElement !== stops[index]; frame += 1) {
+        await new Promise(requestAnimationFrame);
+    }
     const stop = document.activeElement;
     const name = (element) => {
         const text = element?.getAttribute?.('aria-label') ?? element?.innerText ?? '';
@@ -92,13 +95,14 @@ fn tab_reaches_and_shows_everything() {
 fn the_first_stop_skips_to_the_content() {
     let page = with_sweep();
     page.run("document.activeElement.blur()", &[]);
+    let focused = || page.text_of("return document.activeElement.innerText");
     page.press(key::TAB);
-    assert_eq!(page.text_of("return document.activeElement.innerText"), "Skip to the content");
+    page.wait_until(|| focused() == "Skip to the content", "the first stop is the way to the content");
     let address = page.fragment();
     page.press(key::ENTER);
-    assert_eq!(page.text_of("return document.activeElement.tagName"), "MAIN");
+    page.wait_until(|| page.text_of("return document.activeElement.tagName") == "MAIN", "it leads to the content");
     page.press(key::TAB);
-    assert_eq!(page.text_of("return document.activeElement.innerText"), "Answer", "the tabs are the first thing there");
+    page.wait_until(|| focused() == "Answer", "the tabs are the first thing there");
     assert_eq!(page.fragment(), address);
     page.assert_clean();
 }

@@ -8,6 +8,7 @@
 
 mod accessibility;
 mod answer;
+mod cancel;
 mod change;
 mod driver;
 mod dropping;
@@ -17,6 +18,7 @@ mod hostile;
 mod keyboard;
 mod loading;
 mod look;
+mod many;
 mod offline;
 mod overlap;
 mod page;

@@ -18,10 +18,11 @@ use crate::{
 
 /// Where the page lies on its host: a folder of its own.
 const PREFIX: &str = "/tools/collectune/";
-/// How long something may take to appear.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long training and validation may take, on a busy machine.
-const LONG_PATIENCE: Duration = Duration::from_secs(180);
+/// How long something may take to appear, on a machine whose cores have four times as much to do as they can. It ends a
+/// test that waits in vain, and says nothing of how quick the page is.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long training and validation may take there.
+const LONG_PATIENCE: Duration = Duration::from_secs(400);
 
 /// Chromium asks these for updates, accounts and its start page, whatever the page does.
 const BROWSERS_OWN_HOSTS: [&str; 5] = ["google.com", "googleapis.com", "gstatic.com", "gvt1.com", "duckduckgo.com"];
@@ -112,9 +113,22 @@ impl Page {
         self.text_of("return document.documentElement.dataset.state")
     }
 
-    /// Waits until files are read, the model is trained and validation is filled in.
+    /// Waits until files are read, the model is trained and validation is filled in. What the browser still has to do (an
+    /// event on its way, a frame to be drawn) may be the beginning of work, so it is waited for as well.
     pub fn wait_until_idle(&self) {
-        self.wait_for_state("idle");
+        loop {
+            self.wait_for_state("idle");
+            let is_still_idle = self.run(
+                "for (let task = 0; task < 3; task += 1) {
+                     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                 }
+                 return document.documentElement.dataset.state === 'idle';",
+                &[],
+            );
+            if is_still_idle == true {
+                return;
+            }
+        }
     }
 
     /// Waits for a [`Page::state`].
@@ -157,10 +171,26 @@ impl Page {
         self.driver.run("return arguments[0].innerText", &[element.into()]).as_str().unwrap().to_owned()
     }
 
-    /// How many rows the table of that name has, its head left out.
+    /// How many rows the table of that name has, its head left out. They are drawn some at a time, so they are counted when
+    /// no further ones come.
     pub fn rows(&self, table: &str) -> u64 {
         let region = self.find("region", table);
-        self.driver.run("return arguments[0].querySelectorAll('tbody tr').length", &[region.into()]).as_u64().unwrap()
+        self.driver
+            .run(
+                "const [region] = arguments;
+                 region.scrollIntoView({ block: 'nearest' });
+                 const rows = () => region.querySelectorAll('tbody tr').length;
+                 let [seen, quiet] = [-1, 0];
+                 while (quiet < 5) {
+                     await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                     quiet = rows() === seen ? quiet + 1 : 0;
+                     seen = rows();
+                 }
+                 return seen;",
+                &[region.into()],
+            )
+            .as_u64()
+            .unwrap()
     }
 
     /// The part of the address from its `#`.
@@ -360,12 +390,19 @@ impl Page {
         self.drop_paths(&[folder]);
     }
 
+    /// Drops, and waits until the page was told.
     fn drop_paths(&self, paths: &[PathBuf]) {
+        self.run(
+            "window.dropped = false;
+             addEventListener('drop', () => setTimeout(() => { dropped = true; }), { once: true, capture: true });",
+            &[],
+        );
         for event in ["dragEnter", "dragOver", "drop"] {
             let data = json!({ "items": [], "files": paths, "dragOperationsMask": 1 });
             let drag = json!({ "type": event, "x": 400, "y": 300, "data": data });
             self.driver.devtools("Input.dispatchDragEvent", drag);
         }
+        self.wait_until(|| self.run("return dropped", &[]) == true, "what is dropped reaches the page");
     }
 
     /// Switches scripts off, or on again. The tests' own scripts run all the same.

@@ -153,7 +153,8 @@ fn a_tuner_file_of_two_thousand_rules_stays_interactive() {
     page.choose("Read by", "DN-TUNER");
     page.wait_until_idle();
     let longest = page.run("return Math.max(0, ...long)", &[]).as_f64().unwrap();
-    assert!(longest < 500.0, "the page froze for {longest} ms");
+    // A loaded machine makes every task longer; a page that draws all rules at once takes ten times as long.
+    assert!(longest < 2000.0, "the page froze for {longest} ms");
     page.assert_clean();
 }
 

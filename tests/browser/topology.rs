@@ -44,7 +44,7 @@ fn click_until(page: &Page, heading: &str, across: [f64; 2], down: [f64; 2]) -> 
                  const stage = document.querySelector('.network-under'), box = stage.getBoundingClientRect();
                  const place = { clientX: box.left + box.width * x, clientY: box.top + box.height * y };
                  stage.dispatchEvent(new MouseEvent('click', { ...place, bubbles: true }));
-                 await new Promise((resolve) => setTimeout(resolve, 20));
+                 await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
                  if (document.querySelector('.network-picked h3')?.innerText.startsWith(heading)) return [x, y];
              }
          }",
@@ -467,6 +467,7 @@ fn a_dump_of_a_machine_is_drawn_with_its_rings() {
     page.wait_for_text("all_gather over topo in 14.353 µs");
     page.choose("Over the links", "dumped rings");
     page.fill("Channel", "3");
+    page.wait_until_idle();
     assert_eq!((page.rows("GPUs and their ports"), page.rows("Rates of links")), (8, 12));
     // Rings, trees, and the best schedule here.
     assert_eq!(page.rows("Dumped rings and trees"), 3);

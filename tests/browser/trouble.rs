@@ -93,3 +93,129 @@ fn a_worker_that_runs_out_of_memory_is_said() {
     page.wait_for_text("validated on what was held out");
     page.assert_clean();
 }
+
+/// Before the page loads: workers that panic at any study whose choices hold the key `fatal`, and that run out of memory
+/// when they come to a file whose name begins with `killer`. Both as the page sees them in earnest: the message of the
+/// worker's panic hook, and the event of a trap.
+const DYING_WORKERS: &str = "
+    window.deaths = 0;
+    const text = (buffer) => Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join('');
+    window.Worker = class extends Worker {
+        constructor(...options) {
+            super(...options);
+            this.killers = new Set();
+            this.addEventListener('message', (event) => {
+                // FromWorker::Reading with a file's number.
+                const [kind, some, file] = new Uint8Array(event.data[0]);
+                if (this.isDead) event.stopImmediatePropagation();
+                if (kind !== 2 || some !== 1 || !this.killers.has(file) || this.isDead) return;
+                event.stopImmediatePropagation();
+                this.die(new ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', cancelable: true }));
+            });
+        }
+        postMessage(message, ...rest) {
+            const sent = Array.isArray(message) && message[0] instanceof ArrayBuffer ? text(message[0]) : '';
+            // A file's number stands before the length of its name.
+            for (const found of sent.matchAll(/killer/g)) this.killers.add(sent.charCodeAt(found.index - 2));
+            if (!/fatal/.test(sent)) return super.postMessage(message, ...rest);
+            const words = 'panicked at src/made/up.rs:1:1: a test';
+            const panicked = new Uint8Array([5, words.length, ...[...words].map((letter) => letter.charCodeAt(0))]);
+            setTimeout(() => this.die(new MessageEvent('message', { data: [panicked.buffer] })));
+        }
+        die(event) {
+            if (this.isDead) return;
+            window.deaths += 1;
+            this.terminate();
+            this.dispatchEvent(event);
+            this.isDead = true;
+        }
+    };
+";
+
+fn with_dying_workers(fragment: &str) -> Page {
+    let page = Page::closed();
+    page.before_loading(DYING_WORKERS);
+    page.visit(fragment);
+    page
+}
+
+fn deaths(page: &Page) -> u64 {
+    page.run("return deaths", &[]).as_u64().unwrap()
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_study_that_ends_its_worker_is_told_and_not_begun_again() {
+    let page = with_dying_workers("#v=1&w=topology&fatal=1&collective=all_gather");
+    page.wait_for_text("The study has stopped");
+    page.wait_until_idle();
+    let text = page.text();
+    for part in ["Topology", "fatal: 1", "Synthesizing", "a mistake in Collectune", "src/made/up.rs:1:1"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Two beats of the page: whatever would begin again has begun.
+    page.run("await new Promise((done) => setTimeout(done, 2500))", &[]);
+    assert_eq!((deaths(&page), page.state().as_str()), (1, "idle"));
+    page.click("button", "Study again");
+    page.wait_until(|| deaths(&page) == 2, "it is asked once more");
+    page.wait_until_idle();
+    // Something else is chosen, or other files are open: it is studied.
+    page.visit("#v=1&w=topology");
+    page.wait_for_text("all_gather over dgx1v");
+    page.wait_until_idle();
+    assert!(!page.text().contains("The study has stopped"), "{}", page.text());
+    page.visit("#v=1&w=topology&fatal=2");
+    page.wait_for_text("The study has stopped");
+    page.wait_for_text("What is shown below was found before.");
+    page.wait_until_idle();
+    page.drop_files(&[("sweep.csv", sweep(6, 3).as_bytes())]);
+    page.wait_for_text("validated on what was held out");
+    page.wait_until_idle();
+    assert_eq!(deaths(&page), 3);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_file_that_ends_the_worker_is_left_out_and_the_others_are_read() {
+    let page = with_dying_workers("");
+    page.wait_until_idle();
+    let good = sweep(10, 6);
+    page.drop_files(&[
+        ("killer-one.csv", good.as_bytes()),
+        ("sweep.csv", good.as_bytes()),
+        ("killer-two.csv", good.as_bytes()),
+    ]);
+    page.wait_for_text("killer-one.csv is left out");
+    page.wait_for_text("killer-two.csv is left out");
+    page.wait_for_text("validated on what was held out");
+    page.wait_until_idle();
+    assert_eq!(deaths(&page), 2);
+    page.wait_for_text("240 rows");
+    let text = page.text();
+    assert_eq!(text.matches("Not read: the browser gave the worker no more memory").count(), 2, "{text}");
+    // It is tried again when somebody asks, and left out again.
+    page.click("button", "Try again");
+    page.wait_until(|| deaths(&page) == 3, "the file is read again");
+    page.wait_until_idle();
+    page.click("button", "Close killer-one.csv");
+    page.wait_until_idle();
+    page.click("button", "Close killer-two.csv");
+    page.wait_until_idle();
+    assert!(!page.text().contains("Not read"), "{}", page.text());
+    assert_eq!(deaths(&page), 3);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn a_file_that_ends_the_worker_alone_leaves_an_idle_page() {
+    let page = with_dying_workers("#v=1&w=topology");
+    page.wait_until_idle();
+    page.drop_files(&[("killer.csv", b"5\nSrc,Dest\n")]);
+    page.wait_for_text("killer.csv is left out");
+    page.wait_until_idle();
+    page.find("button", "Try again");
+    assert_eq!(deaths(&page), 1);
+    page.assert_clean();
+}

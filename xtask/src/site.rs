@@ -24,6 +24,9 @@ const WORKER_FILES: [&str; 2] = [".js", "_bg.wasm"];
 /// When a file can't be read or written, or lacks a place that is to be filled in.
 pub fn finish(dist: &Path, version: &str) -> Result<String> {
     let mut page = read(dist, "index.html")?.replace("PAGE_VERSION", version);
+    if page.contains("PAGE_ICON") {
+        page = page.replace("PAGE_ICON", &data_address(&read(dist, "icon.svg")?));
+    }
     if let Some(worker) = hash_worker(dist)? {
         page = page.replace("WORKER_CODE", &worker);
     }
@@ -164,9 +167,35 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<()> {
     fs::write(folder.join(name), text).map_err(|error| format!("{name}: {error}"))
 }
 
+/// A drawing as an address that holds it whole, for an attribute in double quotes.
+fn data_address(svg: &str) -> String {
+    let mut address = "data:image/svg+xml,".to_owned();
+    let lines: Vec<&str> = svg.lines().map(str::trim).collect();
+    for character in lines.concat().chars() {
+        match character {
+            '"' => address.push('\''),
+            '%' | '#' | '<' | '>' | '&' | '\'' => address.push_str(&format!("%{:02X}", u32::from(character))),
+            _ => address.push(character),
+        }
+    }
+    address
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_icon_is_in_the_page() {
+        let dist = dist("icon");
+        write(&dist, "icon.svg", "<svg fill=\"#fff\">\n  <g/>\n</svg>\n").unwrap();
+        let page = read(&dist, "index.html").unwrap();
+        write(&dist, "index.html", &format!("{page}<link href=\"PAGE_ICON\">")).unwrap();
+        finish(&dist, "1.2.3").unwrap();
+        let page = read(&dist, "index.html").unwrap();
+        let icon = "href=\"data:image/svg+xml,%3Csvg fill='%23fff'%3E%3Cg/%3E%3C/svg%3E\"";
+        assert!(page.contains(icon), "{page}");
+    }
 
     // printf 'let wasm_bindgen\0asm of workers' | sha256sum
     const WORKER: &str = "worker-3b24fb05d3c0b611";

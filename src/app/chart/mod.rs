@@ -8,8 +8,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use crate::app::live::live;
-use leptos::prelude::*;
+use crate::app::{
+    live::{Show, live},
+    near::near,
+};
+use leptos::{html, prelude::*};
+use wasm_bindgen::JsCast;
 
 use crate::plot::{Chart, Pick, Style, Theme};
 
@@ -47,20 +51,57 @@ pub fn ChartView(
     let hint = format!("chart-hint-{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let state = State::new(chart, theme, on_pick);
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
-    view! {
-        <figure class="chart">
-            <figcaption class="chart-head">
-                <span class="chart-title">{live(title)}</span>
-                <Exports state/>
-            </figcaption>
+    let place = NodeRef::<html::Figure>::new();
+    let is_near = near(move || place.get().map(Into::into));
+    let drawn = move || {
+        let hint = hint.clone();
+        view! {
             <Legend chart theme hidden=state.hidden/>
             <Stage state described_by=hint.clone()/>
             <Readout state hint/>
             <p class="visually-hidden" role="status" aria-live="polite" aria-atomic="true">{state.said}</p>
             <DataTable chart/>
             <Paper state/>
+        }
+    };
+    let height = move || chart.with(|chart| chart.as_ref().and_then(|chart| chart.height()));
+    let summary = move || chart.with(|chart| chart.as_ref().map(|chart| chart.summary.clone()));
+    // Who walks with the keyboard comes by as well.
+    let come = move |_| {
+        is_near.set(true);
+        focus_stage(place);
+    };
+    let place_holder = move || {
+        view! {
+            <div
+                class="chart-stage"
+                role="img"
+                aria-label=summary
+                tabindex="0"
+                style:height=move || height().map(|height| format!("{height}px"))
+                on:focus=come
+            ></div>
+        }
+    };
+    view! {
+        <figure node_ref=place class="chart">
+            <figcaption class="chart-head">
+                <span class="chart-title">{live(title)}</span>
+                <Exports state/>
+            </figcaption>
+            <Show when=move || is_near.get() fallback=place_holder>{drawn()}</Show>
         </figure>
     }
+}
+
+/// Gives the drawing the focus that its place had.
+fn focus_stage(place: NodeRef<html::Figure>) {
+    request_animation_frame(move || {
+        let stage = place.try_get_untracked().flatten().and_then(|place| place.query_selector(".chart-stage").ok()?);
+        if let Some(stage) = stage {
+            let _ = stage.unchecked_into::<web_sys::HtmlElement>().focus();
+        }
+    });
 }
 
 /// The pinned values, or how to get some.

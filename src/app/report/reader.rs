@@ -5,9 +5,9 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
-    app::{client::Weight, failure::Failure, live::follow, tuning::Bench},
+    app::{failure::Failure, live::follow, tuning::Bench},
     intake::Outcome,
-    report::{Report, link},
+    report::{Report, Workbench, link},
     worker::protocol::{Request, Response},
 };
 
@@ -146,15 +146,19 @@ impl Reader {
     pub fn open_file(self, bench: Bench, file: u32, name: String) {
         let source = Source::File(file, name);
         self.shown.set(Some(Arc::new(Opened { source: source.clone(), report: None })));
-        bench.glances.update(|glances| *glances += 1);
-        let answer = bench.main().ask(Weight::Glance, Request::OpenReport { file }, &[], Box::new(|_| ()));
         spawn_local(async move {
-            let report = match answer.await.map(|answer| answer.response) {
+            // While there is other work, the worker has what was loaded.
+            let is_there =
+                if untrack(move || bench.is_busy()) { Ok(()) } else { bench.bring_back(Workbench::Tuning).await };
+            let answer = match is_there {
+                Ok(()) => bench.glance(Request::OpenReport { file }).await,
+                Err(failure) => Err(failure),
+            };
+            let report = match answer {
                 Ok(Response::Report(report)) => Ok(*report),
                 Ok(_) => Err(Failure::Garbled.to_string()),
                 Err(failure) => Err(failure.to_string()),
             };
-            bench.glances.update(|glances| *glances -= 1);
             let is_awaited = self.shown.with_untracked(|shown| shown.as_ref().is_some_and(|now| now.source == source));
             if is_awaited {
                 self.show(Opened { source, report: Some(report) });

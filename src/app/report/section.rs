@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use crate::{
     app::{
         chart::ChartView,
+        list::Shown,
         listing::ListingView,
         live::{For, live},
         text_file::TextFile,
@@ -36,10 +37,13 @@ pub fn SectionView(
     let (heading_id, is_own) = (id.clone(), form.is_some());
     let count = move |of: fn(&Section) -> usize| (0..section.with(|s| s.as_ref().map_or(0, of))).collect::<Vec<_>>();
     let title = move || section.with(|section| section.as_ref().map(|section| section.title.clone()));
+    let listed = Shown::first();
     let text = move || {
-        let text = section.with(|section| section.as_ref().map(|section| section.text.clone()).unwrap_or_default());
+        let first = |section: &Section| section.text.iter().take(listed.most()).cloned().collect::<Vec<_>>();
+        let text = section.with(|section| section.as_ref().map(first).unwrap_or_default());
         text.into_iter().map(|sentence| view! { <p class="sentence">{sentence}</p> }).collect_view()
     };
+    let sentences = move || section.with(|section| section.as_ref().map_or(0, |section| section.text.len()));
     let chart = move |index: usize| {
         let chart = Memo::new(move |_| section.with(|s| s.as_ref()?.charts.get(index).cloned().map(Arc::new)));
         // What a form chooses from is a report that was made on this page.
@@ -88,6 +92,7 @@ pub fn SectionView(
             <h2 id=heading_id tabindex="-1">{live(title)}</h2>
             {form}
             {live(text)}
+            {listed.more(sentences)}
             <div class="charts" hidden=move || !has_charts()>
                 <For each=move || count(|section| section.charts.len()) key=|index| *index children=chart />
             </div>

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     app::{
-        live::{For, Show},
+        list::Shown,
+        live::{For, Show, live},
         pace::count_up,
         tuning::Bench,
     },
@@ -130,16 +131,22 @@ fn Basis(files: Vec<LoadedFile>, parameters: Vec<Fact>) -> impl IntoView {
         }
     };
     let fact = |fact: Fact| view! { <dt>{fact.name}</dt><dd>{fact.value}</dd> };
-    let facts = (!parameters.is_empty()).then(|| {
+    let (shown_facts, all_facts) = (Shown::first(), parameters.len());
+    let facts = (all_facts > 0).then(|| {
+        let listed = move || parameters.iter().take(shown_facts.most()).cloned().map(fact).collect_view();
         view! {
             <h3>"Computed with"</h3>
-            <dl class="facts">{parameters.into_iter().map(fact).collect_view()}</dl>
+            <dl class="facts">{live(listed)}</dl>
+            {shown_facts.more(move || all_facts)}
         }
     });
+    let (shown_files, all_files) = (Shown::first(), files.len());
+    let listed = move || files.iter().take(shown_files.most()).cloned().map(file).collect_view();
     view! {
         <aside class="panel report-basis" aria-labelledby="basis-heading">
             <h2 id="basis-heading">"What it stands on"</h2>
-            <ul class="files">{files.into_iter().map(file).collect_view()}</ul>
+            <ul class="files">{live(listed)}</ul>
+            {shown_files.more(move || all_files)}
             {facts}
         </aside>
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leptos::{prelude::*, task::spawn_local};
 
 use crate::{
-    app::{client::Weight, clipboard, failure::Failure, report::Reader, tuning::Bench},
+    app::{clipboard, failure::Failure, report::Reader, tuning::Bench},
     report::{Contents, Form, Written},
     worker::protocol::{Request, Response},
 };
@@ -97,14 +97,21 @@ impl Desk {
         self.sheets.set(Arc::new(Sheets { done: Vec::new(), round, is_writing: true }));
         self.say("Writing …".to_owned());
         spawn_local(async move {
+            let is_there = match untrack(move || self.reader.has_report()) {
+                true => Ok(()),
+                false => self.bench.bring_back(self.bench.workbench.get_untracked()).await,
+            };
             for form in Form::ALL {
                 let Some(contents) = self.contents.try_get_untracked() else { return };
                 let request = match untrack(move || self.reader.report()) {
                     Some(report) => Request::WriteOpened { report: Box::new(report), form: *form },
                     None => Request::WriteReport { contents, form: *form },
                 };
-                let answer = self.bench.main().ask(Weight::Glance, request, &[], Box::new(|_| ())).await;
-                let outcome = match answer.map(|answer| answer.response) {
+                let answer = match &is_there {
+                    Ok(()) => self.bench.glance(request).await,
+                    Err(failure) => Err(failure.clone()),
+                };
+                let outcome = match answer {
                     Ok(Response::Written(written)) => Ok(written),
                     Ok(_) => Err(Failure::Garbled.to_string()),
                     Err(failure) => Err(failure.to_string()),

@@ -22,7 +22,7 @@ use crate::{
         sets::{Choice, Sets},
         support::Library,
     },
-    worker::protocol::DocumentFiles,
+    worker::protocol::{DocumentFiles, Request},
 };
 
 /// A file that the page holds open.
@@ -36,6 +36,8 @@ pub struct OpenFile {
     pub mapping: Option<(MappingRequest, Mapping)>,
     /// Comes with the page.
     pub is_example: bool,
+    /// Why it is left out: it ended the worker that read it.
+    pub not_read: Option<String>,
 }
 
 /// What the recommendations shown stand on.
@@ -185,8 +187,12 @@ pub struct Crew {
     pub view_again: bool,
     /// A view is under way.
     pub view_asked: bool,
-    /// Workers that died without a job since the last answer: brings no endless revival.
+    /// Workers that died without a job since somebody asked for work: brings no endless revival.
     pub idle_deaths: u32,
+    /// Questions beside the run at which workers ended that had these files.
+    pub fatal: Vec<Request>,
+    /// Other files are open than those that are shown.
+    pub is_unshown: bool,
 }
 
 /// A training that was not validated yet.
@@ -262,6 +268,8 @@ impl Bench {
                 view_again: false,
                 view_asked: false,
                 idle_deaths: 0,
+                fatal: Vec::new(),
+                is_unshown: false,
             }),
         };
         bench.crew.update_value(|crew| crew.main = Client::new(move |failure| bench.on_idle_death(&failure)));
@@ -343,7 +351,7 @@ impl Bench {
 
     /// Tells the user of a failure, with what can be done.
     pub fn notify_failure(self, failure: &Failure, remedy: Remedy) {
-        diagnostics::note_error(&failure.to_string());
+        diagnostics::note_error(&failure.cause().to_string());
         let remedy = if failure.is_curable() { remedy } else { Remedy::Reload };
         self.notify(failure.to_string(), true, Some(remedy));
     }

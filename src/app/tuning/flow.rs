@@ -14,6 +14,7 @@ use crate::{
         diagnostics,
         failure::Failure,
         pool::Pool,
+        workbench::StudyState,
     },
     collective::Workload,
     intake::{FileReport, Mapping, MappingRequest, Outcome},
@@ -29,6 +30,9 @@ use crate::{
     units::count,
     worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
+
+/// What reading is called.
+const READING: &str = "Reading";
 
 /// Why a run ended early.
 pub enum Stop {
@@ -51,7 +55,13 @@ impl Bench {
             return;
         }
         let opened = count(handles.len() as u64, "file");
-        let new = handles.into_iter().map(|handle| OpenFile { id: self.next_id(), handle, mapping: None, is_example });
+        let new = handles.into_iter().map(|handle| OpenFile {
+            id: self.next_id(),
+            handle,
+            mapping: None,
+            is_example,
+            not_read: None,
+        });
         let new: Vec<OpenFile> = new.collect();
         if is_example && !self.address.with_untracked(|address| address.example) {
             self.address.set(Address::default());
@@ -83,6 +93,8 @@ impl Bench {
             self.begin();
             self.finish();
             self.forget();
+            // What is studied next must find nothing of them.
+            self.lose_held();
             self.address.set(Address::default());
             self.panel.set(Panel::default());
         } else {
@@ -100,9 +112,24 @@ impl Bench {
         self.load();
     }
 
+    /// Reads a file again that was left out.
+    pub fn read_again(self, id: u32) {
+        self.files.update(|files| {
+            if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+                file.not_read = None;
+            }
+        });
+        self.load();
+    }
+
     /// Reads all open files, then trains and validates.
     pub fn load(self) {
         self.drop_remedied_notices();
+        self.crew.update_value(|crew| {
+            crew.is_unshown = true;
+            crew.idle_deaths = 0;
+            crew.fatal.clear();
+        });
         self.start(Remedy::ReadAgain, async move |run| {
             self.run_load(run, false).await?;
             // What is looked at comes first.
@@ -117,10 +144,8 @@ impl Bench {
     /// Trains with the parameters as they are, then validates.
     pub fn train(self) {
         self.drop_remedied_notices();
+        self.crew.update_value(|crew| crew.idle_deaths = 0);
         self.start(Remedy::Train, async move |run| {
-            if self.held.get_untracked() == Held::Nothing {
-                self.run_load(run, true).await?;
-            }
             self.run_train(run).await?;
             self.run_validate(run).await
         });
@@ -175,20 +200,23 @@ impl Bench {
         if self.leave_search() {
             return;
         }
-        let was_loading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == "Reading"));
+        let was_reading = self.task.with_untracked(|task| task.as_ref().is_some_and(|task| task.name == READING));
+        self.desks.iter().for_each(|desk| desk.give_up(&StudyState::Cancelled, was_reading));
         self.begin();
         self.finish();
-        if was_loading {
-            self.notify("Reading was cancelled; the files are still open.".into(), false, Some(Remedy::ReadAgain));
-            return;
-        }
         self.announcement.set("Cancelled.".into());
-        self.restore();
+        if was_reading && !self.files.with_untracked(Vec::is_empty) {
+            self.notify("Reading was cancelled; the files are still open.".into(), false, Some(Remedy::ReadAgain));
+        }
     }
 
-    /// Ends a worker that says nothing, and begins anew.
+    /// Ends a worker that says nothing, and begins anew; without the file that it was reading.
     pub fn restart(self) {
+        let was_reading = self.main().reading().filter(|_| self.main().at_work());
         self.begin();
+        if let Some(file) = was_reading {
+            self.leave_out(file, &Failure::Silent);
+        }
         self.finish();
         // Where the silent one was of the pool, the model is still there.
         if self.held.get_untracked() == Held::Model { self.validate() } else { self.load() }
@@ -199,19 +227,38 @@ impl Bench {
         self.start(Remedy::Train, async move |run| self.run_validate(run).await);
     }
 
-    /// Gives a new worker the files again, without training.
+    /// Gives a new worker the files again, without training: somebody asks for something that it needs them for. After a
+    /// worker's end nothing is read or computed again by itself, or a Cancel would begin other work.
     pub(super) fn restore(self) {
-        let idle = self.task.with_untracked(Option::is_none);
-        let is_wanted = self.has_data() || self.desks.iter().any(|desk| desk.is_there());
-        if idle && self.held.get_untracked() == Held::Nothing && is_wanted {
-            self.start(Remedy::ReadAgain, async move |run| {
-                self.run_load(run, true).await?;
-                for workbench in Workbench::ALL {
-                    self.give_back(run, *workbench).await?;
-                }
-                Ok(())
-            });
+        let is_idle = self.task.with_untracked(Option::is_none);
+        let has_files = !self.files.with_untracked(Vec::is_empty);
+        if is_idle && has_files && self.held.get_untracked() == Held::Nothing {
+            self.start(Remedy::ReadAgain, async move |run| self.run_load(run, true).await);
         }
+    }
+
+    /// The files are read without this one, which ended the worker. False where it is not open any more.
+    fn leave_out(self, file: u32, failure: &Failure) -> bool {
+        let why = match failure.cause() {
+            Failure::OutOfMemory => "the browser gave the worker no more memory while reading it".to_owned(),
+            Failure::Silent => "the worker said nothing any more while reading it".to_owned(),
+            Failure::Panicked(message) => {
+                format!("the worker stopped while reading it, because of a mistake in Collectune: {message}")
+            }
+            other => format!("the worker stopped while reading it: {other}"),
+        };
+        let mut name = None;
+        self.files.update(|files| {
+            if let Some(open) = files.iter_mut().find(|open| open.id == file) {
+                open.not_read = Some(why.clone());
+                name = Some(open.handle.name());
+            }
+        });
+        let Some(name) = name else { return false };
+        self.crew.update_value(|crew| crew.is_unshown = true);
+        diagnostics::note_error(&failure.cause().to_string());
+        self.notify(format!("{name} is left out: {why}. The other files are read without it."), true, None);
+        true
     }
 
     /// Called once a second while the page is visible.
@@ -225,13 +272,13 @@ impl Bench {
 
     /// A worker died although nothing was asked of it: another takes its place, once.
     pub fn on_idle_death(self, failure: &Failure) {
-        self.held.set(Held::Nothing);
+        self.lose_held();
         let deaths = self.crew.try_update_value(|crew| {
             crew.idle_deaths += 1;
             crew.idle_deaths
         });
         if failure.is_curable() && deaths == Some(1) && self.has_data() {
-            self.notify(format!("{failure} They are being read again."), false, None);
+            self.notify(format!("{failure} Your files are being read again."), false, None);
             self.start(Remedy::ReadAgain, async move |run| {
                 self.run_load(run, true).await?;
                 self.run_train(run).await?;
@@ -240,6 +287,19 @@ impl Bench {
         } else if !self.files.with_untracked(Vec::is_empty) {
             self.notify_failure(failure, Remedy::ReadAgain);
         }
+    }
+
+    /// A question beside the run ended the worker. It is not asked again as long as the same files are loaded.
+    pub(super) fn on_fatal(self, request: Request, failure: &Failure) {
+        if failure.is_death() {
+            self.crew.update_value(|crew| crew.fatal.push(request));
+        }
+        self.on_idle_death(failure);
+    }
+
+    /// Whether a question ended a worker that had the same files.
+    pub(super) fn is_fatal(self, request: &Request) -> bool {
+        self.crew.with_value(|crew| crew.fatal.contains(request))
     }
 
     /// The handles of the files that a question is about, in its order.
@@ -270,9 +330,10 @@ impl Bench {
         pool.stop();
         if main.at_work() {
             main.stop();
-            self.held.set(Held::Nothing);
+            self.lose_held();
         }
         self.is_silent.set(false);
+        self.desks.iter().for_each(|desk| desk.interrupt());
         self.crew
             .try_update_value(|crew| {
                 crew.run += 1;
@@ -294,15 +355,29 @@ impl Bench {
                 return;
             }
             self.finish();
-            if let Err(Stop::Failed(failure)) = end {
-                if failure != Failure::Cancelled {
-                    self.notify_failure(&failure, remedy);
-                }
-                if remedy == Remedy::Train && failure.is_curable() {
-                    self.restore();
-                }
+            if let Err(Stop::Failed(failure)) = end
+                && failure != Failure::Cancelled
+            {
+                self.notify_failure(&failure, remedy);
             }
         });
+    }
+
+    /// The worker that had something is gone.
+    fn lose_held(self) {
+        self.held.set(Held::Nothing);
+        self.desks.iter().for_each(|desk| desk.is_held.set_value(false));
+    }
+
+    /// What is going on, in words: the work, and how far it is.
+    fn at_work(self) -> String {
+        let task = self.task.get_untracked().unwrap_or_default();
+        if task.step.doing.is_empty() { task.name.to_owned() } else { format!("{}, {}", task.name, task.step.doing) }
+    }
+
+    /// The number of the run.
+    pub(in crate::app) fn crew_run(self) -> Option<u32> {
+        self.crew.try_with_value(|crew| crew.run)
     }
 
     pub(in crate::app) fn still(self, run: u32) -> Result<(), Stop> {
@@ -330,48 +405,92 @@ impl Bench {
         let answer = self.main().ask(Weight::Work, request, beside, Box::new(progress)).await;
         self.still(run)?;
         diagnostics::note_step(name, diagnostics::now_ms() - began_ms);
-        answer.inspect_err(|failure| self.note_death(failure)).map_err(Stop::from)
+        answer.map_err(|failure| {
+            self.note_death(&failure);
+            failure.during(|| self.at_work()).into()
+        })
     }
 
     /// A worker that died takes with it what it had in its memory.
-    pub(super) fn note_death(self, failure: &Failure) {
+    pub(in crate::app) fn note_death(self, failure: &Failure) {
         if !matches!(failure, Failure::Refused(_) | Failure::Cancelled) {
-            self.held.set(Held::Nothing);
+            self.lose_held();
         }
     }
 
-    /// `quietly`: what is shown stays, the worker only gets back what it had.
+    /// Asks the worker something beside the run that it answers at once. Where the worker ends at it, that is noted.
+    pub(in crate::app) async fn glance(self, request: Request) -> Result<Response, Failure> {
+        self.glances.update(|glances| *glances += 1);
+        let answer = self.main().ask(Weight::Glance, request, &[], Box::new(|_| ())).await;
+        self.glances.update(|glances| *glances -= 1);
+        answer.map(|answer| answer.response).inspect_err(|failure| self.note_death(failure))
+    }
+
+    /// `quietly`: what is shown stays, the worker only gets back what it had; unless other files are open since.
     pub(in crate::app) async fn run_load(self, run: u32, quietly: bool) -> Result<(), Stop> {
-        let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
-            let both = |file: &OpenFile| {
-                let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
-                (FileToLoad { id: file.id, name: file.handle.name(), mapping }, JsValue::from(&file.handle))
-            };
-            files.iter().map(both).unzip()
-        });
-        self.held.set(Held::Nothing);
-        if !quietly {
-            self.crew.update_value(|crew| crew.unvalidated = None);
-            // They start while the first worker reads, and are ready when it has trained.
-            self.pool().warm_up();
-        }
-        let request = Request::Load {
-            files,
-            target: self.target.get_untracked(),
-            set: self.address.with_untracked(|address| address.set),
-        };
-        let Response::Loaded(loaded) = self.work(run, "Reading", request, &handles).await?.response else {
-            return Err(Failure::Garbled.into());
+        let loaded = match self.read_open_files(run, quietly).await {
+            Ok(loaded) => loaded,
+            Err(stop) => {
+                // Whoever waited for the files waits no longer, or would have them read again and again.
+                if let Stop::Failed(failure) = &stop {
+                    let why = StudyState::Failed(failure.to_string());
+                    self.desks.iter().for_each(|desk| desk.give_up(&why, true));
+                }
+                return Err(stop);
+            }
         };
         self.held.set(Held::Sweep);
-        if !quietly {
+        let is_unshown = self.crew.try_update_value(|crew| std::mem::take(&mut crew.is_unshown)) == Some(true);
+        if !quietly || is_unshown {
             self.show_loaded(loaded);
         }
         self.refresh_view();
         Ok(())
     }
 
+    /// Has the open files read. Where one ends the worker, the others are read without it.
+    async fn read_open_files(self, run: u32, quietly: bool) -> Result<Loaded, Stop> {
+        loop {
+            let (files, handles): (Vec<_>, Vec<_>) = self.files.with_untracked(|files| {
+                let both = |file: &OpenFile| {
+                    let mapping = file.mapping.as_ref().map(|(_, mapping)| mapping.clone());
+                    (FileToLoad { id: file.id, name: file.handle.name(), mapping }, JsValue::from(&file.handle))
+                };
+                files.iter().filter(|file| file.not_read.is_none()).map(both).unzip()
+            });
+            self.lose_held();
+            if !quietly {
+                self.crew.update_value(|crew| crew.unvalidated = None);
+                // They start while the first worker reads, and are ready when it has trained.
+                self.pool().warm_up();
+            }
+            let request = Request::Load {
+                files,
+                target: self.target.get_untracked(),
+                set: self.address.with_untracked(|address| address.set),
+            };
+            match self.work(run, READING, request, &handles).await {
+                Ok(Answer { response: Response::Loaded(loaded), .. }) => return Ok(loaded),
+                Ok(_) => return Err(Failure::Garbled.into()),
+                Err(Stop::Failed(failure)) if failure.is_death() => {
+                    let is_left_out = self.main().reading().is_some_and(|file| self.leave_out(file, &failure));
+                    if !is_left_out {
+                        return Err(failure.into());
+                    }
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
     async fn run_train(self, run: u32) -> Result<(), Stop> {
+        let is_unshown = self.crew.with_value(|crew| crew.is_unshown);
+        // A study before may have ended the worker.
+        if self.held.get_untracked() == Held::Nothing
+            && (is_unshown || self.groups.with_untracked(|all| !all.is_empty()))
+        {
+            self.run_load(run, true).await?;
+        }
         // Of runs of the default alone nothing can be learnt.
         if self.groups.with_untracked(|groups| groups.iter().all(|group| group.points == 0)) {
             return Ok(());
@@ -418,7 +537,7 @@ impl Bench {
         let request = |fold| Request::Folds { training: Vec::new(), parameters: parameters.clone(), folds: vec![fold] };
         let folds = self.pool().folds(&training, &fold_costs, &request, Rc::new(report)).await;
         self.still(run)?;
-        let folds = folds?;
+        let folds = folds.map_err(|failure| failure.during(|| self.at_work()))?;
         let request = Request::Validate { folds };
         let Response::Validated(validated) = self.work(run, "Validating", request, &[]).await?.response else {
             return Err(Failure::Garbled.into());
@@ -429,10 +548,7 @@ impl Bench {
         self.stage.set(Stage::Validated);
         self.evaluation.set(Some(Arc::new(evaluation)));
         self.notes.update(|all| all[2] = notes);
-        self.crew.update_value(|crew| {
-            crew.unvalidated = None;
-            crew.idle_deaths = 0;
-        });
+        self.crew.update_value(|crew| crew.unvalidated = None);
         self.announcement.set("Validation is done.".into());
         self.refresh_view();
         Ok(())

@@ -6,7 +6,6 @@ use leptos::{ev, prelude::*, task::spawn_local};
 
 use super::{Bench, Held, export::ExportMenu, limits::LimitFields, questions::request_for, table::RecommendationTable};
 use crate::{
-    app::failure::Failure,
     app::live::{Show, follow, live},
     tuning::{export::Format, parameters::SearchLimits, result::Recommendation, sizes::parse_sizes},
 };
@@ -36,7 +35,7 @@ pub fn OwnWorkloads() -> impl IntoView {
         spawn_local(async move {
             match bench.recommend(request).await {
                 Ok(answers) => rows.set(Arc::new(answers)),
-                Err(Failure::Cancelled) => {}
+                Err(failure) if failure.is_no_fault() => {}
                 Err(failure) => error.set(Some(failure.to_string())),
             }
         });

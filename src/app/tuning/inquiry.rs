@@ -20,6 +20,8 @@ pub struct Inquiry {
     response: RwSignal<Option<Arc<Response>>>,
     /// Why it could not.
     pub error: RwSignal<Option<String>>,
+    /// What was asked last.
+    asked: StoredValue<Option<Request>>,
 }
 
 /// Where an inquiry stands.
@@ -33,10 +35,26 @@ enum Line {
     Outdated,
 }
 
+/// What a question is about, in words.
+const fn about(request: &Request) -> &'static str {
+    match request {
+        Request::Record(_) => "Listing the runs of a point",
+        Request::Hotspots(_) => "Looking for sizes at which curves dip",
+        Request::Conf(_) => "Reading or writing a tuner file",
+        Request::Coverage(_) => "Comparing with what a job sends",
+        Request::Compare(_) => "Judging an A/B comparison",
+        Request::Campaign(_) => "Writing an A/B campaign",
+        Request::Plan(_) => "Planning what to measure next",
+        Request::Change { .. } => "Comparing two states",
+        Request::Table { .. } => "Showing a table",
+        _ => "Answering a question",
+    }
+}
+
 impl Inquiry {
     /// Asks `question` as long as the component lives that calls this. `None` where there is nothing to ask yet.
     pub fn new(bench: Bench, question: Signal<Option<Request>>) -> Self {
-        let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None) };
+        let inquiry = Self { response: RwSignal::new(None), error: RwSignal::new(None), asked: StoredValue::new(None) };
         let line = StoredValue::new(Line::Free);
         follow(move || {
             // Whatever may change the answer.
@@ -52,18 +70,29 @@ impl Inquiry {
 
     fn ask(self, bench: Bench, question: Signal<Option<Request>>, line: StoredValue<Line>) {
         let Some(question_now) = question.try_get_untracked() else { return };
-        let Some(request) = question_now.filter(|_| bench.held.get_untracked() != Held::Nothing) else {
+        let Some(request) = question_now.filter(|request| !bench.is_fatal(request)) else {
             self.response.try_set(None);
             return;
         };
+        if bench.held.get_untracked() == Held::Nothing {
+            let is_same = self.asked.try_with_value(|asked| asked.as_ref() == Some(&request)) == Some(true);
+            if bench.task.with_untracked(Option::is_some) {
+                self.response.try_set(None);
+            } else if !is_same {
+                self.asked.try_set_value(Some(request));
+                bench.restore();
+            }
+            return;
+        }
         if line.try_get_value() != Some(Line::Free) {
             line.try_set_value(Line::Outdated);
             return;
         }
         line.set_value(Line::Busy);
+        self.asked.set_value(Some(request.clone()));
         bench.glances.update(|glances| *glances += 1);
         let beside = bench.beside(&request);
-        let answer = bench.main().ask(Weight::Glance, request, &beside, Box::new(|_| ()));
+        let answer = bench.main().ask(Weight::Glance, request.clone(), &beside, Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             match answer {
@@ -71,12 +100,17 @@ impl Inquiry {
                     self.error.try_set(None);
                     self.response.try_set(Some(Arc::new(answer.response)));
                 }
-                Err(Failure::Cancelled) => {}
+                Err(failure) if failure.is_no_fault() => {}
                 Err(failure @ Failure::Refused(_)) => {
                     self.response.try_set(None);
                     self.error.try_set(Some(failure.to_string()));
                 }
-                Err(failure) => bench.on_idle_death(&failure),
+                Err(failure) => {
+                    let failure = failure.during(|| about(&request).to_owned());
+                    self.response.try_set(None);
+                    self.error.try_set(Some(failure.to_string()));
+                    bench.on_fatal(request, &failure);
+                }
             }
             let was_outdated = line.try_get_value() == Some(Line::Outdated);
             line.try_set_value(Line::Free);

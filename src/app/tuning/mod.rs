@@ -15,7 +15,7 @@ mod quality;
 mod questions;
 mod table;
 
-pub use bench::{Bench, Held, Notice, Remedy, Stage, Task};
+pub use bench::{Bench, Held, Notice, OpenFile, Remedy, Stage, Task};
 pub use flow::Stop;
 pub use mapping::MappingDialog;
 

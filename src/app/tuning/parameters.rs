@@ -6,7 +6,6 @@ use super::{Bench, Held, limits::LimitFields};
 use crate::{
     app::{
         clipboard,
-        failure::Failure,
         fields::{ChoiceField, NumberField},
         live::{Show, follow},
         parts::describe,
@@ -137,7 +136,7 @@ fn SaveModel() -> impl IntoView {
             let saved = match bench.save_model().await {
                 Ok(text) => clipboard::save("collectune-model.json", "application/json", &text)
                     .map_err(|error| format!("The model could not be saved: {}.", describe(&error))),
-                Err(Failure::Cancelled) => Ok(()),
+                Err(failure) if failure.is_no_fault() => Ok(()),
                 Err(failure) => Err(failure.to_string()),
             };
             if let Err(message) = saved {

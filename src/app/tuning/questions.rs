@@ -13,6 +13,7 @@ use crate::{
     collective::Workload,
     progress::Step,
     tuning::{parameters::SearchLimits, result::Recommendation},
+    units::Size,
     worker::protocol::{Request, Response},
 };
 
@@ -30,7 +31,8 @@ impl Bench {
         spawn_local(async move {
             match self.ask_beside("Shuffling features", Request::Importances).await {
                 Ok(Response::Importances(importances)) => self.importances.set(Some(Arc::new(importances))),
-                Ok(_) | Err(Failure::Cancelled) => {}
+                Ok(_) => {}
+                Err(failure) if failure.is_no_fault() => {}
                 Err(failure) => self.notify_failure(&failure, Remedy::Train),
             }
         });
@@ -51,14 +53,19 @@ impl Bench {
             crew.view_again = crew.view_asked;
             !std::mem::replace(&mut crew.view_asked, true)
         });
-        if self.held.get_untracked() == Held::Nothing || free != Some(true) {
+        let is_gone = self.held.get_untracked() == Held::Nothing;
+        let request = Request::View { workload };
+        if is_gone || free != Some(true) || self.is_fatal(&request) {
             if free == Some(true) {
                 self.crew.update_value(|crew| crew.view_asked = false);
+            }
+            if is_gone {
+                self.restore();
             }
             return;
         }
         self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, Request::View { workload }, &[], Box::new(|_| ()));
+        let answer = self.main().ask(Weight::Glance, request.clone(), &[], Box::new(|_| ()));
         spawn_local(async move {
             let answer = answer.await;
             let again = self.crew.try_update_value(|crew| {
@@ -70,8 +77,17 @@ impl Bench {
                     self.view.set(Some(Arc::new(view)));
                 }
                 Err(failure @ Failure::Refused(_)) => self.notify(failure.to_string(), true, None),
-                Ok(_) | Err(Failure::Cancelled) => {}
-                Err(failure) => self.on_idle_death(&failure),
+                Ok(_) => {}
+                Err(failure) if failure.is_no_fault() => {}
+                Err(failure) => {
+                    let about = format!(
+                        "Drawing {} of {} on {}",
+                        workload.collective,
+                        Size(workload.size_bytes),
+                        workload.scale
+                    );
+                    self.on_fatal(request, &failure.during(|| about));
+                }
             }
             if again == Some(true) {
                 self.refresh_view();
@@ -90,11 +106,10 @@ impl Bench {
         progress(Step::default());
         let answer = self.main().ask(Weight::Work, request, &[], Box::new(progress)).await;
         self.side_task.set(None);
-        if let Err(failure) = &answer {
-            self.note_death(failure);
-            self.restore();
-        }
-        answer.map(|answer| answer.response)
+        answer.map(|answer| answer.response).map_err(|failure| {
+            self.note_death(&failure);
+            failure.during(|| name.to_owned())
+        })
     }
 }
 

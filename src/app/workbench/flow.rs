@@ -1,20 +1,20 @@
 //! What happens after a drop, and after a choice: the worker answers, other workers do the jobs that are left, round by
 //! round, and the answer is shown after each.
 
-use std::{rc::Rc, sync::Arc};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
+use futures::channel::oneshot;
 use js_sys::ArrayBuffer;
 use leptos::{prelude::*, task::spawn_local};
 
 use super::{
-    state::{Desk, Line},
+    state::{Desk, Line, StudyState},
     words::words,
 };
 use crate::{
     app::{
-        client::Weight,
         clipboard,
-        diagnostics::now_ms,
+        diagnostics::{self, now_ms},
         failure::Failure,
         parts::describe,
         tuning::{Bench, Held, Remedy, Stop, Task},
@@ -27,6 +27,13 @@ use crate::{
     workbench::{Answer, Question, Shown, needs_files},
     worker::protocol::{Request, Response},
 };
+
+/// How long a search that is left may still work on what it has begun.
+const LEAVING: Duration = Duration::from_millis(600);
+
+/// Of what is chosen, and of each value, no more is told.
+const MOST_CHOICES: usize = 12;
+const MOST_OF_A_CHOICE: usize = 60;
 
 fn about(workbench: Workbench, question: Question) -> Request {
     Request::Study { workbench, question: Box::new(question) }
@@ -107,25 +114,27 @@ impl Bench {
             desk.line.set_value(Line::Outdated);
             return;
         }
-        self.start(Remedy::ReadAgain, async move |run| {
-            if self.held.get_untracked() == Held::Nothing {
-                self.run_load(run, true).await?;
-                self.give_back(run, workbench).await?;
-            }
-            self.run_study(run, workbench).await
-        });
+        self.start(Remedy::ReadAgain, async move |run| self.run_study(run, workbench).await);
+        // Before the first answer of the worker, so that a Cancel is one of this study.
+        desk.state.set(StudyState::UnderWay);
     }
 
-    /// Leaves a search with what it has found; whether there was one.
+    /// Leaves a search with what it has found; whether there was one. Where the moment that it works on is too long, it is
+    /// ended.
     pub fn leave_search(self) -> bool {
-        let desk = self.desk(self.workbench.get_untracked());
-        let searches = desk.line.get_value() != Line::Free
-            && self.is_busy_untracked()
-            && desk.shown.with_untracked(|shown| shown.as_ref().is_some_and(|shown| shown.jobs.goes_on));
-        if searches {
-            desk.line.set_value(Line::Left);
-        }
-        searches
+        let searching = |desk: &Desk| desk.line.get_value() == Line::Searching;
+        let Some(desk) = self.desks.into_iter().find(searching).filter(|_| self.is_busy_untracked()) else {
+            return false;
+        };
+        desk.line.set_value(Line::Left);
+        let run = self.crew_run();
+        let end = move || {
+            if self.crew_run() == run && desk.line.get_value() == Line::Left {
+                self.cancel();
+            }
+        };
+        set_timeout(end, LEAVING);
+        true
     }
 
     fn is_busy_untracked(self) -> bool {
@@ -146,16 +155,54 @@ impl Bench {
         Ok(())
     }
 
-    /// From what was loaded to the whole answer.
+    /// From what was loaded to the whole answer, or why there is none. A worker that ends on the way ends this study
+    /// only: what else the run is about goes on with a new one.
     async fn run_study(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
-        if !untrack(move || self.can_study(workbench)) {
-            return Ok(());
+        if self.held.get_untracked() == Held::Nothing {
+            self.run_load(run, true).await?;
         }
         let desk = self.desk(workbench);
+        if !untrack(move || self.can_study(workbench)) {
+            desk.give_up(&StudyState::NotStudied, false);
+            return Ok(());
+        }
+        desk.state.set(StudyState::UnderWay);
+        let failure = match self.run_rounds(run, workbench).await {
+            Ok(()) => {
+                desk.state.set(StudyState::Answered);
+                return Ok(());
+            }
+            Err(Stop::Overtaken) => return Err(Stop::Overtaken),
+            Err(Stop::Failed(failure)) => failure,
+        };
+        desk.line.set_value(Line::Free);
+        match failure {
+            Failure::Refused(why) => desk.state.set(StudyState::Refused(why)),
+            Failure::Cancelled => desk.state.set(StudyState::Cancelled),
+            failure => {
+                diagnostics::note_error(&failure.cause().to_string());
+                desk.state.set(StudyState::Failed(failure.to_string()));
+                if !failure.is_curable() {
+                    return Err(failure.into());
+                }
+                if self.workbench.get_untracked() != workbench {
+                    self.notify(failure.to_string(), true, None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rounds of a study.
+    async fn run_rounds(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
+        let desk = self.desk(workbench);
         self.pool().warm_up();
+        if !desk.is_held.get_value() && !desk.done.with_value(Vec::is_empty) {
+            self.give_back(run, workbench).await?;
+        }
         'choices: loop {
             let question = Question::Choose(desk.choices.get_untracked());
-            let Some((mut shown, mut basis)) = self.ask_desk(run, workbench, question).await? else { return Ok(()) };
+            let (mut shown, mut basis) = self.ask_desk(run, workbench, question).await?;
             if shown.jobs.is_anew {
                 desk.done.set_value(Vec::new());
             }
@@ -170,10 +217,8 @@ impl Bench {
                 desk.line.set_value(Line::Free);
                 if shown.jobs.rounds.is_empty() && shown.jobs.goes_on && !is_left {
                     let began_ms = now_ms();
-                    let next = self.ask_desk(run, workbench, Question::GoOn(last_ms)).await?;
-                    let Some(next) = next else { return Ok(()) };
+                    (shown, basis) = self.ask_desk(run, workbench, Question::GoOn(last_ms)).await?;
                     last_ms = (now_ms() - began_ms).max(1.0) as u32;
-                    (shown, basis) = next;
                     continue;
                 }
                 let (Some(round), Some(rows)) = (shown.jobs.rounds.first().cloned(), basis) else { break };
@@ -191,10 +236,9 @@ impl Bench {
                     |job: u32| about(workbench, Question::Do { basis: Vec::new(), jobs: vec![round[job as usize].0] });
                 let done = self.pool().folds(&rows, &costs, &job, Rc::new(report)).await;
                 self.still(run)?;
-                let done = done?;
+                let done = done.map_err(|failure| failure.during(|| self.at_study(workbench)))?;
                 desk.done.update_value(|all| all.extend(done.iter().cloned()));
-                let Some(next) = self.ask_desk(run, workbench, Question::Take(done)).await? else { return Ok(()) };
-                (shown, basis) = next;
+                (shown, basis) = self.ask_desk(run, workbench, Question::Take(done)).await?;
             }
             let first = shown.report.summary.first().cloned();
             self.announcement.set(first.unwrap_or_else(|| words(workbench).complete.into()));
@@ -202,11 +246,11 @@ impl Bench {
         }
     }
 
-    /// Gives a new worker what the one before had.
-    pub async fn give_back(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
+    /// Gives a new worker what the one before had: what is shown, whatever was chosen since.
+    async fn give_back(self, run: u32, workbench: Workbench) -> Result<(), Stop> {
         let desk = self.desk(workbench);
         if untrack(move || desk.is_there()) {
-            self.ask_desk(run, workbench, Question::Choose(desk.choices.get_untracked())).await?;
+            self.ask_desk(run, workbench, Question::Choose(desk.answered.get_value())).await?;
             let done = desk.done.get_value();
             if !done.is_empty() {
                 self.ask_desk(run, workbench, Question::Take(done)).await?;
@@ -216,39 +260,90 @@ impl Bench {
         Ok(())
     }
 
-    /// Asks, and shows what comes back; `None` where the workbench refuses, and says why.
+    /// Makes sure that the worker has what is shown of a workbench. Where it takes the place of another it has not: what
+    /// was cancelled is not computed again before somebody wants something of it.
+    ///
+    /// # Errors
+    /// Other work is under way, or this was cancelled or failed.
+    pub async fn bring_back(self, workbench: Workbench) -> Result<(), Failure> {
+        let desk = self.desk(workbench);
+        let is_there = self.held.get_untracked() != Held::Nothing
+            && (desk.is_held.get_value() || !untrack(move || desk.is_there()));
+        if is_there {
+            return Ok(());
+        }
+        if self.is_busy_untracked() {
+            return Err(Failure::Refused("Other work is under way; ask again when it is done.".into()));
+        }
+        let (end, ended) = oneshot::channel();
+        self.start(Remedy::ReadAgain, async move |run| {
+            let brought = async {
+                if self.held.get_untracked() == Held::Nothing {
+                    self.run_load(run, true).await?;
+                }
+                self.give_back(run, workbench).await
+            };
+            let brought = brought.await;
+            // Whoever waits tells of it.
+            let _ = end.send(match brought {
+                Ok(()) => Ok(()),
+                Err(Stop::Overtaken) => return Err(Stop::Overtaken),
+                Err(Stop::Failed(failure)) => Err(failure),
+            });
+            Ok(())
+        });
+        ended.await.unwrap_or(Err(Failure::Cancelled))
+    }
+
+    /// Asks, and shows what comes back.
     async fn ask_desk(
         self,
         run: u32,
         workbench: Workbench,
         question: Question,
-    ) -> Result<Option<(Arc<Shown>, Option<ArrayBuffer>)>, Stop> {
+    ) -> Result<(Arc<Shown>, Option<ArrayBuffer>), Stop> {
         let desk = self.desk(workbench);
-        desk.line.set_value(Line::Busy);
+        desk.line.set_value(if matches!(question, Question::GoOn(_)) { Line::Searching } else { Line::Busy });
+        let chosen = if let Question::Choose(choices) = &question { Some(choices.clone()) } else { None };
+        let at = || Stop::Failed(Failure::Garbled);
         let answer = self.work(run, words(workbench).doing, about(workbench, question), &[]).await;
-        let answer = match answer {
-            Err(Stop::Failed(Failure::Refused(why))) => {
-                desk.line.set_value(Line::Free);
-                desk.error.set(Some(why));
-                return Ok(None);
+        let answer = answer.map_err(|stop| match stop {
+            Stop::Failed(Failure::During(step, cause)) => {
+                Failure::During(self.with_choices(workbench, &step), cause).into()
             }
-            other => other?,
-        };
-        match answer.response {
-            Response::Study(study) => match *study {
-                Answer::Shown(mut shown) => {
-                    if let Some(network) = shown.network.take() {
-                        desk.network.set(Some(Arc::from(network)));
-                    }
-                    let shown: Arc<Shown> = shown.into();
-                    desk.error.set(None);
-                    desk.shown.set(Some(shown.clone()));
-                    Ok(Some((shown, answer.training)))
-                }
-                _ => Err(Failure::Garbled.into()),
-            },
-            _ => Err(Failure::Garbled.into()),
+            other => other,
+        })?;
+        let Response::Study(study) = answer.response else { return Err(at()) };
+        let Answer::Shown(mut shown) = *study else { return Err(at()) };
+        if let Some(network) = shown.network.take() {
+            desk.network.set(Some(Arc::from(network)));
         }
+        let shown: Arc<Shown> = shown.into();
+        if let Some(chosen) = chosen {
+            desk.answered.set_value(chosen);
+        }
+        desk.is_held.set_value(true);
+        desk.shown.set(Some(shown.clone()));
+        Ok((shown, answer.training))
+    }
+
+    /// What a study is at, in words: the workbench, the work, and what is chosen.
+    fn at_study(self, workbench: Workbench) -> String {
+        self.with_choices(workbench, words(workbench).jobs)
+    }
+
+    fn with_choices(self, workbench: Workbench, step: &str) -> String {
+        let desk = self.desk(workbench);
+        let chosen: Vec<String> = desk.choices.with_untracked(|choices| {
+            let label = |key: &str| desk.of_field_untracked(key, |field| field.label.clone());
+            let named = |(key, value): (&str, &str)| {
+                let value: String = value.chars().take(MOST_OF_A_CHOICE).collect();
+                format!("{}: {value}", label(key).unwrap_or_else(|| key.to_owned()))
+            };
+            choices.iter().take(MOST_CHOICES).map(named).collect()
+        });
+        let chosen = if chosen.is_empty() { String::new() } else { format!(" ({})", chosen.join("; ")) };
+        format!("{}{chosen}, {step}", workbench.name())
     }
 
     /// Asks for what moves over a network from an instant on; `None` where it can't be had.
@@ -259,9 +354,10 @@ impl Bench {
         chunk: Option<u32>,
     ) -> impl Future<Output = Option<Vec<Film>>> {
         let question = about(workbench, Question::Cut(from_ns, chunk));
-        let answer = self.main().ask(Weight::Glance, question, &[], Box::new(|_| ()));
+        // A worker that took the place of another has nothing to cut from until somebody studies again.
+        let is_held = self.desk(workbench).is_held.get_value();
         async move {
-            match answer.await.ok()?.response {
+            match self.glance(is_held.then_some(question)?).await.ok()? {
                 Response::Study(answer) => match *answer {
                     Answer::Cut(films) => Some(films),
                     _ => None,
@@ -273,11 +369,12 @@ impl Bench {
 
     /// Has a file made and saves it.
     pub fn save(self, workbench: Workbench, key: String) {
-        self.glances.update(|glances| *glances += 1);
-        let answer = self.main().ask(Weight::Glance, about(workbench, Question::Save(key)), &[], Box::new(|_| ()));
         spawn_local(async move {
-            let answer = answer.await.map(|answer| answer.response);
-            self.glances.update(|glances| *glances -= 1);
+            let request = about(workbench, Question::Save(key));
+            let answer = match self.bring_back(workbench).await {
+                Ok(()) => self.glance(request).await,
+                Err(failure) => Err(failure),
+            };
             let saved = match answer {
                 Ok(Response::Study(answer)) => match *answer {
                     Answer::File(file) => {

@@ -7,6 +7,7 @@ use crate::{
     app::{
         fields::{choice_field, stay},
         handover::handover,
+        list::Shown,
         live::{For, Show, live},
         tuning::Bench,
     },
@@ -15,6 +16,9 @@ use crate::{
     units::significant,
     workbench::handover::slowdown,
 };
+
+/// So many texts are offered where one is typed.
+const MOST_LIKELY: usize = 200;
 
 /// More files than this are chosen from a list.
 const MOST_BUTTONS: usize = 5;
@@ -209,12 +213,15 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
                 let is_on = move || value().split(',').any(|held| held == name);
                 check(text, Box::new(is_on), Box::new(move |on| toggle(&option, on)))
             };
+            let shown = Shown::first();
+            let listed = move || options().into_iter().take(shown.most()).collect::<Vec<_>>();
             view! {
                 <fieldset class="field many">
                     <legend class="visually-hidden">{label}</legend>
                     <div class="checks">
-                        <For each=options key=|option| option.0.clone() children=item />
+                        <For each=listed key=|option| option.0.clone() children=item />
                     </div>
+                    {shown.more(move || options().len())}
                 </fieldset>
             }
             .into_any()
@@ -266,8 +273,10 @@ fn field(workbench: Workbench, desk: Desk, key: String, label: String, kind: u8)
         }
         5 => {
             let list = format!("likely-{}", key.get_value());
-            let likely =
-                move || options().into_iter().map(|(text, _)| view! { <option value=text></option> }).collect_view();
+            let likely = move || {
+                let likely = options().into_iter().take(MOST_LIKELY);
+                likely.map(|(text, _)| view! { <option value=text></option> }).collect_view()
+            };
             view! {
                 <label class="field wide">
                     <span>{label}</span>

@@ -5,7 +5,7 @@ mod form;
 mod state;
 mod words;
 
-pub use state::Desk;
+pub use state::{Desk, StudyState};
 pub use words::{Words, words};
 
 use leptos::prelude::*;
@@ -15,6 +15,7 @@ use super::{
     example::Example,
     files::Files,
     kept::KeptFiles,
+    list::Shown,
     network::NetworkView,
     report::SectionView,
     tuning::Bench,
@@ -33,8 +34,8 @@ pub fn WorkbenchPage(workbench: Workbench) -> impl IntoView {
     // An example that is made is there at once.
     follow(move || {
         let is_free = bench.task.with(Option::is_none);
-        let desk = bench.desk(workbench);
-        if is_free && bench.can_study(workbench) && !desk.is_there() && desk.error.with(Option::is_none) {
+        let is_new = bench.desk(workbench).state.with(|state| *state == StudyState::NotStudied);
+        if is_free && is_new && bench.can_study(workbench) {
             bench.study(workbench);
         }
     });
@@ -147,12 +148,7 @@ fn Centre(workbench: Workbench) -> impl IntoView {
         view! { <SectionView section=section id=format!("section-{index}") form /> }
     };
     view! {
-        <Show when=move || desk.error.with(Option::is_some)>
-            <section class="panel" role="alert">
-                <h2>{words(workbench).refused}</h2>
-                <p class="wrong">{live(move || desk.error.get())}</p>
-            </section>
-        </Show>
+        {live(move || why_unanswered(bench, workbench))}
         <Show when=move || desk.is_there()>
             <Bar workbench />
             <section class="panel answer" aria-labelledby="answer-heading">
@@ -169,6 +165,38 @@ fn Centre(workbench: Workbench) -> impl IntoView {
     }
 }
 
+/// Why what is chosen is not answered, with the way on.
+fn why_unanswered(bench: Bench, workbench: Workbench) -> Option<AnyView> {
+    let desk = bench.desk(workbench);
+    let (heading, why, is_wrong) = match desk.state.get() {
+        StudyState::Refused(why) => {
+            let alert = view! {
+                <section class="panel" role="alert">
+                    <h2>{words(workbench).refused}</h2>
+                    <p class="wrong">{why}</p>
+                </section>
+            };
+            return Some(alert.into_any());
+        }
+        StudyState::Failed(why) => ("The study has stopped", why, true),
+        // What was computed for what is chosen is taken up again beside the sentence that says how much it is.
+        StudyState::Cancelled if !desk.is_partial() => {
+            ("The study was cancelled", "It begins again when something else is chosen, or here.".to_owned(), false)
+        }
+        _ => return None,
+    };
+    let older = desk.is_there().then(|| view! { <p class="small">"What is shown below was found before."</p> });
+    let view = view! {
+        <section class="panel" role=if is_wrong { "alert" } else { "status" }>
+            <h2>{heading}</h2>
+            <p class:wrong=is_wrong>{why}</p>
+            {older}
+            <button type="button" class="study-again" on:click=move |_| bench.study(workbench)>"Study again"</button>
+        </section>
+    };
+    Some(view.into_any())
+}
+
 fn title_of(section: Option<&Section>) -> String {
     section.map(|section| section.title.clone()).unwrap_or_default()
 }
@@ -178,15 +206,21 @@ fn title_of(section: Option<&Section>) -> String {
 fn Basis(workbench: Workbench) -> impl IntoView {
     let desk = expect_context::<Bench>().desk(workbench);
     let row = |Fact { name, value }: Fact| view! { <dt>{name}</dt> <dd>{value}</dd> };
+    let listed = Shown::first();
     let facts = move || {
-        let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| shown.report.parameters.clone()));
+        let first = |shown: &crate::workbench::Shown| {
+            shown.report.parameters.iter().take(listed.most()).cloned().collect::<Vec<_>>()
+        };
+        let facts = desk.shown.with(|shown| shown.as_ref().map(|shown| first(shown)));
         facts.unwrap_or_default().into_iter().map(row).collect_view()
     };
+    let all = move || desk.shown.with(|shown| shown.as_ref().map_or(0, |shown| shown.report.parameters.len()));
     view! {
         <Show when=move || desk.is_there()>
             <section class="panel" aria-labelledby="basis-heading">
                 <h2 id="basis-heading">"Computed with"</h2>
                 <dl class="facts">{live(facts)}</dl>
+                {listed.more(all)}
             </section>
         </Show>
     }

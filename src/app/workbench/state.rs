@@ -19,16 +19,38 @@ pub struct Desk {
     pub shown: RwSignal<Option<Arc<Shown>>>,
     /// Links and schedules to be drawn, where the workbench has any.
     pub network: RwSignal<Option<Arc<Network>>>,
-    /// Why there is none.
-    pub error: RwSignal<Option<String>>,
+    /// How far the study is that answers what is chosen.
+    pub state: RwSignal<StudyState>,
     /// The drag of a slider that is under way: all values on the way are one step of the history.
     pub drag: StoredValue<Option<u32>>,
     /// How many drags there were, which tells one from the one before.
     drags: StoredValue<u32>,
     /// What workers did so far, for a new worker that takes the place of one that ended.
     pub(super) done: StoredValue<Vec<Vec<u8>>>,
+    /// By which choices what is shown was found.
+    pub(super) answered: StoredValue<Choices>,
+    /// The worker has what is shown.
+    pub(in crate::app) is_held: StoredValue<bool>,
     /// The worker is asked; what is chosen meanwhile is asked next.
     pub(super) line: StoredValue<Line>,
+}
+
+/// How far the study of a workbench is. Only what was not studied begins by itself, where it is looked at: what was
+/// cancelled or has failed stays so until other files are open, something else is chosen, or somebody asks again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StudyState {
+    /// Nothing was studied of what is open, or other work took the place of the study.
+    NotStudied,
+    /// The worker is asked, or is about to be.
+    UnderWay,
+    /// What is shown answers what is chosen.
+    Answered,
+    /// Somebody ended the study.
+    Cancelled,
+    /// The workbench says why it can't answer.
+    Refused(String),
+    /// The worker ended, or the files could not be read: what it was at, and why.
+    Failed(String),
 }
 
 /// Where the questions to the worker stand.
@@ -38,6 +60,8 @@ pub(super) enum Line {
     Free,
     /// An answer is awaited.
     Busy,
+    /// A search was asked for something better, which takes a moment.
+    Searching,
     /// An answer is awaited, and other things were chosen since.
     Outdated,
     /// An answer of a search is awaited, and nobody wants a better one.
@@ -51,10 +75,12 @@ impl Desk {
             choices: RwSignal::new(choices),
             shown: RwSignal::new(None),
             network: RwSignal::new(None),
-            error: RwSignal::new(None),
+            state: RwSignal::new(StudyState::NotStudied),
             drag: StoredValue::new(None),
             drags: StoredValue::new(0),
             done: StoredValue::new(Vec::new()),
+            answered: StoredValue::new(Choices::default()),
+            is_held: StoredValue::new(false),
             line: StoredValue::new(Line::Free),
         }
     }
@@ -73,8 +99,27 @@ impl Desk {
     pub fn forget(self) {
         self.shown.set(None);
         self.network.set(None);
-        self.error.set(None);
+        self.state.set(StudyState::NotStudied);
         self.done.set_value(Vec::new());
+        self.is_held.set_value(false);
+    }
+
+    /// The study that is under way ends as `state` says, and what waits for it, where `waiting`, doesn't begin.
+    pub fn give_up(self, state: &StudyState, waiting: bool) {
+        let ends = self.state.with_untracked(|now| match now {
+            StudyState::UnderWay => true,
+            StudyState::NotStudied => waiting,
+            _ => false,
+        });
+        if ends {
+            self.state.set(state.clone());
+        }
+    }
+
+    /// Other work takes the place of the study.
+    pub fn interrupt(self) {
+        self.line.set_value(Line::Free);
+        self.give_up(&StudyState::NotStudied, false);
     }
 
     /// A value on the way of a slider is chosen: it belongs to the drag that is under way, or begins one.
@@ -86,6 +131,11 @@ impl Desk {
         choose();
         // A choice ends a drag, unless it is one of it.
         self.drag.set_value(Some(began));
+    }
+
+    /// As [`Self::of_field`], without following the answer.
+    pub fn of_field_untracked<T>(self, key: &str, find: impl FnOnce(&Field) -> T) -> Option<T> {
+        self.shown.with_untracked(|shown| shown.as_ref()?.form.iter().find(|field| field.key == key).map(find))
     }
 
     /// Something of a field.

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     app::fields::{NumberField, stay},
+    app::list::Shown,
     app::live::{Show, follow, live},
     tuning::{parameters::SetAside, record},
     units::percent,
@@ -188,6 +189,8 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
             }
         };
         let label = format!("Runs of {name}");
+        let runs = measured.runs;
+        let (shown, all_runs) = (Shown::first(), runs.len());
         Some(view! {
             <div class="panel-head">
                 <h3>{name}</h3>
@@ -204,8 +207,9 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
                             <th scope="col">"Use"</th>
                         </tr>
                     </thead>
-                    <tbody>{measured.runs.into_iter().map(run).collect_view()}</tbody>
+                    <tbody>{live(move || runs.iter().take(shown.most()).cloned().map(run).collect_view())}</tbody>
                 </table>
+                {shown.more(move || all_runs)}
             </div>
         })
     })
@@ -215,7 +219,10 @@ fn OneConfiguration(found: Inquiry, open: RwSignal<Option<usize>>) -> impl IntoV
 #[component]
 fn SetAsideList() -> impl IntoView {
     let bench: Bench = expect_context();
-    let all = move || bench.parameters.with(|p| p.screening.set_aside.clone());
+    let shown = Shown::first();
+    let count = move || bench.parameters.with(|p| p.screening.set_aside.len());
+    let all =
+        move || bench.parameters.with(|p| p.screening.set_aside.iter().take(shown.most()).copied().collect::<Vec<_>>());
     let item = move |aside: SetAside| {
         let words = format!("{} of {} on {}", aside.configuration, aside.collective, aside.scale);
         let label = format!("Bring back {words}");
@@ -234,6 +241,7 @@ fn SetAsideList() -> impl IntoView {
             view! {
                 <h3>"Set aside by hand"</h3>
                 <ul class="notes">{all.into_iter().map(item).collect_view()}</ul>
+                {shown.more(count)}
             }
         })
     })

@@ -1,0 +1,98 @@
+//! What is drawn when somebody comes near it: a report may hold a hundred charts and tables, and a browser that draws all
+//! of them at once answers nobody meanwhile.
+
+use std::{cell::Cell, rc::Rc};
+
+use js_sys::{Array, Function, Object, Reflect};
+use leptos::prelude::*;
+use wasm_bindgen::prelude::*;
+use web_sys::Element;
+
+use super::{live::follow, printing::Printing};
+
+/// As many are drawn wherever they stand: all that an ordinary page has.
+const AT_ONCE: usize = 24;
+
+/// This far outside of the window counts as near.
+const MARGIN: &str = "800px 0px";
+
+thread_local! {
+    /// Those that are drawn wherever they stand.
+    static DRAWN_AT_ONCE: Cell<usize> = const { Cell::new(0) };
+}
+
+#[wasm_bindgen]
+extern "C" {
+    type IntersectionObserver;
+    #[wasm_bindgen(constructor, catch)]
+    fn new(callback: &Function, options: &Object) -> Result<IntersectionObserver, JsValue>;
+    #[wasm_bindgen(method)]
+    fn observe(this: &IntersectionObserver, element: &Element);
+    #[wasm_bindgen(method)]
+    fn disconnect(this: &IntersectionObserver);
+}
+
+/// Calls back once an element is near, until it is dropped.
+struct NearWatch {
+    observer: IntersectionObserver,
+    _callback: Closure<dyn Fn(Array)>,
+}
+
+impl NearWatch {
+    fn new(element: &Element, on_near: impl Fn() + 'static) -> Option<Self> {
+        let callback = Closure::<dyn Fn(Array)>::new(move |entries: Array| {
+            let is_near =
+                |entry: JsValue| Reflect::get(&entry, &"isIntersecting".into()).is_ok_and(|near| near.is_truthy());
+            if entries.iter().any(is_near) {
+                on_near();
+            }
+        });
+        let options = Object::new();
+        Reflect::set(&options, &"rootMargin".into(), &MARGIN.into()).ok()?;
+        let observer = IntersectionObserver::new(callback.as_ref().unchecked_ref(), &options).ok()?;
+        observer.observe(element);
+        Some(Self { observer, _callback: callback })
+    }
+}
+
+impl Drop for NearWatch {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
+}
+
+/// Whether an element is near, or was: what was drawn once stays. On paper everything is.
+pub fn near(element: impl Fn() -> Option<Element> + 'static) -> RwSignal<bool> {
+    let is_at_once = DRAWN_AT_ONCE.get() < AT_ONCE;
+    if is_at_once {
+        DRAWN_AT_ONCE.set(DRAWN_AT_ONCE.get() + 1);
+        on_cleanup(|| DRAWN_AT_ONCE.set(DRAWN_AT_ONCE.get().saturating_sub(1)));
+    }
+    let is_near = RwSignal::new(is_at_once);
+    if is_at_once {
+        return is_near;
+    }
+    let Printing(is_printing) = expect_context();
+    follow(move || {
+        if is_printing.get() && !is_near.get_untracked() {
+            is_near.set(true);
+        }
+    });
+    let watch: Rc<Cell<Option<NearWatch>>> = Rc::default();
+    let kept = StoredValue::new_local(watch);
+    follow(move || {
+        let (Some(element), false) = (element(), is_near.get()) else {
+            kept.with_value(|watch| watch.set(None));
+            return;
+        };
+        // The browser says it within a frame; where it can't say it at all, everything is near.
+        let watch = NearWatch::new(&element, move || {
+            is_near.try_set(true);
+        });
+        if watch.is_none() {
+            is_near.set(true);
+        }
+        kept.with_value(|kept| kept.set(watch));
+    });
+    is_near
+}

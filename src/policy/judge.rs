@@ -5,11 +5,12 @@ use super::{
     attribution::Attribution,
     pool::{Pool, PoolLine},
     read::Objective,
-    result::{ArmResult, Decision, Estimator, Flag, KeyResult},
+    result::{ArmResult, Decision, Estimator, Evidence, Flag, KeyResult},
 };
 use crate::{
     bandit::{
         compare, estimators,
+        paired::{self, LEAST_DIFFERENCES, Unpaired},
         series::{self, Drift, Summary},
         statistics::{NormalInverseGamma, Statistics},
         strategies::Kind,
@@ -39,9 +40,45 @@ pub struct Judged {
     pub draws: Vec<Vec<f64>>,
 }
 
-/// Judges one key.
+/// How sure it is of each arm of each key that it is faster than `auto`, all arms and keys together: of ten arms that are alike
+/// one looks faster.
 #[must_use]
-pub fn judge(pool: &Pool, seed: u64) -> Judged {
+pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
+    let of_pool = |pool: &Pool| -> Vec<Option<Evidence>> {
+        let ran = |arm: usize| pool.lines.iter().any(|line| line.arm == arm);
+        let of_arm = |arm: usize| {
+            let own = pool.lines.iter().filter(|line| line.arm == arm || line.arm == 0);
+            let value = |line: &PoolLine| paired::Value {
+                run: line.file,
+                round: line.round,
+                is_auto: line.arm == 0,
+                latency: line.latency_ms,
+            };
+            let values: Vec<paired::Value> = own.map(value).collect();
+            match paired::compare(&values) {
+                Ok(certainty) => Evidence::Test { certainty, p: certainty.p },
+                Err(why) => Evidence::None(why),
+            }
+        };
+        (0..pool.arms.len()).map(|arm| (arm > 0 && ran(0) && ran(arm)).then(|| of_arm(arm))).collect()
+    };
+    let mut all: Vec<Vec<Option<Evidence>>> = pools.iter().map(of_pool).collect();
+    let mut tests: Vec<&mut f64> = all
+        .iter_mut()
+        .flatten()
+        .filter_map(|evidence| match evidence {
+            Some(Evidence::Test { p, .. }) => Some(p),
+            _ => None,
+        })
+        .collect();
+    let corrected = paired::corrected(&tests.iter().map(|p| **p).collect::<Vec<f64>>());
+    tests.iter_mut().zip(corrected).for_each(|(p, corrected)| **p = corrected);
+    all
+}
+
+/// Judges one key by what [`evidence`] says of its arms.
+#[must_use]
+pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
     let series = pool.series();
     let summaries: Vec<Summary> = series.iter().map(|values| series::summary(values)).collect();
     let drift = drift(pool, &summaries, seed);
@@ -54,6 +91,7 @@ pub fn judge(pool: &Pool, seed: u64) -> Judged {
         candidate: candidate(&summaries),
         ..KeyResult::default()
     };
+    result.arms.iter_mut().zip(evidence).for_each(|(arm, evidence)| arm.evidence = *evidence);
     flags(pool, &drift, &mut result);
     let draws = match result.estimator {
         Estimator::None => vec![Vec::new(); series.len()],
@@ -137,6 +175,7 @@ fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResul
             credible_ms: if of.n > 0 { prior.after(&statistics).interval() } else { (0.0, 0.0) },
             comparison: None,
             estimate: None,
+            evidence: None,
         }
     };
     pool.arms.iter().zip(series).zip(summaries).map(one).collect()
@@ -329,12 +368,40 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     if comparison.gain_pct < LEAST_GAIN_PCT {
         return keep("not worth it, keep auto.".to_owned());
     }
+    let sure = match candidate.evidence {
+        Some(Evidence::Test { certainty, p }) if p <= 1.0 - SURE => {
+            format!("over {} ({} with all arms and keys)", Evidence::units(&certainty), rare(p))
+        }
+        Some(Evidence::Test { certainty, p }) => {
+            return keep(format!(
+                "over {} that can be chance (p = {p:.2} with all arms and keys), keep auto.",
+                Evidence::units(&certainty)
+            ));
+        }
+        Some(Evidence::None(Unpaired::TooFew(repeats))) => {
+            return keep(format!(
+                "the two ran {repeats} times in turn, and {LEAST_DIFFERENCES} are needed: keep auto."
+            ));
+        }
+        _ => {
+            return keep(
+                "each of the two ran only once, one after the other, and what changed meanwhile can't be told from what the arm \
+                 changes: let them take turns in several rounds, as the exported script does; keep auto."
+                    .to_owned(),
+            );
+        }
+    };
     if let Some(estimate) = candidate.estimate
         && estimate.ess < estimators::LEAST_ESS
     {
         return keep(format!("the weights are worth {:.0} lines, too few; keep auto.", estimate.ess));
     }
-    (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}: deploy it."))
+    (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
+}
+
+/// A probability that may be very small.
+fn rare(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
 fn bare(pct: f64) -> String {

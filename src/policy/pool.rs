@@ -17,7 +17,7 @@ pub struct Pool {
     pub objective: Objective,
     /// Arms that ran; [`Arm::Auto`] first, also where it never did.
     pub arms: Vec<Arm>,
-    /// Attributed lines, in the order of time: file after file.
+    /// Attributed lines, in the order of time: file after file, those of a campaign round after round.
     pub lines: Vec<PoolLine>,
     /// Latencies of lines without an arm, in milliseconds.
     pub unattributed: Vec<f64>,
@@ -40,8 +40,10 @@ pub struct PoolLine {
     pub latency_ms: f64,
     /// The probability with which it was chosen.
     pub propensity: Option<f64>,
-    /// Which log.
+    /// Which log: each is a run of the job.
     pub file: usize,
+    /// The round of a campaign that the run belongs to.
+    pub round: Option<u32>,
 }
 
 impl Pool {
@@ -93,13 +95,17 @@ pub struct Source<'a> {
     pub strategies: &'a [String],
     /// Its lines are means.
     pub of_means: bool,
+    /// The round of a campaign that it is of.
+    pub round: Option<u32>,
 }
 
 /// Brings logs together.
 #[must_use]
 pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (SortedMap::new(), Vec::new());
-    for (file, source) in sources.iter().enumerate() {
+    let mut in_time: Vec<(usize, &Source<'_>)> = sources.iter().enumerate().collect();
+    in_time.order_by_key(|(_, source)| source.round);
+    for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));
         for line in &source.attributed.lines {
             let place = *places.entry(line.key).or_insert(pools.len());
@@ -127,7 +133,7 @@ pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
                 pool.arms.len() - 1
             });
             let (latency_ms, propensity) = (line.latency_ms, line.propensity);
-            pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file });
+            pool.lines.push(PoolLine { arm: place, latency_ms, propensity, file, round: source.round });
         }
     }
     pools.order_by_key(|pool| pool.key);

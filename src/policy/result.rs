@@ -4,6 +4,7 @@ use super::{arm::Arm, attribution::Attribution, key::Key, read::Objective};
 use crate::bandit::{
     compare::Comparison,
     estimators::{Estimate, Rejection},
+    paired::{Certainty, Unit, Unpaired},
 };
 
 /// By what a log is judged; the log decides.
@@ -138,6 +139,36 @@ pub struct ArmResult {
     pub comparison: Option<Comparison>,
     /// What weighting says of always running it.
     pub estimate: Option<Estimate>,
+    /// How sure it is that it is faster than `auto`; `None` where one of the two never ran.
+    pub evidence: Option<Evidence>,
+}
+
+/// How sure it is that an arm is faster than `auto`, by what is independent in the logs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Evidence {
+    /// The two can't be compared.
+    None(Unpaired),
+    /// They can.
+    Test {
+        /// What was tested, and with which outcome.
+        certainty: Certainty,
+        /// The probability of so large a gain by chance in any of the arms and keys that were studied together.
+        p: f64,
+    },
+}
+
+impl Evidence {
+    /// `24 stretches of the run`.
+    #[must_use]
+    pub fn units(certainty: &Certainty) -> String {
+        let units = certainty.units;
+        match certainty.unit {
+            Unit::Round => format!("{units} rounds"),
+            Unit::Run => format!("{units} runs"),
+            Unit::Stretch => format!("{units} stretches of the log"),
+            Unit::Sample => format!("{units} runs of each"),
+        }
+    }
 }
 
 /// What was found for one key.

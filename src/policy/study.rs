@@ -8,7 +8,7 @@ use super::{
     judge::{self, Judged},
     listing,
     pool::{self, Pool},
-    read::{Form, Log, PartialKey},
+    read::{FileName, Form, Log, PartialKey},
     replay,
     request::{Export, File, Highlight, KeyCharts, LogFile, Prepared, Replayed, Settings, Start, Studied, Table},
     result::KeyResult,
@@ -150,14 +150,16 @@ impl Study {
                     objective: named.log.objective,
                     strategies: &named.log.strategies,
                     of_means: named.log.form == Form::Episodes,
+                    round: FileName::parse(&named.name).round,
                 })
             })
             .collect();
         self.pools = pool::pools(&sources);
         self.judged = Vec::new();
-        for (done, pool) in self.pools.iter().enumerate() {
+        let evidence = judge::evidence(&self.pools);
+        for (done, (pool, evidence)) in self.pools.iter().zip(&evidence).enumerate() {
             progress.report("Judging", done as u64, self.pools.len() as u64);
-            self.judged.push(judge::judge(pool, settings.seed));
+            self.judged.push(judge::judge(pool, evidence, settings.seed));
         }
         let mut results = self.results();
         let told = judge::agree(&mut results, &settings.bands);

@@ -9,6 +9,7 @@ pub mod best;
 pub mod compare;
 pub mod draws;
 pub mod estimators;
+pub mod paired;
 pub mod replay;
 pub mod schedule;
 pub mod series;

@@ -19,7 +19,7 @@ use crate::{
         replay,
         replay::StrategyResult,
         request::{Highlight, Replayed, Source, Start, Studied, Table},
-        result::{ArmResult, Flag, KeyResult},
+        result::{ArmResult, Evidence, Flag, KeyResult},
         simulate,
         study::Study,
     },
@@ -194,6 +194,10 @@ struct ArmReport {
     block: u32,
     p_better: Option<f64>,
     p_best: Option<f64>,
+    /// Of so large a gain by chance in any of the arms and keys.
+    p_chance: Option<f64>,
+    /// Independent differences that this stands on.
+    units: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -270,6 +274,10 @@ fn json(studied: &Studied, replayed: &[(String, Replayed)]) -> String {
 }
 
 fn arm_report(of: &ArmResult) -> ArmReport {
+    let test = match of.evidence {
+        Some(Evidence::Test { certainty, p }) => Some((p, certainty.units)),
+        _ => None,
+    };
     ArmReport {
         arm: of.arm.to_string(),
         n: of.n,
@@ -282,5 +290,7 @@ fn arm_report(of: &ArmResult) -> ArmReport {
         block: of.block,
         p_better: of.comparison.map(|of| of.p_better),
         p_best: of.comparison.map(|of| of.p_best),
+        p_chance: test.map(|(p, _)| p),
+        units: test.map(|(_, units)| units),
     }
 }

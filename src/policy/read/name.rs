@@ -17,6 +17,8 @@ pub struct FileName {
     pub scale: Option<Scale>,
     /// It speaks of iterations.
     pub objective: Objective,
+    /// `r03`: the third round of a campaign, as the exported script numbers them.
+    pub round: Option<u32>,
 }
 
 impl FileName {
@@ -27,6 +29,7 @@ impl FileName {
     /// let name = FileName::parse("logs/times_auto_2x4_64MB_a.txt");
     /// assert_eq!((name.arm, name.size_bytes), (Some(Arm::Auto), Some(64 << 20)));
     /// assert_eq!(name.scale.map(|scale| (scale.nodes, scale.ranks)), Some((2, 8)));
+    /// assert_eq!(FileName::parse("rewards_tree_simple_r03.log").round, Some(3));
     /// assert_eq!(FileName::parse("iteration_times_simple.txt").arm, None);
     /// assert_eq!(FileName::parse("times_tree-ll128.txt").arm, Arm::parse("tree/ll128"));
     /// ```
@@ -41,6 +44,7 @@ impl FileName {
             arm,
             size_bytes: words.iter().find_map(|word| size(word)),
             scale: words.iter().find_map(|word| scale(word)),
+            round: words.iter().find_map(|word| word.strip_prefix('r')?.parse().ok()),
             objective: if name.contains("iteration") { Objective::Iteration } else { Objective::Communication },
         }
     }

@@ -1,0 +1,338 @@
+//! Is an arm faster than `auto`, whatever else changed meanwhile? By differences of the two within what they share: a round
+//! of a campaign, a run, or a stretch of one run.
+//!
+//! Values of one run of a job have the run's own level (its nodes, its neighbours, the clock of the day), so runs are what
+//! is independent, not the values in them. Where both arms ran in turns within one run its level is common to both and drops
+//! out of the difference.
+
+use serde::{Deserialize, Serialize};
+
+use super::{series::autocorrelation, statistics::Statistics, student};
+
+/// Fewer differences tell nothing.
+pub const LEAST_DIFFERENCES: usize = 4;
+/// From so many runs on that hold both arms each counts for one difference.
+const RUNS_ARE_UNITS: usize = 6;
+/// Stretches are put together until there are no more than these: a long one has in it what neighbours have in common.
+const STRETCHES: [usize; 2] = [24, 12];
+
+/// One value of one of two arms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// The run that it was measured in; values of a run follow one another in the order of time.
+    pub run: usize,
+    /// The round of a campaign that the run belongs to, where that is known.
+    pub round: Option<u32>,
+    /// It is one of `auto`, and not of the arm that is compared with it.
+    pub is_auto: bool,
+    /// The latency, in any unit.
+    pub latency: f64,
+}
+
+/// What one difference is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// A round of a campaign, in which each arm had runs of its own.
+    Round,
+    /// A run in which both arms took turns.
+    Run,
+    /// A stretch of a run in which both arms took turns.
+    Stretch,
+    /// Runs of one arm each, that belong to no round: two samples are compared.
+    Sample,
+}
+
+/// How sure it is that the arm is faster.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certainty {
+    /// What is independent.
+    pub unit: Unit,
+    /// How many of these there are; of two samples the smaller.
+    pub units: u32,
+    /// By how much the arm is faster, as a share of `auto`'s mean.
+    pub gain: f64,
+    /// The standard error of the gain.
+    pub error: f64,
+    /// The probability of such a difference, or a larger one, where the arm is not faster (one-sided).
+    pub p: f64,
+}
+
+/// Why nothing can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unpaired {
+    /// One of the arms ran in one run only, or they came one after the other: what differs between runs, or in the course of
+    /// one, can't be told from what differs between arms.
+    NoRepeats,
+    /// There are repeats, but fewer than [`LEAST_DIFFERENCES`].
+    TooFew(u32),
+}
+
+/// Compares an arm with `auto`.
+///
+/// # Errors
+/// The values were not measured in a way that lets them be compared.
+pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
+    let runs: Vec<&[Value]> = values.chunk_by(|a, b| a.run == b.run).collect();
+    let has_both = |run: &&[Value]| run.iter().any(|value| value.is_auto != run[0].is_auto);
+    let mixed: Vec<&[Value]> = runs.iter().copied().filter(has_both).collect();
+    let auto = mean(values.iter().filter(|value| value.is_auto).map(|value| value.latency));
+    if mixed.len() >= RUNS_ARE_UNITS {
+        let differences: Vec<f64> = mixed.iter().filter_map(|run| difference(run)).collect();
+        return Ok(tested(Unit::Run, &differences, auto));
+    }
+    let turns: Vec<Vec<&[Value]>> = mixed.iter().map(|run| stretches(run)).collect();
+    if turns.iter().map(Vec::len).sum::<usize>() >= LEAST_DIFFERENCES {
+        return Ok(of_stretches(&mixed, &turns, auto));
+    }
+    let rounds = of_rounds(&runs);
+    if !rounds.is_empty() {
+        let enough = rounds.len() >= LEAST_DIFFERENCES;
+        return if enough {
+            Ok(tested(Unit::Round, &rounds, auto))
+        } else {
+            Err(Unpaired::TooFew(rounds.len() as u32))
+        };
+    }
+    let means = |is_auto: bool| -> Vec<f64> {
+        let own = runs.iter().filter(|run| !has_both(run) && run[0].is_auto == is_auto);
+        own.map(|run| mean(run.iter().map(|value| value.latency))).collect()
+    };
+    let (of_auto, of_arm) = (means(true), means(false));
+    match of_auto.len().min(of_arm.len()) {
+        0 | 1 => Err(Unpaired::NoRepeats),
+        few if few < LEAST_DIFFERENCES => Err(Unpaired::TooFew(few as u32)),
+        _ => Ok(of_samples(&of_auto, &of_arm, auto)),
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / f64::max(count, 1.0)
+}
+
+/// `auto`'s mean less the arm's; `None` where one of them is missing.
+fn difference(values: &[Value]) -> Option<f64> {
+    let of = |is_auto| {
+        let own: Vec<f64> = values.iter().filter(|value| value.is_auto == is_auto).map(|value| value.latency).collect();
+        (!own.is_empty()).then(|| mean(own.into_iter()))
+    };
+    Some(of(true)? - of(false)?)
+}
+
+/// The shortest stretches of a run that hold both arms.
+fn stretches(run: &[Value]) -> Vec<&[Value]> {
+    let (mut all, mut start) = (Vec::new(), 0);
+    for end in 1..=run.len() {
+        if run[end - 1].is_auto != run[start].is_auto {
+            all.push(&run[start..end]);
+            start = end;
+        }
+    }
+    all
+}
+
+/// Neighbouring stretches are put together, each run's for itself: the level of a run is common to its arms only. Of several
+/// lengths the least sure counts, and what neighbours still have in common widens the error.
+fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> Certainty {
+    let count: usize = turns.iter().map(Vec::len).sum();
+    let of = |most: usize| {
+        let each = count.div_ceil(most).max(1);
+        let together = |(run, own): (&&[Value], &Vec<&[Value]>)| -> Vec<f64> {
+            let mut at = 0;
+            let joined = own.chunks(each).filter_map(|chunk| {
+                let length: usize = chunk.iter().map(|stretch| stretch.len()).sum();
+                at += length;
+                difference(&run[at - length..at])
+            });
+            joined.collect()
+        };
+        let differences: Vec<f64> = runs.iter().zip(turns).flat_map(together).collect();
+        tested(Unit::Stretch, &differences, auto)
+    };
+    let all = STRETCHES.map(of);
+    if all[1].p > all[0].p && all[1].units as usize >= LEAST_DIFFERENCES { all[1] } else { all[0] }
+}
+
+/// A difference for each round that has both arms, in the order of rounds.
+fn of_rounds(runs: &[&[Value]]) -> Vec<f64> {
+    let mut rounds: Vec<u32> = runs.iter().filter_map(|run| run[0].round).collect();
+    rounds.sort_unstable();
+    rounds.dedup();
+    let of = |round: u32| {
+        let means = |is_auto: bool| {
+            let own = runs.iter().filter(|run| run[0].round == Some(round) && run[0].is_auto == is_auto);
+            let own: Vec<f64> = own.map(|run| mean(run.iter().map(|value| value.latency))).collect();
+            (!own.is_empty()).then(|| mean(own.into_iter()))
+        };
+        Some(means(true)? - means(false)?)
+    };
+    rounds.into_iter().filter_map(of).collect()
+}
+
+/// Student's test of differences against zero.
+fn tested(unit: Unit, differences: &[f64], auto: f64) -> Certainty {
+    let of = Statistics::of(differences);
+    // Neighbouring stretches may have a slow change in common.
+    let common = if unit == Unit::Stretch { autocorrelation(differences).clamp(0.0, 0.9) } else { 0.0 };
+    let error = of.deviation() / of.n.sqrt() * ((1.0 + common) / (1.0 - common)).sqrt();
+    certainty(unit, differences.len(), of.mean, error, of.n - 1.0, auto)
+}
+
+/// Welch's test of two samples.
+fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> Certainty {
+    let (a, b) = (Statistics::of(of_auto), Statistics::of(of_arm));
+    let (va, vb) = (a.deviation().powi(2) / a.n, b.deviation().powi(2) / b.n);
+    let freedom = (va + vb) * (va + vb) / (va * va / (a.n - 1.0) + vb * vb / (b.n - 1.0)).max(f64::MIN_POSITIVE);
+    let units = of_auto.len().min(of_arm.len());
+    certainty(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)
+}
+
+fn certainty(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto: f64) -> Certainty {
+    let p = if error > 0.0 {
+        1.0 - student::cumulative(gain / error, freedom)
+    } else if gain > 0.0 {
+        0.0
+    } else {
+        1.0
+    };
+    Certainty { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
+}
+
+/// Probabilities that hold for all tests together (Holm 1979): the chance that any of those that are at most 5 % is a false
+/// alarm is at most 5 %.
+#[must_use]
+pub fn corrected(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let (mut out, mut highest) = (vec![1.0; p.len()], 0.0_f64);
+    for (rank, at) in order.into_iter().enumerate() {
+        highest = highest.max(p[at] * (p.len() - rank) as f64).min(1.0);
+        out[at] = highest;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::Stream;
+
+    /// How the level of the machine goes.
+    #[derive(Clone, Copy, Debug)]
+    enum Level {
+        Constant,
+        RandomWalk,
+        Steps,
+        /// Neighbouring values have nine tenths in common.
+        Correlated,
+    }
+
+    /// A log of one run in which arms are drawn in shuffled turns; the second arm is faster by a share.
+    fn one_run(arms: usize, turns: usize, level: Level, faster: f64, seed: u64) -> Vec<(usize, f64)> {
+        let mut stream = Stream::new(seed);
+        let (mut at, mut walk) = (100.0, 0.0);
+        let mut values = Vec::new();
+        for _ in 0..turns {
+            let mut order: Vec<usize> = (0..arms).collect();
+            stream.shuffle(&mut order);
+            for arm in order {
+                match level {
+                    Level::Constant => {}
+                    Level::RandomWalk => at += stream.normal(),
+                    Level::Steps => {
+                        if stream.below(40) == 0 {
+                            at = 100.0 + 15.0 * stream.normal();
+                        }
+                    }
+                    Level::Correlated => walk = 0.9 * walk + 3.0 * stream.normal(),
+                }
+                let own = if arm == 1 { 1.0 - faster } else { 1.0 };
+                values.push((arm, (at + walk + 5.0 * stream.normal()) * own));
+            }
+        }
+        values
+    }
+
+    /// How many of some logs have a winner among all arms but the first.
+    fn winners(logs: u64, make: impl Fn(u64) -> Vec<Vec<Value>>) -> usize {
+        let wins = |seed: u64| {
+            let p: Vec<f64> = make(seed).iter().map(|values| compare(values).map_or(1.0, |of| of.p)).collect();
+            corrected(&p).iter().any(|p| *p <= 0.05)
+        };
+        (0..logs).filter(|seed| wins(*seed)).count()
+    }
+
+    fn pairs(arms: usize, values: &[(usize, f64)]) -> Vec<Vec<Value>> {
+        let of = |arm: usize| {
+            let own = values.iter().filter(|(of, _)| *of == 0 || *of == arm);
+            own.map(|(of, latency)| Value { run: 0, round: None, is_auto: *of == 0, latency: *latency }).collect()
+        };
+        (1..arms).map(of).collect()
+    }
+
+    /// Rounds of runs, an arm each, with 5 % between runs; the second arm is faster by a share.
+    fn campaign(arms: usize, rounds: u32, drift: bool, faster: f64, seed: u64) -> Vec<Vec<Value>> {
+        let mut stream = Stream::new(seed);
+        let (mut values, mut run, mut level) = (Vec::new(), 0, 100.0);
+        for round in 0..rounds {
+            for arm in 0..arms {
+                level += if drift { 2.0 * stream.normal() } else { 0.0 };
+                let own = (level + 5.0 * stream.normal()) * if arm == 1 { 1.0 - faster } else { 1.0 };
+                values.extend((0..30).map(|_| (run, round, arm, own + stream.normal())));
+                run += 1;
+            }
+        }
+        let of = |arm: usize| {
+            let own = values.iter().filter(|(_, _, of, _)| *of == 0 || *of == arm);
+            own.map(|(run, round, of, latency)| Value {
+                run: *run,
+                round: Some(*round),
+                is_auto: *of == 0,
+                latency: *latency,
+            })
+            .collect()
+        };
+        (1..arms).map(of).collect()
+    }
+
+    #[test]
+    fn false_winners_and_power() {
+        const LOGS: u64 = 400;
+        // Four standard errors above 5 % of 400.
+        const MOST: usize = 37;
+        for arms in [2, 4] {
+            for level in [Level::Constant, Level::RandomWalk, Level::Steps, Level::Correlated] {
+                let none = winners(LOGS, |seed| pairs(arms, &one_run(arms, 60, level, 0.0, seed)));
+                let some = winners(LOGS, |seed| pairs(arms, &one_run(arms, 60, level, 0.05, seed)));
+                println!("{arms} arms, one run, {level:?}: false {none}, of a gain of 5 % found {some} of {LOGS}");
+                assert!(none <= MOST, "{none} false winners");
+            }
+            for drift in [false, true] {
+                let none = winners(LOGS, |seed| campaign(arms, 8, drift, 0.0, seed));
+                let some = winners(LOGS, |seed| campaign(arms, 8, drift, 0.1, seed));
+                println!(
+                    "{arms} arms, 8 rounds, drift {drift}: false {none}, of a gain of 10 % found {some} of {LOGS}"
+                );
+                assert!(none <= MOST, "{none} false winners");
+            }
+        }
+    }
+
+    #[test]
+    fn one_after_the_other_is_no_comparison() {
+        let values = |runs: [usize; 4]| -> Vec<Value> {
+            let of = |(at, run)| Value { run, round: None, is_auto: at < 2, latency: 10.0 + at as f64 };
+            runs.into_iter().enumerate().map(of).collect()
+        };
+        assert_eq!(compare(&values([0, 0, 0, 0])), Err(Unpaired::NoRepeats));
+        assert_eq!(compare(&values([0, 0, 1, 1])), Err(Unpaired::NoRepeats));
+        assert_eq!(compare(&values([0, 1, 2, 3])), Err(Unpaired::TooFew(2)));
+    }
+
+    #[test]
+    fn holms_correction() {
+        let out = corrected(&[0.01, 0.04, 0.03, 0.005]);
+        let expected = [0.03, 0.06, 0.06, 0.02];
+        assert!(out.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{out:?}");
+    }
+}

@@ -189,6 +189,28 @@ fn several_files_are_read_as_one_piece_of_work() {
 }
 
 #[test]
+fn each_file_is_named_before_it_is_read() {
+    struct Read(Vec<Option<u32>>);
+    impl Progress for Read {
+        fn report(&mut self, doing: &str, _: u64, _: u64) {
+            let is_of_a_file = doing.starts_with("Reading");
+            assert_eq!(self.0.last().is_some_and(Option::is_some), is_of_a_file, "{doing} after {:?}", self.0);
+        }
+
+        fn reading(&mut self, file: Option<u32>) {
+            self.0.push(file);
+        }
+    }
+    let text = Simulation::example().to_csv();
+    let files = [("a.csv", text.as_bytes()), ("b.csv", b"what is this?".as_slice()), ("c.csv", text.as_bytes())];
+    let mut read = Read(Vec::new());
+    let loaded = Page::default().load_watched(&files, Choice::Largest, &mut read);
+    let mut named: Vec<Option<u32>> = loaded.files.iter().map(|file| Some(file.id)).collect();
+    named.push(None);
+    assert_eq!(read.0, named);
+}
+
+#[test]
 fn a_conversation_from_the_drop_to_the_saved_model_and_back() {
     for preset in PRESETS {
         let mut page = Page::default();

@@ -1,11 +1,13 @@
 //! Predictors that need no learning, to be beaten or to be used.
 
-use crate::sorted::SortedMap;
+use std::ops::Bound;
 
 use super::{aggregate::Point, features::Ask};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     math::{exp, ln, log2},
+    order::Gather,
+    sorted::{SortedMap, SortedSet},
 };
 
 /// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; beyond the ends the line through
@@ -55,7 +57,9 @@ impl Curve {
 #[derive(Clone, Debug, Default)]
 pub struct Measurements {
     by_size: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Configuration, f64>>>,
-    curves: SortedMap<(Collective, Scale, Configuration), Curve>,
+    curves: SortedMap<(Collective, Scale), SortedMap<Configuration, Curve>>,
+    /// The scales of each collective by ranks, then nodes.
+    by_ranks: SortedSet<(Collective, u32, u32)>,
 }
 
 fn is_measured(point: &Point) -> bool {
@@ -72,14 +76,16 @@ impl Measurements {
             let sizes = measurements.by_size.entry((collective, scale)).or_default();
             sizes.entry(size_bytes).or_default().insert(point.configuration, point.busbw_gbps);
         }
-        for ((collective, scale), sizes) in &measurements.by_size {
+        for (group, sizes) in &measurements.by_size {
+            let curves = measurements.curves.entry(*group).or_default();
             for (size_bytes, configurations) in sizes {
                 for (configuration, busbw) in configurations {
-                    let curve = measurements.curves.entry((*collective, *scale, *configuration)).or_default();
-                    curve.push(*size_bytes as f64, *busbw);
+                    curves.entry(*configuration).or_default().push(*size_bytes as f64, *busbw);
                 }
             }
         }
+        let groups = measurements.by_size.keys();
+        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).gather();
         measurements
     }
 
@@ -94,10 +100,7 @@ impl Measurements {
 
     /// Configurations that were measured at a workload's collective and scale, ascending.
     pub fn configurations(&self, collective: Collective, scale: Scale) -> impl Iterator<Item = Configuration> {
-        self.curves
-            .keys()
-            .filter(move |(c, s, _)| (*c, *s) == (collective, scale))
-            .map(|(_, _, configuration)| *configuration)
+        self.curves.get(&(collective, scale)).into_iter().flat_map(|curves| curves.keys().copied())
     }
 
     fn sizes(&self, workload: &Workload) -> Option<&SortedMap<u64, SortedMap<Configuration, f64>>> {
@@ -108,7 +111,7 @@ impl Measurements {
     /// never measured at that scale.
     #[must_use]
     pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
-        let curve = self.curves.get(&(workload.collective, workload.scale, *configuration))?;
+        let curve = self.curves.get(&(workload.collective, workload.scale))?.get(configuration)?;
         curve.at(workload.size_bytes as f64)
     }
 
@@ -129,16 +132,18 @@ impl Measurements {
     /// linear over log2 of the ranks; beyond the ends the nearest.
     fn neighbours(&self, collective: Collective, scale: Scale) -> Vec<(Scale, f64)> {
         let ranks = |scale: &Scale| f64::from(scale.ranks.max(1));
-        let known: Vec<Scale> =
-            self.by_size.keys().filter(|(c, _)| *c == collective).map(|(_, scale)| *scale).collect();
-        let below = known.iter().filter(|s| s.ranks <= scale.ranks).max_by_key(|s| (s.ranks, s.nodes));
-        let above = known.iter().filter(|s| s.ranks > scale.ranks).min_by_key(|s| (s.ranks, s.nodes));
+        let of_collective = |(known, ranks, nodes): &(Collective, u32, u32)| {
+            (*known == collective).then_some(Scale { nodes: *nodes, ranks: *ranks })
+        };
+        let here = (collective, scale.ranks, u32::MAX);
+        let below = self.by_ranks.range(..=here).next_back().and_then(of_collective);
+        let above = self.by_ranks.range((Bound::Excluded(here), Bound::Unbounded)).next().and_then(of_collective);
         match (below, above) {
             (Some(low), Some(high)) => {
-                let share = (log2(ranks(&scale)) - log2(ranks(low))) / (log2(ranks(high)) - log2(ranks(low)));
-                vec![(*low, 1.0 - share), (*high, share)]
+                let share = (log2(ranks(&scale)) - log2(ranks(&low))) / (log2(ranks(&high)) - log2(ranks(&low)));
+                vec![(low, 1.0 - share), (high, share)]
             }
-            (low, high) => low.or(high).map(|nearest| (*nearest, 1.0)).into_iter().collect(),
+            (low, high) => low.or(high).map(|nearest| (nearest, 1.0)).into_iter().collect(),
         }
     }
 

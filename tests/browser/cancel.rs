@@ -47,8 +47,7 @@ fn slow_training() -> Page {
     let page = Page::open();
     page.drop_files(&[("sweep.csv", sweep(14, 16).as_bytes())]);
     page.wait_until_idle();
-    page.fill("Trees", "5000");
-    page.fill("Stop after", "0");
+    page.fill("Trees", "2000");
     page
 }
 
@@ -98,8 +97,7 @@ fn a_replay_of_policies() {
     page.visit("#v=1&w=policy&world=clear&seeds=2000&steps=20000");
     cancel(&page, "Playing seeds");
     page.wait_for_text("Not everything was replayed.");
-    page.fill("Steps", "200");
-    page.fill("Seeds", "20");
+    page.visit("#v=1&w=policy&world=clear&seeds=20&steps=200");
     page.wait_until_idle();
     page.wait_for_text("20 seeds of 200 steps");
     page.assert_clean();
@@ -128,7 +126,9 @@ fn a_real_training_folder() {
     page.wait_until_idle();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, content)| (name.as_str(), content.as_slice())).collect();
     page.drop_folder("cluster", &files);
-    cancel(&page, "");
+    cancel(&page, "Reading");
+    page.click("button", "Read again");
+    cancel(&page, "Predicting");
     page.assert_clean();
 }
 

@@ -33,6 +33,8 @@ pub mod key {
     pub const TAB: &str = "\u{e004}";
     /// Activates a control.
     pub const ENTER: &str = "\u{e007}";
+    /// Takes away what is selected.
+    pub const BACKSPACE: &str = "\u{e003}";
     /// Downwards, in a list.
     pub const DOWN: &str = "\u{e015}";
     /// Closes what is on top.

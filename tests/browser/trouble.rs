@@ -103,31 +103,43 @@ const DYING_WORKERS: &str = "
     window.Worker = class extends Worker {
         constructor(...options) {
             super(...options);
-            this.killers = new Set();
+            Object.assign(this, { killers: new Set(), waiting: 0, isSilent: false });
             this.addEventListener('message', (event) => {
-                // FromWorker::Reading with a file's number.
+                if (this.isSilent) return event.stopImmediatePropagation();
                 const [kind, some, file] = new Uint8Array(event.data[0]);
-                if (this.isDead) event.stopImmediatePropagation();
-                if (kind !== 2 || some !== 1 || !this.killers.has(file) || this.isDead) return;
-                event.stopImmediatePropagation();
-                this.die(new ErrorEvent('error', { message: 'Uncaught RuntimeError: unreachable', cancelable: true }));
+                // FromWorker::Done and Failed.
+                if (kind === 3 || kind === 4) this.waiting -= 1;
+                // FromWorker::Reading with a file's number.
+                if (kind !== 2 || some !== 1 || !this.killers.has(file)) return;
+                this.isSilent = true;
+                const trap = { message: 'Uncaught RuntimeError: unreachable', cancelable: true };
+                setTimeout(() => this.die(new ErrorEvent('error', trap)));
             });
         }
         postMessage(message, ...rest) {
-            const sent = Array.isArray(message) && message[0] instanceof ArrayBuffer ? text(message[0]) : '';
+            if (!Array.isArray(message)) return super.postMessage(message, ...rest);
+            const sent = text(message[0]);
             // A file's number stands before the length of its name.
             for (const found of sent.matchAll(/killer/g)) this.killers.add(sent.charCodeAt(found.index - 2));
-            if (!/fatal/.test(sent)) return super.postMessage(message, ...rest);
+            if (!/fatal/.test(sent)) {
+                this.waiting += 1;
+                return super.postMessage(message, ...rest);
+            }
             const words = 'panicked at src/made/up.rs:1:1: a test';
             const panicked = new Uint8Array([5, words.length, ...[...words].map((letter) => letter.charCodeAt(0))]);
-            setTimeout(() => this.die(new MessageEvent('message', { data: [panicked.buffer] })));
+            // Once what was asked before is answered.
+            const panic = () => {
+                if (this.waiting > 0) return setTimeout(panic, 5);
+                this.die(new MessageEvent('message', { data: [panicked.buffer] }));
+            };
+            setTimeout(panic);
         }
         die(event) {
             if (this.isDead) return;
+            Object.assign(this, { isDead: true, isSilent: false });
             window.deaths += 1;
             this.terminate();
             this.dispatchEvent(event);
-            this.isDead = true;
         }
     };
 ";

@@ -223,7 +223,7 @@ pub struct Scene {
 }
 
 /// Values of numbers that forms don't expect, and some that they do.
-const NUMBERS: [&str; 24] = [
+const NUMBERS: [&str; 23] = [
     "0",
     "1",
     "2",

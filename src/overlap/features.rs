@@ -25,10 +25,20 @@ impl Default for Settings {
     }
 }
 
-/// The columns of a dataset that models are given, by index: those that are chosen and not constant over the kernels
-/// that overlap.
+/// The most columns that models are given: beyond, each job would take minutes, and few kernels tell that many apart.
+pub const MOST_COLUMNS: usize = 128;
+
+/// The columns of a dataset that models are given, by index: the first [`MOST_COLUMNS`] that [`choosable`] names.
 #[must_use]
 pub fn chosen(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
+    let mut chosen = choosable(dataset, settings);
+    chosen.truncate(MOST_COLUMNS);
+    chosen
+}
+
+/// The columns of a dataset that are chosen and not constant over the kernels that overlap, by index.
+#[must_use]
+pub fn choosable(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
     let is_standard = |name: &String| STANDARD.iter().any(|(standard, _)| standard == name);
     let any_standard = dataset.columns.iter().any(is_standard);
     let is_chosen = |name: &String| match &settings.columns {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     charts, checks, export,
-    features::{Settings, chosen},
+    features::{MOST_COLUMNS, Settings, choosable, chosen},
     files::Loaded,
     importance,
     imported::Judged,
@@ -121,6 +121,12 @@ impl Study {
         let ceilings = self.ceilings();
         let (imported, mut notes) = self.imported()?;
         notes.extend(ceilings.iter().map(noise::Ceiling::sentence));
+        let columns = choosable(dataset, &self.settings).len();
+        if columns > MOST_COLUMNS {
+            notes.push(format!(
+                "Models are given the first {MOST_COLUMNS} of {columns} metrics: choose those that matter"
+            ));
+        }
         self.folds = folds;
         Ok(Studied {
             runs: self.loaded.datasets.iter().map(run_of).collect(),

@@ -107,7 +107,7 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
     let steps = start.steps.clamp(1, MOST_STEPS);
     let seeds = start.seeds.clamp(1, MOST_SEEDS);
     let game = Game { world, auto, steps, strategies };
-    let jobs = seeds.div_ceil(SEEDS_PER_JOB);
+    let jobs = seeds.div_ceil(seeds_per_job(steps));
     let words = format!("{words}: {seeds} seeds of {steps} steps");
     let package = Package { game, seeds, arms, words };
     // A tenth, then a third, then the rest.
@@ -118,6 +118,13 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
         jobs: vec![1.0; jobs as usize],
         rounds: rounds.into_iter().map(Iterator::collect).filter(|round: &Vec<u32>| !round.is_empty()).collect(),
     })
+}
+
+/// How many seeds a job plays: fewer where each takes long, so that no job does.
+fn seeds_per_job(steps: u32) -> u32 {
+    /// Steps that a job of several seeds may have in all.
+    const STEPS: u32 = 100_000;
+    (STEPS / steps.max(1)).clamp(1, SEEDS_PER_JOB)
 }
 
 /// Whether strategies can be let loose on a key: every arm that ran has values enough, and one of them is `auto`.
@@ -137,9 +144,10 @@ pub fn can_replay(result: &KeyResult) -> bool {
 pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
     let Package { game, seeds, .. } = postcard::from_bytes(game)?;
     let mut all: Vec<(u32, Vec<Tally>)> = Vec::new();
+    let per_job = seeds_per_job(game.steps);
     for (done, job) in jobs.iter().enumerate() {
-        let first = job.saturating_mul(SEEDS_PER_JOB);
-        let count = SEEDS_PER_JOB.min(seeds.saturating_sub(first));
+        let first = job.saturating_mul(per_job);
+        let count = per_job.min(seeds.saturating_sub(first));
         let mut within = Within { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
         all.push((*job, game.play(first, count, &mut within)));
     }

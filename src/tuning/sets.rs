@@ -15,7 +15,7 @@ use crate::{
     collective::{Collective, Scale},
     order::Order,
     sorted::{SortedMap, SortedSet},
-    units::count,
+    units::{count, grouped},
 };
 
 /// Which set of measurements is studied.
@@ -408,7 +408,8 @@ impl<'a> Apart<'a> {
             None => "They are pooled because you chose so; such conclusions don't carry over".to_owned(),
         };
         let mut note = format!(
-            "These measurements were taken in {ways} ways and are kept apart: {}{}. {shown}",
+            "These measurements were taken in {} ways and are kept apart: {}{}. {shown}",
+            grouped(ways as u64),
             told.join("; "),
             more(ways, NAMED),
         );
@@ -455,7 +456,7 @@ fn only(values: Values, differs: Differs) -> Values {
 }
 
 fn more(all: usize, named: usize) -> String {
-    if all > named { format!(" and {} more", all - named) } else { String::new() }
+    if all > named { format!(" and {} more", grouped((all - named) as u64)) } else { String::new() }
 }
 
 #[cfg(test)]

@@ -223,7 +223,7 @@ pub struct Scene {
 }
 
 /// Values of numbers that forms don't expect, and some that they do.
-const NUMBERS: [&str; 24] = [
+const NUMBERS: [&str; 23] = [
     "0",
     "1",
     "2",
@@ -239,7 +239,6 @@ const NUMBERS: [&str; 24] = [
     "4096",
     "4097",
     "65536",
-    "1000000",
     "1000000000",
     "4294967295",
     "4294967296",

@@ -22,7 +22,7 @@ cargo xtask plugin              build the tuner plugin for NCCL and RCCL, and sa
 cargo xtask test [--only PART]… check everything, or parts of it: layers, format, deny, lint, lint-wasm, unit, plugin,
                                 build, same-bits, weight, browser
 cargo xtask bench               weigh the page and time it in the browser, from its first load on
-cargo xtask fuzz [--minutes N | --executions N] [--reader NAME [--seed N]]
+cargo xtask fuzz [--minutes N | --executions N | --each N] [--reader NAME]... [--seed N] [--input FILE] [--threads N]
                                 feed the readers with mutated files (a million executions by default)
 cargo xtask icons               draw public/icons from public/icon.svg
 

@@ -64,6 +64,9 @@ const AGREEMENT: f64 = 1e-6;
 /// An overlap ratio may exceed 1 by so much: the last digits of a quotient.
 const EXCESS: f64 = 1e-9;
 
+/// The most columns besides the standard ones. Each is something to choose on the page.
+const MOST_FURTHER: usize = 1000;
+
 /// Where the columns are.
 struct Columns<'a> {
     sheet: &'a Sheet,
@@ -78,7 +81,7 @@ struct Columns<'a> {
 ///
 /// # Errors
 /// A needed column is missing; completes a sentence that begins with the name of the file.
-pub fn read(sheet: &Sheet, kind: Kind, problems: Problems) -> Result<Reading, String> {
+pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading, String> {
     let missing = |column: &str| {
         format!("lacks the column {column}; it has {}", crate::text::excerpt(&sheet.headers().join(", ")))
     };
@@ -95,7 +98,13 @@ pub fn read(sheet: &Sheet, kind: Kind, problems: Problems) -> Result<Reading, St
     if kind == Kind::Statistics {
         (places, columns) = (Vec::new(), Vec::new());
     } else {
-        for place in further(sheet, &places) {
+        let further = further(sheet, &places);
+        if let Some(place) = further.get(MOST_FURTHER) {
+            let header = &sheet.headers()[*place];
+            let expected = format!("and those behind it are not used: the first {MOST_FURTHER} metrics are");
+            problems.push(Problem::new(1, header, header, expected));
+        }
+        for place in further.into_iter().take(MOST_FURTHER) {
             places.push(place);
             columns.push(sheet.headers()[place].clone());
         }

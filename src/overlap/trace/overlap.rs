@@ -32,11 +32,11 @@ pub fn is_communication(name: &str) -> bool {
 /// of that name's launches in this run that overlap nothing.
 #[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
-    let mut busy: SortedMap<&str, Vec<(f64, f64)>> = SortedMap::new();
+    let mut busy: SortedMap<&str, Busy> = SortedMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
         timing.communication += 1;
-        let intervals = busy.entry(&launch.device).or_default();
+        let intervals = &mut busy.entry(&launch.device).or_default().intervals;
         let end = launch.start_ns + launch.duration_ns;
         // Launches come in the order of their beginnings: one that begins before the last ends makes that longer.
         match intervals.last_mut() {
@@ -44,10 +44,11 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             _ => intervals.push((launch.start_ns, end)),
         }
     }
+    busy.values_mut().for_each(Busy::add_up);
     let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
     let overlap = |launch: &Launch| {
-        let intervals = busy.get(launch.device.as_str()).map(Vec::as_slice).unwrap_or_default();
-        overlapping(intervals, launch.start_ns, launch.start_ns + launch.duration_ns)
+        let end = launch.start_ns + launch.duration_ns;
+        busy.get(launch.device.as_str()).map_or(0.0, |busy| busy.overlapping(launch.start_ns, end))
     };
     let mut alone_by_name: SortedMap<&str, Vec<f64>> = SortedMap::new();
     match alone {
@@ -80,11 +81,40 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     timing
 }
 
-/// How much of `begin..end` lies in the intervals, which are ascending and apart.
-fn overlapping(intervals: &[(f64, f64)], begin: f64, end: f64) -> f64 {
-    let first = intervals.partition_point(|interval| interval.1 <= begin);
-    let inside = intervals[first..].iter().take_while(|interval| interval.0 < end);
-    inside.map(|interval| interval.1.min(end) - interval.0.max(begin)).sum()
+/// When a device communicates.
+#[derive(Default)]
+struct Busy {
+    /// Beginnings and ends, ascending; none overlaps another.
+    intervals: Vec<(f64, f64)>,
+    /// How long those before each take.
+    before: Vec<f64>,
+}
+
+impl Busy {
+    fn add_up(&mut self) {
+        let mut sum = 0.0;
+        self.before = vec![0.0];
+        self.before.extend(self.intervals.iter().map(|(begin, end)| {
+            sum += end - begin;
+            sum
+        }));
+    }
+
+    /// How much of a stretch of time intervals cover.
+    fn overlapping(&self, begin: f64, end: f64) -> f64 {
+        /// So many are added up one by one. Launches that last as long as the run lie over all of them.
+        const FEW: usize = 64;
+        let first = self.intervals.partition_point(|interval| interval.1 <= begin);
+        let last = self.intervals.partition_point(|interval| interval.0 < end).max(first);
+        let inside = &self.intervals[first..last];
+        let share = |interval: &(f64, f64)| interval.1.min(end) - interval.0.max(begin);
+        match inside {
+            [one, .., other] if inside.len() > FEW => {
+                share(one) + (self.before[last - 1] - self.before[first + 1]) + share(other)
+            }
+            few => few.iter().map(share).sum(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -113,6 +143,19 @@ mod tests {
             timing.statistics.iter().map(|s| (s.name.as_str(), s.timed.alone_ns, s.timed.overlap_ratio)).collect();
         assert_eq!(all, [("gemm", 100.0, 0.0), ("gemm", 100.0, 0.6), ("relu", 10.0, 0.0)]);
         assert_eq!((timing.communication, timing.unknown), (2, 1));
+    }
+
+    #[test]
+    fn a_launch_over_many_others_is_added_up_at_once() {
+        let mut busy = Busy {
+            intervals: (0..1000).map(|at| (f64::from(at) * 10.0, f64::from(at) * 10.0 + 4.0)).collect(),
+            ..Busy::default()
+        };
+        busy.add_up();
+        for (begin, end) in [(0.0, 1e4), (2.0, 9993.0), (-5.0, 652.0), (641.0, 700.0), (9994.0, 1e9), (50.0, 50.0)] {
+            let one_by_one: f64 = busy.intervals.iter().map(|of| (of.1.min(end) - of.0.max(begin)).max(0.0)).sum();
+            assert_eq!(busy.overlapping(begin, end), one_by_one, "{begin} to {end}");
+        }
     }
 
     #[test]

@@ -73,14 +73,11 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
     }
 }
 
-/// What is said of a file, which may repeat its words.
-fn of_file(note: String) -> impl IntoView {
-    view! { <li>{visible_lines(&note).into_owned()}</li> }
-}
-
 #[component]
 fn ReportView(report: FileReport) -> impl IntoView {
     let FileReport { id, size_bytes, outcome, .. } = report;
+    // What is said of a file may repeat its words.
+    let of_file = |note: &String| view! { <li>{visible_lines(note).into_owned()}</li> };
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
             let default = if default_rows > 0 {
@@ -91,7 +88,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{count(rows, "row")} {default}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
+                <ul class="notes">{notes.iter().map(of_file).collect_view()}</ul>
                 <ProblemList problems />
             }
             .into_any()
@@ -102,7 +99,7 @@ fn ReportView(report: FileReport) -> impl IntoView {
             view! {
                 <p class="file-facts">{holds}</p>
                 <p class="small">{format} ", " {file_size(size_bytes)}</p>
-                <ul class="notes">{notes.into_iter().map(of_file).collect_view()}</ul>
+                <ul class="notes">{notes.iter().map(of_file).collect_view()}</ul>
                 {is_counted.then(|| view! { <ProblemList problems /> })}
             }
             .into_any()

@@ -241,9 +241,9 @@ fn listing(page: &mut Page, listing: &Listing, caption: &str) {
             }
             page.raw(">");
             if column.is_numeric {
-                page.text(&entry.text)
+                page.text(&entry.text);
             } else {
-                page.isolated(&entry.text)
+                page.isolated(&entry.text);
             }
             page.raw(close);
         }

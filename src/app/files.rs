@@ -127,7 +127,6 @@ fn FileRow(id: u32, name: String) -> impl IntoView {
 #[component]
 fn ReportView(report: FileReport) -> impl IntoView {
     let FileReport { id, size_bytes, outcome, .. } = report;
-    let of_file = |note: &String| view! { <li>{visible_lines(note).into_owned()}</li> };
     match outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => {
             let default = if default_rows > 0 {

@@ -180,6 +180,7 @@ impl Page {
         self.driver
             .run(
                 "const [region] = arguments;
+                 const place = scrollY;
                  region.scrollIntoView({ block: 'nearest' });
                  const rows = () => region.querySelectorAll('tbody tr').length;
                  let [seen, quiet] = [-1, 0];
@@ -188,6 +189,7 @@ impl Page {
                      quiet = rows() === seen ? quiet + 1 : 0;
                      seen = rows();
                  }
+                 scrollTo(0, place);
                  return seen;",
                 &[region.into()],
             )

@@ -28,6 +28,9 @@ impl Default for Question {
     }
 }
 
+/// The longest that a transfer over a slow link takes, in ticks: thousands of them, one after the other, still fit.
+const SLOWEST: u64 = 1 << 50;
+
 /// The most transfers that are drawn in all.
 const MOST_DRAWN: usize = 100_000_000;
 
@@ -108,7 +111,8 @@ pub fn varied(
             let run = replay.run(&mut |link, usual| {
                 let factor = math::exp(sigma * stream.normal() - sigma * sigma / 2.0);
                 let latency = latencies[link as usize].min(usual);
-                Some(latency + (((usual - latency) as f64 / factor).round() as u64).max(1))
+                let sending = ((usual - latency) as f64 / factor).round() as u64;
+                Some(latency + sending.clamp(1, SLOWEST))
             });
             clock.ns(run.end)
         })
@@ -126,7 +130,7 @@ pub fn slowed(topology: &Topology, clock: &Clock, link: u32, share: f64) -> u64 
     let before = clock.duration_ns(&slow);
     slow.bandwidth *= share;
     let after = clock.duration_ns(&slow);
-    clock.duration(&topology.links[link as usize]) + clock.ticks(after - before)
+    clock.duration(&topology.links[link as usize]) + clock.ticks(after - before).min(SLOWEST)
 }
 
 /// Decisions that are made for a new schedule of each of some damages: none where all of them would take long.

@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{sizes::boundary, sweep::Sweep};
-use crate::collective::{Algorithm, Collective, Protocol, Workload};
+use crate::{
+    collective::{Algorithm, Collective, Protocol, Workload},
+    sorted::SortedMap,
+};
 
 /// One line of the support matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,6 +87,8 @@ const UNKNOWN: &str = "not known to run";
 /// What can run where a conf is deployed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Support {
+    /// What a sweep saw, by the nodes that each is about; a sweep may have tens of thousands of scales.
+    measured: SortedMap<u32, Vec<SupportRule>>,
     rules: Vec<SupportRule>,
 }
 
@@ -91,9 +96,10 @@ impl Support {
     /// By these lines and what a sweep saw, which outweighs them: measured combinations run; where nothing but Direct
     /// ran up to a size, Direct runs up to there.
     #[must_use]
-    pub fn new(mut lines: Vec<SupportRule>, sweep: &Sweep) -> Self {
-        let mut rules = Vec::new();
+    pub fn new(lines: Vec<SupportRule>, sweep: &Sweep) -> Self {
+        let mut measured: SortedMap<u32, Vec<SupportRule>> = SortedMap::new();
         for group in sweep.groups() {
+            let rules = measured.entry(group.scale.nodes).or_default();
             let (collective, nodes) = (group.collective, group.scale.nodes);
             let line = |algorithm, max_bytes, outcome| SupportRule {
                 collectives: vec![collective],
@@ -133,8 +139,12 @@ impl Support {
                 }
             }
         }
-        rules.append(&mut lines);
-        Self { rules }
+        Self { measured, rules: lines }
+    }
+
+    /// The rules for a number of nodes, those that come first first.
+    fn rules(&self, nodes: u32) -> impl Iterator<Item = &SupportRule> {
+        self.measured.get(&nodes).into_iter().flatten().chain(&self.rules)
     }
 
     /// What becomes of a combination that is asked for.
@@ -150,7 +160,7 @@ impl Support {
     }
 
     fn line(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Option<&SupportRule> {
-        self.rules.iter().find(|rule| {
+        self.rules(workload.scale.nodes).find(|rule| {
             workload.size_bytes <= rule.max_bytes
                 && rule.is_about(workload.collective, algorithm, protocol, workload.scale.nodes)
         })
@@ -163,7 +173,7 @@ impl Support {
                 && (rule.collectives.is_empty() || rule.collectives.contains(&collective))
                 && (rule.min_nodes..=rule.max_nodes).contains(&nodes)
         };
-        self.rules.iter().filter(about).map(|rule| rule.max_bytes)
+        self.rules(nodes).filter(about).map(|rule| rule.max_bytes)
     }
 }
 

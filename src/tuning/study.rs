@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::sorted::SortedMap;
+use crate::{sorted::SortedMap, units::grouped};
 
 use super::{
     aggregate::{Point, Target},
@@ -58,6 +58,13 @@ pub enum StudyError {
     /// There are no measurements.
     #[error("there is nothing to learn from: drop a sweep first")]
     NothingMeasured,
+    /// More collectives and scales than [`MOST_LEARNT`].
+    #[error(
+        "{} collectives and scales are more than the {} that can be learnt from: take the files or rows of those that are to be tuned",
+        grouped(*.0 as u64),
+        grouped(MOST_LEARNT as u64)
+    )]
+    TooManyScales(usize),
     /// There is no model.
     #[error("there is no model yet: train one first")]
     NothingTrained,
@@ -65,6 +72,10 @@ pub enum StudyError {
     #[error("the model could not be made: {0}")]
     Learn(#[from] LearnError),
 }
+
+/// So many collectives and scales are learnt from at most: each is a surface of its own, and training would take minutes. Real
+/// sweeps have tens.
+pub const MOST_LEARNT: usize = 2000;
 
 impl Study {
     /// Studies a sweep whose points are of `target`, and of whose runs no more is known.
@@ -194,6 +205,9 @@ impl Study {
         }
         if self.sweep.points.is_empty() {
             return Err(StudyError::NothingMeasured);
+        }
+        if self.groups.len() > MOST_LEARNT {
+            return Err(StudyError::TooManyScales(self.groups.len()));
         }
         let space = SearchSpace::new(&self.sweep, &parameters.search);
         let same = |old: &Parameters| {

@@ -148,7 +148,7 @@ fn a_search_of_layouts() {
 #[ignore = "needs the built page: cargo xtask test --only browser"]
 fn a_synthesis() {
     let page = Page::closed();
-    page.visit("#v=1&w=topology&graph=full&full=1500");
+    page.visit("#v=1&w=topology&graph=mesh&mesh=32x32");
     cancel(&page, "");
     page.wait_for_text("The study was cancelled");
     page.click("button", "Study again");

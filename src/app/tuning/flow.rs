@@ -26,6 +26,7 @@ use crate::{
         result::Recommendation,
         sets::Choice,
         stalls::Stall,
+        study::{MOST_LEARNT, StudyError},
     },
     units::count,
     worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
@@ -493,6 +494,12 @@ impl Bench {
         }
         // Of runs of the default alone nothing can be learnt.
         if self.groups.with_untracked(|groups| groups.iter().all(|group| group.points == 0)) {
+            return Ok(());
+        }
+        let count = self.groups.with_untracked(|groups| groups.len());
+        if count > MOST_LEARNT {
+            let note = format!("Nothing is learnt: {}.", StudyError::TooManyScales(count));
+            self.notes.update(|all| all[1] = vec![note]);
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();

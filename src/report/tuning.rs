@@ -26,6 +26,9 @@ use crate::{
 
 /// The most collectives and scales that have a section; a report of more is none that anybody reads.
 const MOST_GROUPS: usize = 50;
+/// Of more than so many each section takes its time, and fewer have one.
+const MANY_GROUPS: usize = 1000;
+const MOST_OF_MANY: usize = 10;
 
 /// What a report is made of.
 pub struct Material<'a> {
@@ -67,13 +70,14 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         let of = (recommendation.workload.collective, recommendation.workload.scale);
         mine.entry(of).or_default().push(recommendation.clone());
     }
-    for group in groups.iter().take(MOST_GROUPS) {
+    let most = if groups.len() > MANY_GROUPS { MOST_OF_MANY } else { MOST_GROUPS };
+    for group in groups.iter().take(most) {
         let mine = mine.get(&(group.collective, group.scale)).map_or(&[][..], Vec::as_slice);
         sections.push(of_group(study, group, mine, contents, &mut predicted)?);
     }
-    if groups.len() > MOST_GROUPS {
+    if groups.len() > most {
         notes.push(format!(
-            "Only the first {MOST_GROUPS} of {} collectives and scales have sections of their own here; load fewer at once to \
+            "Only the first {most} of {} collectives and scales have sections of their own here; load fewer at once to \
              have all of them",
             grouped(groups.len() as u64)
         ));

@@ -105,6 +105,15 @@ pub enum WantedError {
         grouped(MOST_SETS)
     )]
     TooManySets(u64, u64),
+    /// More chunks for each link to choose among than can be looked through in a moment.
+    #[error(
+        "{} links and {} chunks are more than can be looked through in a moment (at most {} pairs of both); take fewer chunks, or a \
+         graph with fewer links",
+        grouped(*.0),
+        grouped(*.1),
+        grouped(MOST_CHOICES)
+    )]
+    TooManyChoices(u64, u64),
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -147,6 +156,9 @@ const MOST_LOOKS: u64 = 400_000_000;
 /// The most pairs of a chunk and a group of links of one duration out of one node: a bit of each is kept.
 const MOST_SETS: u64 = 1 << 31;
 
+/// The most pairs of a link and a chunk: at one moment each link may choose among all.
+const MOST_CHOICES: u64 = 3_000_000_000;
+
 /// One node has, or gets, everything.
 #[must_use]
 pub const fn has_root(collective: Collective) -> bool {
@@ -185,6 +197,10 @@ impl Wanted {
         }
         if n.saturating_mul(all) > MOST_HELD {
             return Err(WantedError::TooManyHeld(all, n));
+        }
+        let links = graph.links().len() as u64;
+        if links.saturating_mul(all) > MOST_CHOICES {
+            return Err(WantedError::TooManyChoices(links, all));
         }
         let outlets = graph.outlets() as u64;
         if outlets.saturating_mul(all) > MOST_SETS {

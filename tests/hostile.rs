@@ -46,6 +46,7 @@ fn bounded<T>(what: &str, make: impl FnOnce() -> T) -> T {
     let (begin, before) = (clock::busy(), memory::watch());
     let made = make();
     let (time, bytes) = (clock::busy().saturating_sub(begin), memory::peak_since(before));
+    let what = &what[..what.floor_char_boundary(120)];
     println!("{what}: {:.2} s, {:.1} MB", time.as_secs_f64(), bytes as f64 / 1e6);
     assert!(time < LONGEST, "{what} takes {time:?}");
     assert!(bytes < MOST, "{what} takes {} MB", bytes >> 20);

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     bandit::{
         compare, estimators,
-        paired::{self, LEAST_DIFFERENCES, Unpaired},
+        paired::{self, LEAST_DIFFERENCES, Unit, Unpaired},
         series::{self, Drift, Summary},
         statistics::{NormalInverseGamma, Statistics},
         strategies::Kind,
@@ -24,6 +24,8 @@ pub const LEAST_VALUES: usize = 5;
 pub const LEAST_EFFECTIVE: f64 = 8.0;
 /// So sure a decision must be.
 pub const SURE: f64 = 0.95;
+/// So improbable a gain must be by chance, in any of the arms and keys together: its 95 % interval lies above zero.
+pub const MOST_CHANCE: f64 = 0.025;
 /// So much another arm must gain, in per cent of `auto`'s mean.
 pub const LEAST_GAIN_PCT: f64 = 1.0;
 /// What is to be told from nothing, as a share of `auto`'s mean, where it is said how much to measure.
@@ -346,8 +348,11 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     }
     let (auto, comparison) = (&result.arms[0], candidate.comparison.unwrap_or_default());
     let least = candidate.n_eff.min(auto.n_eff);
+    // Of runs the differences tell; values within a run say nothing of the next one.
+    let by_runs =
+        matches!(candidate.evidence, Some(Evidence::Test { certainty, .. }) if certainty.unit != Unit::Stretch);
     let gain = format!(
-        "{} is {} against auto in the mean ({} and {} ms), P(better) = {:.2}",
+        "{} is {} against auto in the mean ({} and {} ms){}",
         candidate.arm,
         if comparison.gain_pct >= 0.0 {
             format!("{} faster", bare(comparison.gain_pct))
@@ -356,25 +361,25 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
         },
         significant(candidate.mean_ms),
         significant(auto.mean_ms),
-        comparison.p_better
+        if by_runs { String::new() } else { format!(", P(better) = {:.2}", comparison.p_better) }
     );
     let keep = |why: String| (Decision::Keep, format!("{gain}: {why}"));
-    if least < LEAST_EFFECTIVE {
+    if least < LEAST_EFFECTIVE && !by_runs {
         return keep(format!("with no more than {} keep auto.", count(least.max(0.0) as u64, "independent value")));
     }
-    if comparison.p_better < SURE {
+    if comparison.p_better < SURE && !by_runs {
         return keep("not sure enough, keep auto.".to_owned());
     }
     if comparison.gain_pct < LEAST_GAIN_PCT {
         return keep("not worth it, keep auto.".to_owned());
     }
     let sure = match candidate.evidence {
-        Some(Evidence::Test { certainty, p }) if p <= 1.0 - SURE => {
+        Some(Evidence::Test { certainty, p }) if p <= MOST_CHANCE => {
             format!("over {} ({} with all arms and keys)", Evidence::units(&certainty), rare(p))
         }
         Some(Evidence::Test { certainty, p }) => {
             return keep(format!(
-                "over {} that can be chance (p = {p:.2} with all arms and keys), keep auto.",
+                "over {} that can be chance (p = {p:.3} with all arms and keys), keep auto.",
                 Evidence::units(&certainty)
             ));
         }

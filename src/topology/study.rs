@@ -186,7 +186,9 @@ impl Study {
     pub fn improve(&mut self, effort: u64, progress: &mut dyn Progress) -> Result<Standing, StudyError> {
         let at = self.at.as_mut().ok_or(StudyError::NoSearch)?;
         if at.is_working {
-            at.is_working = at.search.work(effort.max(1)) == State::Working;
+            // A decision looks through the chunks that a link could carry.
+            let most = MOST_LOOKED_AT / (at.search.problem.chunks() as u64 / 64 + 1);
+            at.is_working = at.search.work(effort.clamp(1, most.max(1))) == State::Working;
             if let Some((done, total)) = at.search.done() {
                 progress.report("Making the first schedule", done, total);
             }
@@ -370,6 +372,8 @@ impl Study {
     }
 }
 
+/// Words of 64 chunks that a piece of a search looks through: a moment, whatever it was asked for.
+const MOST_LOOKED_AT: u64 = 200_000_000;
 /// Transfers that are replayed for damages of all links.
 const MOST_REPLAYED: usize = 20_000_000;
 /// The most pairs of a node and a chunk, and transfers, for which slack is looked at.

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{result::Recommendation, sweep::Sweep};
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     order::Order,
     plot::{Colour, Mark, Point, Series},
+    sorted::SortedMap,
     text::{Cell, Column, Entry, Listing, Table},
     units::{Size, significant},
 };
@@ -121,6 +122,11 @@ fn along(curve: Curve, collective: Collective, scale: Scale, places: &[Place], r
 #[must_use]
 pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot> {
     let mut hotspots = Vec::new();
+    let mut answers: SortedMap<(Collective, Scale), Vec<&Recommendation>> = SortedMap::new();
+    for recommendation in answer {
+        let Workload { collective, scale, .. } = recommendation.workload;
+        answers.entry((collective, scale)).or_default().push(recommendation);
+    }
     for group in sweep.groups() {
         let (collective, scale) = (group.collective, group.scale);
         let default = sweep.defaults_of(collective, scale).iter();
@@ -135,9 +141,10 @@ pub fn find(sweep: &Sweep, answer: &[Recommendation], rule: Rule) -> Vec<Hotspot
             busbw_gbps: p.busbw_gbps,
             configuration: p.configuration,
         });
-        let mut recommended: Vec<Place> = answer
-            .iter()
-            .filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale))
+        let mut recommended: Vec<Place> = answers
+            .get(&(collective, scale))
+            .into_iter()
+            .flatten()
             .filter_map(|r| {
                 let configuration = r.configuration?;
                 let measured = sweep

@@ -232,8 +232,8 @@ fn differences(classes: &mut [Class], names: &[Names<'_>; Aspect::ALL.len()]) ->
 }
 
 /// Values that are short for exactly one other, with that one, ascending.
-fn longer(values: impl Iterator<Item = u32> + Clone, names: &Names<'_>) -> Vec<(u32, u32)> {
-    let stated: SortedMap<&str, u32> = values.clone().filter_map(|value| Some((names.get(value)?, value))).collect();
+fn longer(values: impl Iterator<Item = u32>, names: &Names<'_>) -> Vec<(u32, u32)> {
+    let stated: SortedMap<&str, u32> = values.filter_map(|value| Some((names.get(value)?, value))).collect();
     // What each long one could be written as: its parts from a word's beginning to where one may end.
     let mut found: Vec<(u32, u32)> = Vec::new();
     for (long, number) in &stated {

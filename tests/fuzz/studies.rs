@@ -334,9 +334,9 @@ pub fn input(scene: &Scene, random: &mut Stream) -> Vec<u8> {
     let files = (scene.files)();
     let file = &files[random.below(files.len())];
     if random.below(2) == 0 {
-        line.extend(file)
+        line.extend(file);
     } else {
-        line.extend(mutate(file, files, 4096, random))
+        line.extend(mutate(file, files, 4096, random));
     }
     line
 }

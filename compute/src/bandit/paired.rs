@@ -181,7 +181,8 @@ fn tested(unit: Unit, differences: &[f64], auto: f64) -> Certainty {
 /// Welch's test of two samples.
 fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> Certainty {
     let (a, b) = (Statistics::of(of_auto), Statistics::of(of_arm));
-    let (va, vb) = (a.deviation().powi(2) / a.n, b.deviation().powi(2) / b.n);
+    let of_mean = |of: &Statistics| of.deviation() * of.deviation() / of.n;
+    let (va, vb) = (of_mean(&a), of_mean(&b));
     let freedom = (va + vb) * (va + vb) / (va * va / (a.n - 1.0) + vb * vb / (b.n - 1.0)).max(f64::MIN_POSITIVE);
     let units = of_auto.len().min(of_arm.len());
     certainty(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)

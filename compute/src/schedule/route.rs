@@ -44,13 +44,16 @@ struct Routing {
     order: Vec<usize>,
     /// How many have a tree.
     done: usize,
-    trees: Vec<(u32, Vec<u32>)>,
+    trees: Trees,
     /// How long each link is busy with them.
     now: Vec<f64>,
     ways: Ways,
     /// Chunks for which the last search still counts.
     left: usize,
 }
+
+/// For each chunk its number and the links of its tree.
+type Trees = Vec<(u32, Vec<u32>)>;
 
 impl Routed {
     pub(super) fn new(seed: u64, most: u32) -> Self {
@@ -84,7 +87,7 @@ impl Synthesizer for Routed {
 impl Routed {
     /// The trees of all chunks, once all have one; `Some(None)` where one can have none. What it takes is added to `spent`,
     /// and it is left where that is more than `effort`.
-    fn route(&mut self, task: &Task<'_>, effort: u64, spent: &mut u64) -> Option<Option<Vec<(u32, Vec<u32>)>>> {
+    fn route(&mut self, task: &Task<'_>, effort: u64, spent: &mut u64) -> Option<Option<Trees>> {
         /// Looks at a link, or nodes on a way, that take as long as a decision on a transfer.
         const LOOKS: u64 = 8;
         let Task { graph, demand } = *task;

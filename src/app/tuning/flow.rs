@@ -498,8 +498,8 @@ impl Bench {
         }
         let count = self.groups.with_untracked(|groups| groups.len());
         if count > MOST_LEARNT {
-            let note = format!("Nothing is learnt: {}.", StudyError::TooManyScales(count));
-            self.notes.update(|all| all[1] = vec![note]);
+            // Beside the notes on so many scales it would not be seen.
+            self.notify(format!("Nothing is learnt: {}.", StudyError::TooManyScales(count)), false, None);
             return Ok(());
         }
         let parameters = self.parameters.get_untracked();

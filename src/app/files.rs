@@ -10,7 +10,7 @@ use super::{
 use crate::{
     app::live::{For, Show, live},
     intake::{FileReport, MappingRequest, Outcome},
-    order::Gather,
+    order::{Gather, Order},
     sorted::SortedSet,
     text::{Problems, visible, visible_lines},
     tuning::wording::group,
@@ -37,7 +37,7 @@ pub fn Files() -> impl IntoView {
             let kept = all.filter(|(_, (_, name))| wanted.is_empty() || name.to_lowercase().contains(&wanted));
             let mut kept: Vec<_> = kept.collect();
             if files.len() > FIRST {
-                kept.sort_by_key(|(is_read, _)| *is_read);
+                kept.order_by_key(|(is_read, _)| *is_read);
             }
             kept.into_iter().map(|(_, file)| file).collect()
         })

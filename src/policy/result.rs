@@ -146,9 +146,9 @@ pub struct ArmResult {
 /// How sure it is that an arm is faster than `auto`, by what is independent in the logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
-    /// The two can't be compared.
+    /// They were not measured in a way that lets them be compared.
     None(Unpaired),
-    /// They can.
+    /// Their differences were tested.
     Test {
         /// What was tested, and with which outcome.
         certainty: Certainty,

@@ -45,7 +45,7 @@ pub enum Unit {
 /// How sure it is that the arm is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certainty {
-    /// What is independent.
+    /// What each difference is taken over; these are independent of each other.
     pub unit: Unit,
     /// How many of these there are; of two samples the smaller.
     pub units: u32,

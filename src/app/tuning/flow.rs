@@ -32,7 +32,7 @@ use crate::{
     worker::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated},
 };
 
-/// What reading is called.
+/// The name of the task of reading files, which the status line shows and Cancel asks for.
 const READING: &str = "Reading";
 
 /// Why a run ended early.

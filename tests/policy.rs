@@ -549,12 +549,6 @@ fn exports_deploy_what_was_decided_and_nothing_else() {
     let rules = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
     let dn = conf(Reader::DnTuner);
     assert_eq!(rules(&dn[0].text), ["allreduce,33554432,134217727,tree,ll128,-1,2,8,-1,-1"]);
-    // NVIDIA's example runs one channel in a gap: ranges leave none, and what can't be kept is said.
-    let example = conf(Reader::Example);
-    let read = collectune::conf::read(example[0].text.as_bytes(), Reader::Example);
-    assert_eq!((read.first().unwrap().min_bytes, read.last().unwrap().max_bytes), (0, u64::MAX));
-    assert!(read.windows(2).all(|pair| pair[0].max_bytes + 1 == pair[1].min_bytes));
-    assert!(example[0].note.contains("can't keep the library's choice"));
     let policy = study.export(&Export::Policy(7)).unwrap();
     let reading = Policy::read(policy[0].text.as_bytes()).unwrap();
     assert!(reading.notes.is_empty());
@@ -563,6 +557,37 @@ fn exports_deploy_what_was_decided_and_nothing_else() {
     let script = study.export(&Export::Script("srun ./train 'a b'".to_owned())).unwrap().remove(0).text;
     assert!(script.contains("run rewards_tree_ll128_r01.log NCCL_ALGO=Tree NCCL_PROTO=LL128"), "{script}");
     assert!(script.contains("run rewards_auto_r01.log\n"));
+}
+
+/// NVIDIA's example runs one channel where no rule matches, so it gets a file only where every size is known to gain.
+#[test]
+fn a_reader_that_cannot_keep_the_default_gets_no_rule_that_nothing_was_measured_for() {
+    use collectune::conf::Reader;
+    let arms = &simulate::ARMS;
+    let better = |size: u64, seed: u64| simulate::log(&simulate::worlds()[0].1, arms, size, 60, seed);
+    let nothing = simulate::log(&simulate::worlds()[3].1, arms, 1 << 20, 60, 2);
+    let refused = |logs: &[(&str, &str)]| {
+        let (study, _) = study(logs, Settings::default());
+        study.export(&Export::Conf(Reader::Example)).unwrap_err().to_string()
+    };
+    let one_size = refused(&[("a.log", &better(64 << 20, 1))]);
+    assert!(one_size.contains("runs one channel where no rule matches"), "{one_size}");
+    assert!(one_size.contains("was measured at 64 MiB alone"), "{one_size}");
+    let kept = refused(&[("a.log", &better(64 << 20, 1)), ("b.log", &nothing)]);
+    assert!(kept.contains("nothing is known to beat the library's choice for all_reduce of 1 MiB"), "{kept}");
+
+    let (study, studied) =
+        study(&[("a.log", &better(64 << 20, 1)), ("c.log", &better(1 << 20, 3))], Settings::default());
+    assert!(studied.verdicts.iter().all(|verdict| verdict.starts_with("run tree/ll128")), "{:?}", studied.verdicts);
+    let file = study.export(&Export::Conf(Reader::Example)).unwrap().remove(0);
+    let read = collectune::conf::read(file.text.as_bytes(), Reader::Example);
+    assert_eq!((read.first().unwrap().min_bytes, read.last().unwrap().max_bytes), (0, u64::MAX));
+    assert!(read.windows(2).all(|pair| pair[0].max_bytes + 1 == pair[1].min_bytes));
+    for words in
+        ["nothing was measured below", " on; the rule below", "every communicator of another scale runs on one"]
+    {
+        assert!(file.note.contains(words), "{words}: {}", file.note);
+    }
 }
 
 #[test]
@@ -663,9 +688,17 @@ fn the_page_asks_and_is_answered() {
     let still = shown(ask(Question::Take(vec![late])));
     assert_eq!(still.jobs.rounds, now.jobs.rounds);
     for (key, _) in &now.files {
+        if key == "example" {
+            continue;
+        }
         let Answer::File(file) = ask(Question::Save(key.clone())) else { panic!("{key}") };
         assert!(!file.text.is_empty(), "{key}");
     }
+    // A file that can't be written is offered, and says why it is not.
+    let request =
+        Request::Study { workbench: Workbench::Policy, question: Box::new(Question::Save("example".to_owned())) };
+    let refused = worker.execute(request, Vec::new(), &mut Silent).unwrap_err().to_string();
+    assert!(refused.contains("no tuner file is written for NVIDIA's example"), "{refused}");
     let page = markdown::markdown(&last.report);
     assert!(page.contains("run tree/ll128") && page.contains("flip"), "{page}");
     // What can't be chosen is said.

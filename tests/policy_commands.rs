@@ -9,9 +9,10 @@ use std::fs;
 use collectune::{
     collective::Scale,
     policy::{
-        file::{Choice, Policy},
+        file::{Choice, Entry, Policy},
         record::{Active, First, Follow, Next},
     },
+    tuning::simulate::Simulation,
 };
 use support::{
     rewards::explored,
@@ -78,10 +79,78 @@ fn ranks_are_offered_a_policy_only_where_they_take_one_up() {
     let offered = folder.path().join("next.policy");
     for fixed in [first(Follow::Policy, &policy), First::Passive.text()] {
         write(&folder, "epoch-000000", fixed);
-        ended(&collectune(&watch), 0);
+        let told = refused(&watch);
+        assert!(told.contains("its ranks take up no new policies") && told.contains("no policy was written"), "{told}");
         assert!(!offered.exists());
     }
     write(&folder, "epoch-000000", first(Follow::Online, &policy));
     ended(&collectune(&watch), 0);
-    assert_eq!(generation(&fs::read_to_string(offered).unwrap()), 4);
+    let written = fs::read_to_string(offered).unwrap();
+    assert_eq!(generation(&written), 4);
+    let evidence = Policy::read(written.as_bytes()).unwrap().policy.evidence;
+    assert!(evidence[0].n.iter().all(|n| *n > 0), "it says that rewards come in: {evidence:?}");
+    assert!(refused(&watch).contains("generation 4 is there and no rank has begun an epoch since"));
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let output = collectune(arguments);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    text(&output.stderr)
+}
+
+/// `--once` that did nothing ends with 1, and says what is missing.
+#[test]
+fn a_watch_says_what_it_waits_for() {
+    let folder = TempDir::new().unwrap();
+    let (policy, rewards) = explored();
+    let ranks = folder.path().display().to_string();
+    let absent = folder.path().join("absent").display().to_string();
+    let log = folder.path().join("rewards.log").display().to_string();
+    let once = |log: &str, folder: &str| refused(&["policy", "watch", log, folder, "--once"]);
+    assert!(once(&log, &absent).contains("is not there; waiting for a job with COLLECTUNE_TUNER_DIR="));
+    assert!(once(&log, &ranks).contains("holds no communicator's epoch-000000"));
+    write(&folder, "epoch-000000", first(Follow::Online, &policy));
+    assert!(once(&log, &ranks).contains("rewards.log is not there yet"));
+    write(&folder, "rewards.log", "");
+    assert!(once(&log, &ranks).contains("the log has no lines yet"));
+    write(&folder, "rewards.log", "allreduce,4194304,2,8,12.34\n".repeat(9));
+    assert!(once(&log, &ranks).contains("no line of the log says which arm ran: it needs the column arm"));
+    let others = rewards.replace("allreduce", "broadcast");
+    assert_ne!(others, rewards);
+    write(&folder, "rewards.log", others);
+    assert!(once(&log, &ranks).contains("no line of the log is about a key that explores"));
+    let decided = Policy { keys: vec![Entry { choice: Choice::Fixed(1), ..policy.keys[0].clone() }], ..policy };
+    write(&folder, "epoch-000000", first(Follow::Online, &decided));
+    write(&folder, "rewards.log", &rewards);
+    assert!(once(&log, &ranks).contains("the policy that runs explores no key"));
+    assert!(!folder.path().join("next.policy").exists());
+}
+
+/// A first line that is none costs itself; a file of another kind is refused in this command's words, with its options.
+#[test]
+fn a_bad_line_on_top_costs_itself_and_other_files_are_named() {
+    let folder = TempDir::new().unwrap();
+    let lines = "allreduce,4194304,1,8,12.34\nallreduce,4194304,1,8,12.5\n".repeat(10);
+    for (name, log) in [
+        ("a.log", format!("iteration 3 took 12 ms\n{lines}")),
+        ("b.log", format!("warming up\ndone\ncollective,size_bytes,num_nodes,num_gpus,latency_us\n{lines}")),
+    ] {
+        let log = write(&folder, name, log);
+        let output = collectune(&["policy", "replay", &log, "--json", "--seeds", "0"]);
+        let told = text(&output.stderr);
+        assert!(output.status.success() && text(&output.stdout).contains("\"size_bytes\": 4194304"), "{told}");
+        assert!(told.contains("line 1, whole line") && told.contains("is neither a header nor a line like"), "{told}");
+    }
+    let table = write(&folder, "table.csv", "a,b,c\n1,2,3\n4,5,6\n");
+    let sweep = write(&folder, "sweep.csv", Simulation::example().to_csv());
+    for command in [&["policy", "replay"][..], &["overlap"], &["step"]] {
+        let output = collectune(&[command, &[&table, &sweep]].concat());
+        let told = text(&output.stderr);
+        assert!(!output.status.success(), "{told}");
+        assert!(told.contains("has the columns a, b, c; this command reads"), "{told}");
+        assert!(told.contains("sweep.csv was not used: it is "), "{told}");
+        for absent in ["--configuration", "--set", "drop "] {
+            assert!(!told.contains(absent), "{absent}: {told}");
+        }
+    }
 }

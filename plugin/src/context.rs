@@ -8,7 +8,7 @@ use collectune::{
     crc32::Crc32,
     policy::{
         file::{LONGEST, Policy},
-        record::{Active, First, Follow, Next, beginning},
+        record::{Active, First, Follow, Next, beginning, returning},
     },
 };
 
@@ -425,7 +425,10 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
         },
         Mode::Policy(path) => policy(path, log).map_or(First::Passive, |text| active(Follow::Policy, text)),
         Mode::Online(None) => active(Follow::Online, beginning(scale, comm_id.unwrap_or(0)).text()),
-        Mode::Online(Some(path)) => policy(path, log).map_or(First::Passive, |text| active(Follow::Online, text)),
+        Mode::Online(Some(path)) => match policy(path, log).map(|text| Policy::read(text.as_bytes())) {
+            Some(Ok(reading)) => active(Follow::Online, returning(reading.policy).text()),
+            Some(Err(_)) | None => First::Passive,
+        },
     }
 }
 

@@ -14,12 +14,15 @@
 //! | [`ranges`] | the rules of a tuner file, laid out for finding one in nanoseconds |
 //! | [`table`] | a policy, laid out in the same way, and its schedule |
 //! | [`agreement`] | how ranks agree through a file system that they share |
+//! | [`older_glibc`] | what the standard library needs and older machines lack |
 //! | [`log`] | what is said through the library's logger, and how often |
 
 mod agreement;
 mod context;
 mod ffi;
 mod log;
+#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod older_glibc;
 mod ranges;
 mod settings;
 mod table;

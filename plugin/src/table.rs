@@ -27,6 +27,8 @@ struct Key {
     /// Calls since the communicator was created.
     calls: u64,
     choice: Deal,
+    /// From this call on, a key that is dealt runs `auto`: no rewards of it came in.
+    until: u64,
     /// A bit for each arm that was logged.
     logged: u64,
 }
@@ -84,7 +86,7 @@ impl Table {
                         Deal::Dealt(Block::new(counts, &arms, policy.seed, key.hash(), calls))
                     }
                 };
-                keys.push(Key { calls, choice, logged: 0 });
+                keys.push(Key { calls, choice, until: policy.explores_until(&key), logged: 0 });
             }
         }
         Self { generation: policy.generation, bands: policy.bands.clone(), arms, keys, is_logged }
@@ -98,16 +100,18 @@ impl Table {
         let (Some(coll), Some(key)) = (place, key) else { return (Answer::UNTOUCHED, None, None) };
         let number = key.calls;
         key.calls += 1;
+        let is_over = number >= key.until;
         let scheduled = match &mut key.choice {
             Deal::Fixed(arm) => *arm,
+            Deal::Dealt(_) if is_over => 0,
             Deal::Dealt(block) => block.take(),
         };
         let answer = self.arms.get(usize::from(scheduled)).copied().unwrap_or(Answer::UNTOUCHED);
         let runs = answer.pair.is_none_or(|(algorithm, protocol)| offer.has(algorithm, protocol));
         let (answer, arm) = if runs { (answer, scheduled) } else { (Answer::UNTOUCHED, 0) };
         let propensity = match &key.choice {
-            Deal::Fixed(_) => 1.0,
-            Deal::Dealt(block) => block.propensity(arm, offer),
+            Deal::Dealt(block) if !is_over => block.propensity(arm, offer),
+            Deal::Fixed(_) | Deal::Dealt(_) => 1.0,
         };
         let last = LastDecision { call: number, arm: u32::from(arm), propensity, generation: self.generation };
         let bit = 1_u64 << (arm & 63);
@@ -189,7 +193,10 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use collectune::{collective::Collective, policy::file::Entry};
+    use collectune::{
+        collective::Collective,
+        policy::file::{Entry, Evidence},
+    };
 
     use super::*;
 
@@ -256,6 +263,30 @@ mod tests {
         assert!(table.decide(&other, &Only(0xFF)).0 == Answer::UNTOUCHED);
         assert_eq!(table.decide(&other, &Only(0xFF)).1.unwrap().call, 1);
         assert!(table.decide(&Call { coll: 5, ..CALL }, &Only(0xFF)).1.is_none());
+    }
+
+    #[test]
+    fn a_key_without_rewards_returns_to_the_choice_of_the_library() {
+        let mut policy = Policy { unrewarded_calls: Some(64), ..policy(&[2, 2, 2, 2], 42) };
+        let mut table = Table::new(&policy, SCALE, false, false, None);
+        let forced = |table: &mut Table, calls: usize| {
+            let all = (0..calls).map(|_| table.decide(&CALL, &Only(0xFF)));
+            all.filter(|(answer, ..)| *answer != Answer::UNTOUCHED).count()
+        };
+        assert_eq!(forced(&mut table, 64), 48);
+        assert_eq!(forced(&mut table, 1000), 0);
+        assert_eq!(
+            table.decide(&CALL, &Only(0xFF)).1.map(|last| (last.call, last.arm, last.propensity)),
+            Some((1064, 0, 1.0))
+        );
+        // Rewards that come late make it explore again, and its calls go on counting.
+        policy.generation += 1;
+        policy.evidence =
+            vec![Evidence { key: 0, n: vec![3, 0, 0, 0], mean_ms: vec![1.0, 0.0, 0.0, 0.0], ..Evidence::default() }];
+        let mut table = Table::new(&policy, SCALE, false, false, Some(&table));
+        let last = table.decide(&CALL, &Only(0xFF)).1.unwrap();
+        assert_eq!((last.call, last.propensity), (1065, 0.25));
+        assert_eq!(forced(&mut table, 800), 600);
     }
 
     #[test]

@@ -124,7 +124,12 @@ impl Ab {
         if let Some(Next::Plan(plan)) = self.plan {
             return plan.run();
         }
-        let opened = files::read_any(&self.files, None, &arguments::Measured::default())?;
+        let opened = files::read_any(
+            &self.files,
+            None,
+            &arguments::Measured::default(),
+            files::Reads::Of(crate::report::Workbench::Tuning),
+        )?;
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let limits = Limits { confidence: self.confidence, ..Limits::default() };
         let question = Question { collective: self.collective, limits, ..Question::default() };

@@ -108,7 +108,7 @@ impl Compare {
 
 /// One of the two states.
 fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
-    let opened = files::read_any(&parts(path), None, &Measured { set })?;
+    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::Sweeps)?;
     if !opened.sets.note.is_empty() {
         terminal::say("note", &opened.sets.note);
     }

@@ -92,7 +92,7 @@ pub(super) struct ExportConf {
 
 impl ExportConf {
     fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, None, &self.measured)?;
+        let opened = files::read(&self.sweeps, None, &self.measured, files::Reads::Sweeps)?;
         self.output.iter().try_for_each(|path| save::check("tuner file", path))?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
@@ -188,7 +188,7 @@ impl LintConf {
         let sweep = match self.sweep[..] {
             [] => Sweep::default(),
             _ => {
-                let opened = files::read(&self.sweep, None, &self.measured)?;
+                let opened = files::read(&self.sweep, None, &self.measured, files::Reads::Sweeps)?;
                 if !opened.sets.all.is_empty() {
                     terminal::say("note", &opened.sets.note);
                 }

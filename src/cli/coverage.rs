@@ -109,7 +109,8 @@ impl Coverage {
         if self.logs.is_empty() && self.batches.is_none() {
             return Err(CliError::Typed("give logs of the job, or --batches and --hidden"));
         }
-        let mut opened = files::read_any(&[&self.logs[..], &self.sweep].concat(), None, &self.measured)?;
+        let mut opened =
+            files::read_any(&[&self.logs[..], &self.sweep].concat(), None, &self.measured, files::Reads::Sweeps)?;
         // A number that no file has.
         let conf = opened.files.len() as u32;
         if let Some(path) = &self.conf {

@@ -9,6 +9,7 @@ use std::{
 use super::{CliError, arguments::Measured, save, terminal};
 use crate::{
     intake::{FileReport, Mapping, Outcome},
+    report::Workbench,
     text::excerpt,
     tuning::sets::{Choice, Set},
     units::count,
@@ -17,6 +18,43 @@ use crate::{
         protocol::FileToLoad,
     },
 };
+
+/// What a command reads of the files that it is given, so that it advises only what it has an option for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// Rows of sweeps; `--configuration` says what ran where a file does not.
+    SweepsSaid,
+    /// Rows of sweeps, which must say what ran.
+    Sweeps,
+    /// What one workbench studies.
+    Of(Workbench),
+}
+
+impl Reads {
+    /// The option that chooses one of several sets of measurements.
+    fn set_option(self) -> Option<&'static str> {
+        (!matches!(self, Self::Of(_))).then_some("--set")
+    }
+
+    /// What a file must hold to be of use.
+    fn words(self) -> &'static str {
+        match self {
+            Self::SweepsSaid | Self::Sweeps => "sweeps of collectives",
+            Self::Of(Workbench::Tuning) => "sweeps and comparisons",
+            Self::Of(Workbench::Policy) => {
+                "reward logs: lines like allreduce,4194304,1,8,12.34, a header like \
+                 collective,size_bytes,num_nodes,num_gpus,latency_us, or a list of times of one arm"
+            }
+            Self::Of(Workbench::Overlap) => {
+                "kernels: merged features, slowdown statistics with kernel metrics, or profiles of Nsight"
+            }
+            Self::Of(Workbench::TrainingTime) => {
+                "samples of operators and collectives, and configurations of training runs"
+            }
+            Self::Of(Workbench::Topology) => "link graphs, dumps of machines, and schedules",
+        }
+    }
+}
 
 /// So many lines that were left out are told for each file; the JSON has more.
 pub(super) const TOLD: usize = 5;
@@ -33,7 +71,7 @@ pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Reads files, and all files in folders, for their rows; `-` is the standard input. `configuration` is that of the
-/// runs for which a file does not say it; `measured` says which rows are used.
+/// runs for which a file does not say it; `measured` says which rows are used, `reads` what is advised.
 ///
 /// # Errors
 /// A file can't be opened, none holds rows that can be used, or there is no such set of them.
@@ -41,12 +79,13 @@ pub(super) fn read(
     paths: &[PathBuf],
     configuration: Option<&Mapping>,
     measured: &Measured,
+    reads: Reads,
 ) -> Result<Opened, CliError> {
-    let opened = read_any(paths, configuration, measured)?;
+    let opened = read_any(paths, configuration, measured, reads)?;
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
 }
 
-/// Reads files as [`read`] does, for whatever is in them.
+/// Reads files as [`read`] does, for whatever is in them. A file that the command has no use for is named.
 ///
 /// # Errors
 /// A file can't be opened, or there is no such set.
@@ -54,6 +93,7 @@ pub(super) fn read_any(
     paths: &[PathBuf],
     configuration: Option<&Mapping>,
     measured: &Measured,
+    reads: Reads,
 ) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
@@ -71,14 +111,35 @@ pub(super) fn read_any(
         })
     };
     let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
-    opened.files.iter().for_each(tell);
+    opened.files.iter().for_each(|file| tell(file, reads));
+    if let Reads::Of(workbench) = reads {
+        say_unused(&opened, workbench, reads);
+    }
     if let Some(error) = unknown {
         return Err(error);
     }
-    if measured.set.is_none() && !opened.sets.all.is_empty() {
-        opened.sets.note += &format!("; --set takes another of {}", listed(&opened.sets.all));
+    if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
+        opened.sets.note += &format!("; {option} takes another of {}", listed(&opened.sets.all));
     }
     Ok(opened)
+}
+
+/// Names the files that were read and are of no use here.
+fn say_unused(opened: &Opened, workbench: Workbench, reads: Reads) {
+    let used: Vec<u32> = match workbench {
+        Workbench::Tuning => opened.documents.comparisons.iter().map(|(id, _)| *id).collect(),
+        _ => opened.parts.files().into_iter().filter(|(of, _)| *of == workbench).map(|(_, id)| id).collect(),
+    };
+    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+        let format = match &file.outcome {
+            Outcome::Loaded { format, .. } | Outcome::Known { format, .. } => format,
+            Outcome::NeedsMapping(_) | Outcome::Refused(_) => continue,
+        };
+        terminal::say(
+            "warning",
+            &format!("{} was not used: it is {format}; this command reads {}", file.name, reads.words()),
+        );
+    }
 }
 
 /// The set of a number, from 1, or of a part of its label that no other has.
@@ -174,7 +235,7 @@ fn source(path: &Path) -> io::Result<Source> {
 }
 
 /// Says on stderr what of a file could not be used.
-fn tell(file: &FileReport) {
+fn tell(file: &FileReport, reads: Reads) {
     let name = &file.name;
     match &file.outcome {
         Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {
@@ -188,7 +249,7 @@ fn tell(file: &FileReport) {
             notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
         }
         outcome => {
-            if let Some(why) = refusal(name, outcome) {
+            if let Some(why) = refusal(name, outcome, reads) {
                 terminal::say("error", &why);
             }
         }
@@ -196,16 +257,28 @@ fn tell(file: &FileReport) {
 }
 
 /// Why a file was not used.
-pub(super) fn refusal(name: &str, outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Loaded { .. } | Outcome::Known { .. } => None,
-        Outcome::NeedsMapping(request) => {
+pub(super) fn refusal(name: &str, outcome: &Outcome, reads: Reads) -> Option<String> {
+    const LISTED: usize = 12;
+    match (outcome, reads) {
+        (Outcome::Loaded { .. } | Outcome::Known { .. }, _) => None,
+        (Outcome::NeedsMapping(request), Reads::Of(_)) => {
+            let mut headers: Vec<&str> = request.headers.iter().take(LISTED).map(String::as_str).collect();
+            if request.headers.len() > LISTED {
+                headers.push("…");
+            }
+            Some(format!("{name} has the columns {}; this command reads {}", headers.join(", "), reads.words()))
+        }
+        (Outcome::NeedsMapping(request), _) => {
             let lacks = |column: &str| request.wanted.iter().any(|w| w.name == column && w.guess.is_none());
-            let option = if lacks("algo") { ": --configuration RING/LL128/24, or --configuration default" } else { "" };
+            let option = if lacks("algo") && reads == Reads::SweepsSaid {
+                ": --configuration RING/LL128/24, or --configuration default"
+            } else {
+                ""
+            };
             Some(format!("{name} {}{option}", request.problem))
         }
         // Long names are cut there.
-        Outcome::Refused(why) => {
+        (Outcome::Refused(why), _) => {
             Some(why.strip_prefix(&excerpt(name)).map_or(why.clone(), |why| format!("{name}{why}")))
         }
     }

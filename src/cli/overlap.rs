@@ -69,7 +69,12 @@ pub(super) struct Overlap {
 
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
+        let opened = files::read_any(
+            &self.files,
+            None,
+            &super::arguments::Measured::default(),
+            files::Reads::Of(crate::report::Workbench::Overlap),
+        )?;
         self.predictions.iter().try_for_each(|path| save::check("predictions", path))?;
         self.xgboost.iter().try_for_each(|path| save::check("trees", path))?;
         let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();

@@ -81,7 +81,7 @@ impl ValueEnum for Launcher {
 
 impl Plan {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, None, &self.measured)?;
+        let opened = files::read(&self.sweeps, None, &self.measured, files::Reads::Sweeps)?;
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;

@@ -107,7 +107,7 @@ struct Search {
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
-        let opened = files::read(paths, self.unsaid.configuration.as_ref(), &self.measured)?;
+        let opened = files::read(paths, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;

@@ -154,7 +154,8 @@ impl Report {
             }
             return self.of_links(Executor::default(), choices);
         }
-        let opened = files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured)?;
+        let opened =
+            files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         self.output.iter().try_for_each(|(path, _)| save::check("report", path))?;
         if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
             return self.of_kernels(opened);

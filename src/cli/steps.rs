@@ -100,7 +100,12 @@ impl Bundle {
     /// The study of the files, and the settings that the arguments make, with the run if there is one.
     pub(super) fn open(&self) -> Result<(Study, Settings), CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
-        let opened = files::read_any(&paths, None, &Measured::default())?;
+        let opened = files::read_any(
+            &paths,
+            None,
+            &Measured::default(),
+            files::Reads::Of(crate::report::Workbench::TrainingTime),
+        )?;
         let mut dropped = Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
         self.answer(&mut dropped)?;
         let study = Study::new(dropped);

@@ -69,7 +69,8 @@ pub(super) struct Train {
 
 impl Train {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured)?;
+        let opened =
+            files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         self.save.iter().try_for_each(|path| save::check("model", path))?;
         let files = opened.files.clone();
         let target = self.learning.target;

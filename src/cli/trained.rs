@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::{files::refusal, learnt::Learnt};
+use super::{
+    files::{Reads, refusal},
+    learnt::Learnt,
+};
 use crate::{
     collective::Collective,
     intake::{FileReport, Outcome},
@@ -165,7 +168,7 @@ impl<'a> Report<'a> {
 
 fn file(file: &FileReport) -> File<'_> {
     let name = &file.name;
-    let refused = refusal(name, &file.outcome);
+    let refused = refusal(name, &file.outcome, Reads::SweepsSaid);
     match &file.outcome {
         Outcome::Loaded { format, rows, default_rows, problems, notes } => File {
             name,

@@ -238,6 +238,9 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
         let otherwise = "is YAML, and no configuration of a training run or of a sampling".to_owned();
         return Ok(Some(Recognised::Configuration(otherwise)));
     }
+    if rewards::begins_late(&text) {
+        return Ok(Some(Recognised::Rewards { is_own: false }));
+    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_ascii_lowercase();
     if first.starts_with("<!doctype html") || first.starts_with("<html") {
         return Err("is a web page, not a table: was the download page saved instead of the file?".to_owned());

@@ -24,8 +24,8 @@ use crate::{learn::LearnError, progress::Progress, sorted::SortedSet, text::List
 pub enum StudyError {
     /// Nothing was dropped that could be studied.
     #[error(
-        "there is no kernel to study: drop merged features, or slowdown statistics and kernel metrics, or the traces of \
-         Nsight Systems"
+        "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or the traces \
+         of Nsight Systems"
     )]
     NothingLoaded,
     /// A run that is not there.

@@ -242,6 +242,7 @@ impl Dealt {
     pub(super) fn place(&mut self, policy: &Policy, key: &BandKey, call: u64) -> Option<(usize, f64)> {
         let Some(entry) = policy.entry(key) else { return Some((0, 1.0)) };
         match &entry.choice {
+            Choice::Counts(_) if call >= policy.explores_until(key) => Some((0, 1.0)),
             Choice::Fixed(arm) => Some((*arm as usize, 1.0)),
             Choice::Counts(counts) => {
                 let length = block_length(counts) as u64;

@@ -58,11 +58,24 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
     spans
 }
 
+/// Why no tuner file is written for a reader.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
+pub struct Refusal {
+    /// The reader.
+    pub reader: Reader,
+    /// What of the logs is not enough, in whole sentences.
+    pub why: String,
+}
+
 /// Tuner files for a reader: one for jobs without overlap and one for those with, where both were measured.
-#[must_use]
-pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Vec<File> {
+///
+/// # Errors
+/// The reader can't keep the library's choice, and on every scale it would have to at some size.
+pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<File>, Refusal> {
     let all = places(results);
     let mut files = Vec::new();
+    let mut refused = Vec::new();
     for overlap in [false, true] {
         let of_mode: Vec<_> = all.iter().filter(|((_, _, of), _)| of.unwrap_or(overlap) == overlap).collect();
         let is_measured = of_mode.iter().any(|((_, _, of), _)| *of == Some(overlap));
@@ -76,11 +89,27 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Vec<F
         }
         let mut notes = Vec::new();
         let mut rules = String::new();
-        for ((collective, scale, _), keys) in &of_mode {
-            rules += &self::rules(*collective, *scale, keys, settings, reader, &mut notes);
+        for (place, keys) in &of_mode {
+            let (collective, scale, _) = *place;
+            let same_scale = of_mode.iter().filter(|((_, of, _), _)| *of == scale).flat_map(|(_, keys)| keys);
+            let why = if reader.habits().keeps_default { None } else { not_covered(*place, keys, same_scale) };
+            match why {
+                Some(why) => notes.push(why),
+                None => rules += &self::rules(collective, scale, keys, settings, reader, &mut notes),
+            }
+        }
+        if !reader.habits().keeps_default && rules.is_empty() {
+            refused.extend(notes.into_iter().filter(|why| !refused.contains(why)).collect::<Vec<_>>());
+            continue;
         }
         if rules.is_empty() {
             text += "# no rule: the library keeps the choice\n";
+        } else if !reader.habits().keeps_default {
+            notes.push(
+                "With this reader every collective and every communicator of another scale runs on one channel, those that \
+                 a job splits off included."
+                    .to_owned(),
+            );
         }
         let name = match (reader, overlap) {
             (Reader::Rccl, false) => "rccl_tuner_gfx950.csv",
@@ -91,7 +120,39 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Vec<F
         let text = text + "# " + FIELDS + "\n" + &rules;
         files.push(File { name: name.to_owned(), text, note: notes.join(" ") });
     }
-    files
+    if files.is_empty() && !reader.habits().keeps_default {
+        if refused.is_empty() {
+            refused.push("No log is about a collective that a tuner is asked about.".to_owned());
+        }
+        return Err(Refusal { reader, why: refused.join(" ") });
+    }
+    Ok(files)
+}
+
+/// Why a reader that decides about every size of a collective can't be given rules for these keys: each rule would replace
+/// the library's choice, and so each must beat it. `same_scale` are all keys of the scale, for which one file counts.
+fn not_covered<'a>(
+    (collective, scale, _): Place,
+    keys: &[(Key, &KeyResult)],
+    same_scale: impl Iterator<Item = &'a (Key, &'a KeyResult)>,
+) -> Option<String> {
+    const LISTED: usize = 4;
+    let kept: Vec<Key> = same_scale.filter(|(_, of)| of.chosen() == Arm::Auto).map(|(key, _)| *key).collect();
+    if !kept.is_empty() {
+        let mut places: Vec<String> =
+            kept.iter().take(LISTED).map(|key| format!("{} of {}", key.collective, Size(key.size_bytes))).collect();
+        if kept.len() > LISTED {
+            places.push(format!("{} more", kept.len() - LISTED));
+        }
+        return Some(format!("On {scale} nothing is known to beat the library's choice for {}.", places.join(", ")));
+    }
+    let sizes: SortedSet<u64> = keys.iter().map(|(key, _)| key.size_bytes).collect();
+    let size = Size(sizes.first().copied()?);
+    (sizes.len() == 1).then(|| {
+        format!(
+            "{collective} on {scale} was measured at {size} alone, and a rule would decide for every other size too."
+        )
+    })
 }
 
 fn rules(
@@ -102,34 +163,16 @@ fn rules(
     reader: Reader,
     notes: &mut Vec<String>,
 ) -> String {
-    let keeps = reader.habits().keeps_default;
-    // A reader that can't keep the default runs one channel where no rule matches.
-    let arm = |of: &KeyResult| match of.chosen() {
-        Arm::Auto if !keeps => of.of_candidate().map(|best| best.arm).unwrap_or_default(),
-        chosen => chosen,
-    };
-    let mut spans = spans(keys, &settings.bands, arm);
-    if !keeps {
-        let slower: Vec<String> = keys
-            .iter()
-            .filter(|(_, of)| of.chosen() == Arm::Auto && is_worse(of))
-            .map(|(key, _)| Size(key.size_bytes).to_string())
-            .collect();
-        if !slower.is_empty() || spans.iter().any(|span| span.arm == Arm::Auto) {
-            notes.push(format!(
-                "Nothing is written for {collective} on {scale}: this reader can't keep the library's choice, and no other arm \
-                 is as fast{}.",
-                if slower.is_empty() { String::new() } else { format!(" at {}", slower.join(", ")) }
-            ));
-            return String::new();
-        }
-        if keys.iter().any(|(_, of)| of.chosen() == Arm::Auto) {
-            notes.push(format!(
-                "{collective} on {scale}: this reader can't keep the library's choice; where nothing beats it, the best other \
-                 arm is written."
-            ));
-        }
+    let mut spans = spans(keys, &settings.bands, KeyResult::chosen);
+    if !reader.habits().keeps_default {
+        let gaps = gaps(&spans);
         close_gaps(&mut spans);
+        if !gaps.is_empty() {
+            notes.push(format!(
+                "{collective} on {scale}: nothing was measured {}; the rule below, or the first one, applies there.",
+                gaps.join(", ")
+            ));
+        }
     }
     let mut text = String::new();
     for span in spans {
@@ -153,14 +196,18 @@ fn rules(
     text
 }
 
-/// The candidate is worse than the library's choice beyond doubt, or was never compared.
-fn is_worse(of: &KeyResult) -> bool {
-    of.of_candidate().is_none_or(|arm| arm.comparison.is_none_or(|of| of.p_worse >= super::judge::SURE))
-}
-
 /// Our own plugin is told where the library keeps the choice: then a range says so itself.
 fn writes_auto(reader: Reader) -> bool {
     reader.key() == "collectune"
+}
+
+/// The sizes that no range holds, in words.
+fn gaps(spans: &[Span]) -> Vec<String> {
+    let before = spans.first().filter(|first| first.from > 0).map(|first| format!("below {}", Size(first.from)));
+    let between = spans.windows(2).filter(|pair| pair[0].to + 1 < pair[1].from);
+    let between = between.map(|pair| format!("from {} to {}", Size(pair[0].to + 1), Size(pair[1].from)));
+    let after = spans.last().filter(|last| last.to < u64::MAX).map(|last| format!("from {} on", Size(last.to + 1)));
+    before.into_iter().chain(between).chain(after).collect()
 }
 
 /// Ranges from nothing to the largest size, without holes: each reaches to the next.

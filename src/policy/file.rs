@@ -7,7 +7,7 @@
 //! {"format":"collectune-policy","version":1,"generation":17,"library":"2.28.9","bands":[1024,262144],"seed":"0x2a",
 //!  "arms":[{"name":"auto"},{"algo":"tree","proto":"simple","channels":0}],
 //!  "keys":[{"coll":"allreduce","band":1,"nodes":2,"ranks":8,"overlap":null,"arm":1}],
-//!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}]}
+//!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}],"unrewarded_calls":1024}
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,9 @@ pub struct Policy {
     pub keys: Vec<Entry>,
     /// What the choices stand on.
     pub evidence: Vec<Evidence>,
+    /// From this call on a key that explores runs `auto` while no evidence of it stands in the policy: nobody learns from it.
+    /// `None`: it explores for ever.
+    pub unrewarded_calls: Option<u64>,
 }
 
 /// What to run for a key.
@@ -210,6 +213,8 @@ struct Document {
     keys: Vec<KeyDocument>,
     #[serde(default)]
     evidence: Vec<Evidence>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unrewarded_calls: Option<u64>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -242,13 +247,26 @@ impl Policy {
     /// What is to run for a key: an entry for just its overlap goes before one for both. `None`: `auto`.
     #[must_use]
     pub fn entry(&self, key: &BandKey) -> Option<&Entry> {
-        let fits = |entry: &&Entry| {
+        self.keys.get(self.place(key)?)
+    }
+
+    fn place(&self, key: &BandKey) -> Option<usize> {
+        let fits = |(_, entry): &(usize, &Entry)| {
             (entry.collective, entry.band, entry.scale) == (key.collective, key.band, key.scale)
                 && entry.overlap.is_none_or(|overlap| overlap == key.overlap)
         };
-        let mut fitting = self.keys.iter().filter(fits);
-        let first = fitting.next()?;
-        if first.overlap.is_some() { Some(first) } else { Some(fitting.next().unwrap_or(first)) }
+        let mut fitting = self.keys.iter().enumerate().filter(fits);
+        let (place, first) = fitting.next()?;
+        if first.overlap.is_some() { Some(place) } else { Some(fitting.next().map_or(place, |(place, _)| place)) }
+    }
+
+    /// The call of a key before which it explores, counted since the communicator was created; from it on it runs `auto`,
+    /// because no reward of it ever came in.
+    #[must_use]
+    pub fn explores_until(&self, key: &BandKey) -> u64 {
+        let (Some(limit), Some(place)) = (self.unrewarded_calls, self.place(key)) else { return u64::MAX };
+        let is_rewarded = |of: &Evidence| of.key as usize == place && of.n.iter().any(|n| *n > 0);
+        if self.evidence.iter().any(is_rewarded) { u64::MAX } else { limit }
     }
 
     /// The whole text of the file, checksum included. The same policy gives the same bytes.
@@ -288,6 +306,7 @@ impl Policy {
             arms: self.arms.iter().map(arm).collect(),
             keys: self.keys.iter().map(key).collect(),
             evidence: self.evidence.clone(),
+            unrewarded_calls: self.unrewarded_calls,
         };
         sealed(json::compact(&document) + "\n")
     }
@@ -332,9 +351,12 @@ impl Policy {
             }
             keys.push(entry);
         }
-        let Document { generation, library, mut evidence, .. } = document;
+        let Document { generation, library, mut evidence, unrewarded_calls, .. } = document;
         evidence.retain(|of| (of.key as usize) < keys.len());
-        Ok(Reading { policy: Policy { generation, library, bands, seed, arms, keys, evidence }, notes })
+        Ok(Reading {
+            policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls },
+            notes,
+        })
     }
 }
 
@@ -407,6 +429,8 @@ pub fn opened(bytes: &[u8]) -> Result<&[u8], FileError> {
     if bytes.len() > LONGEST {
         return Err(FileError::TooLong);
     }
+    // Editors put one before a text that they save.
+    let bytes = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
     let whole = bytes.strip_suffix(b"\n").ok_or(FileError::NoChecksum)?;
     let begin = memchr::memrchr(b'\n', whole).map_or(0, |end| end + 1);
     let (before, footer) = bytes.split_at(begin);
@@ -451,6 +475,7 @@ mod tests {
                 p_better: 0.96875,
                 gain_pct: 4.125,
             }],
+            unrewarded_calls: Some(1024),
         }
     }
 

@@ -176,6 +176,15 @@ fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str)
     words.next()?.strip_prefix(name)?.parse().ok()
 }
 
+/// So many calls a key explores online while no reward of it has come in.
+pub const UNREWARDED_CALLS: u64 = 1024;
+
+/// A policy to begin with online, whose keys return to the library's choice where no rewards come in.
+#[must_use]
+pub fn returning(policy: Policy) -> Policy {
+    Policy { unrewarded_calls: policy.unrewarded_calls.or(Some(UNREWARDED_CALLS)), ..policy }
+}
+
 /// With what an online communicator begins where no policy is given: it tries the usual arms equally often.
 #[must_use]
 pub fn beginning(scale: Scale, comm_id: u64) -> Policy {
@@ -191,7 +200,8 @@ pub fn beginning(scale: Scale, comm_id: u64) -> Policy {
         (0..bands.len() as u32).map(entry)
     };
     let keys = COLLECTIVES.into_iter().flat_map(|(_, collective)| all(collective)).collect();
-    Policy { seed: mix(comm_id), bands: bands.clone(), keys, arms, ..Policy::default() }
+    let policy = Policy { seed: mix(comm_id), bands: bands.clone(), keys, arms, ..Policy::default() };
+    returning(policy)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use crate::{progress::Progress, sorted::SortedMap};
 pub enum StudyError {
     /// No log was dropped.
     #[error(
-        "there is no reward log to study: drop lines like allreduce,4194304,1,8,12.34, or lists of times of one arm each"
+        "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
     )]
     NothingLoaded,
     /// A key that is not there.
@@ -32,6 +32,9 @@ pub enum StudyError {
     /// A key that strategies can't be let loose on.
     #[error("{0} can't be replayed. {1}")]
     NotReplayed(String, String),
+    /// A reader that can't keep the library's choice would have to.
+    #[error(transparent)]
+    NoFile(#[from] export::Refusal),
     /// A simulation with too few or too many arms.
     #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
     Arms(usize),
@@ -279,14 +282,14 @@ impl Study {
     /// Files to deploy, or to run.
     ///
     /// # Errors
-    /// Nothing was studied.
+    /// Nothing was studied, or a reader can't be given what was found.
     pub fn export(&self, export: &Export) -> Result<Vec<File>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
         let results = self.results();
         Ok(match export {
-            Export::Conf(reader) => export::conf(&results, &self.settings, *reader),
+            Export::Conf(reader) => export::conf(&results, &self.settings, *reader)?,
             Export::Policy(generation) => vec![File {
                 name: "collectune.policy.json".to_owned(),
                 text: export::policy(&results, &self.settings, *generation).text(),

@@ -2,7 +2,7 @@
 
 use super::{
     attribution::Dealt,
-    file::{Choice, Entry, Policy},
+    file::{Choice, Entry, Evidence, Policy},
     read::Log,
 };
 use crate::bandit::{
@@ -23,13 +23,55 @@ pub struct Learnt {
     pub counts: Vec<u32>,
 }
 
+/// Why nothing was learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Nothing {
+    /// No policy is followed, or its generation is the last that there can be.
+    #[error("there is no policy that another one could follow")]
+    NoPolicy,
+    /// Every key runs one arm.
+    #[error("the policy that runs explores no key, so there is nothing to learn")]
+    NoKey,
+    /// Nothing was logged.
+    #[error("the log has no lines yet")]
+    NoLines,
+    /// The lines can't be attributed, now or later.
+    #[error(
+        "no line of the log says which arm ran: it needs the column arm, or call and generation, which \
+         collectune_tuner_last_decision tells the job, and which Collectune's profiler plugin writes by itself"
+    )]
+    NotAttributed,
+    /// The lines are about something else.
+    #[error(
+        "no line of the log is about a key that explores: its collectives, sizes, nodes, ranks or generations are others"
+    )]
+    NotAbout,
+    /// Nothing new was logged.
+    #[error("the log has no line of generation {0} yet")]
+    NothingNew(u64),
+}
+
 /// The policy that follows `policies`, the last of which runs now: counts of its exploring keys by a strategy and by what the
-/// log says. `None` where no line of the log is about them.
-#[must_use]
-pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Option<(Policy, Vec<Learnt>)> {
-    let current = policies.last()?;
+/// log says.
+///
+/// # Errors
+/// No line of the log is about them, or none is new.
+pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, Vec<Learnt>), Nothing> {
+    let current = policies.last().ok_or(Nothing::NoPolicy)?;
     let mut next = current.clone();
-    next.generation = current.generation.checked_add(1)?;
+    next.generation = current.generation.checked_add(1).ok_or(Nothing::NoPolicy)?;
+    if log.rows.is_empty() {
+        return Err(Nothing::NoLines);
+    }
+    if current.keys.iter().all(|entry| matches!(entry.choice, Choice::Fixed(_))) {
+        return Err(Nothing::NoKey);
+    }
+    if log.rows.iter().all(|row| row.arm.is_none() && row.call.is_none()) {
+        return Err(Nothing::NotAttributed);
+    }
+    if log.rows.iter().all(|row| row.generation.is_some_and(|of| of < current.generation)) {
+        return Err(Nothing::NothingNew(current.generation));
+    }
     let mut learnt = Vec::new();
     for (place, entry) in current.keys.iter().enumerate() {
         let Choice::Counts(before) = &entry.choice else { continue };
@@ -42,9 +84,31 @@ pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Option<(Policy, V
         if let Some(entry) = next.keys.get_mut(place) {
             entry.choice = Choice::Counts(counts.clone());
         }
+        next.evidence.retain(|of| of.key as usize != place);
+        next.evidence.push(evidence(place, &arms));
         learnt.push(Learnt { key: place, arms, counts });
     }
-    (!learnt.is_empty()).then_some((next, learnt))
+    if learnt.is_empty() { Err(Nothing::NotAbout) } else { Ok((next, learnt)) }
+}
+
+/// What the next policy says of a key's rewards: without, its ranks take it to have none, and stop exploring.
+fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
+    let mean = |arm: &Statistics| if arm.n > 0.0 { arm.mean } else { 0.0 };
+    let tried = arms.iter().skip(1).filter(|arm| arm.n >= 1.0).min_by(|a, b| a.mean.total_cmp(&b.mean));
+    let auto = arms.first().filter(|auto| auto.n >= 1.0);
+    let (p_better, gain_pct) = auto.zip(tried).map_or((0.0, 0.0), |(auto, best)| {
+        let prior = NormalInverseGamma::weak((auto.mean + best.mean) / 2.0);
+        let probabilities = best::probabilities(&[prior.after(auto), prior.after(best)]);
+        (probabilities.get(1).copied().unwrap_or(0.0), 100.0 * (auto.mean - best.mean) / auto.mean)
+    });
+    Evidence {
+        key: place as u32,
+        // What counts less because it is old, and less than half a value, is a value all the same.
+        n: arms.iter().map(|arm| if arm.n > 0.0 { (arm.n as u64).max(1) } else { 0 }).collect(),
+        mean_ms: arms.iter().map(mean).collect(),
+        p_better,
+        gain_pct,
+    }
 }
 
 /// What the past is worth from generation to generation.
@@ -182,6 +246,8 @@ mod tests {
             next(&[policy()], &log(&text), Kind::EpochThompson { calls: 30, floor: 0.01, keep: 1.0 }).unwrap();
         assert_eq!(next.generation, 5);
         assert_eq!(learnt[0].arms.iter().map(|arm| arm.n as u32).collect::<Vec<_>>(), [10, 10, 10]);
+        assert_eq!(next.evidence[0].n, [10, 10, 10]);
+        assert!(next.evidence[0].p_better > 0.99 && (next.evidence[0].gain_pct - 10.0).abs() < 1.0, "{next:?}");
         let [auto, tree, ring] = learnt[0].counts[..] else { panic!() };
         assert!(tree >= 28 && auto + ring <= 2, "{learnt:?}");
         for strategy in Kind::ALL {
@@ -189,8 +255,13 @@ mod tests {
             assert_eq!(block_length(&learnt[0].counts), 30, "{strategy:?}");
             assert!(Policy::read(next.text().as_bytes()).is_ok());
         }
-        // Another generation, another size: nothing is about the key.
-        assert!(super::next(&[policy()], &log(&text.replace(",4\n", ",3\n")), Kind::Ucb1).is_none());
-        assert!(super::next(&[policy()], &log(&text.replace("67108864", "4096")), Kind::Ucb1).is_none());
+        let nothing = |text: &str| super::next(&[policy()], &log(text), Kind::Ucb1).unwrap_err();
+        assert_eq!(nothing(&text.replace(",4\n", ",3\n")), Nothing::NothingNew(4));
+        assert_eq!(nothing(&text.replace(",4\n", ",5\n")), Nothing::NotAbout);
+        assert_eq!(nothing(&text.replace("67108864", "4096")), Nothing::NotAbout);
+        assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), Nothing::NotAttributed);
+        let mut decided = policy();
+        decided.keys[0].choice = Choice::Fixed(1);
+        assert_eq!(super::next(&[decided], &log(&text), Kind::Ucb1).unwrap_err(), Nothing::NoKey);
     }
 }

@@ -156,7 +156,14 @@ fn main() -> ExitCode {
         (vec![1], found.map(|what| Fault { reader, seed: 0, input: input.clone(), what }).into_iter().collect())
     } else if options.again {
         let reader = options.readers[0];
-        (vec![1], fault(reader, options.seed, reader.input(options.seed)).into_iter().collect())
+        let input = reader.input(options.seed);
+        // It is there to be looked at even if the execution never ends.
+        if let Some(path) = save(reader, options.seed, &input) {
+            println!("the input is saved as {path}");
+        }
+        let place = READERS.iter().position(|known| known.name == reader.name).unwrap_or(0);
+        memory::INPUT.set((place, options.seed));
+        (vec![1], fault(reader, options.seed, input).into_iter().collect())
     } else {
         run(&options)
     };

@@ -294,3 +294,18 @@ fn only_a_newer_policy_of_the_same_arms_and_bands_is_followed() {
         assert_eq!(online.generations(next.text().as_bytes()), ["4", "4", expected], "{next:?}");
     }
 }
+
+/// Clusters run systems that are years old: what the plugin takes of the C library must be there.
+#[test]
+fn the_plugin_loads_where_glibc_is_of_2018() {
+    const OLDEST: u32 = 28;
+    let bytes = fs::read(support::plugin()).unwrap();
+    let name = b"GLIBC_2.";
+    let versions = bytes.windows(name.len() + 2).filter_map(|window| {
+        let digits = window.strip_prefix(name)?.iter().take_while(|byte| byte.is_ascii_digit());
+        String::from_utf8(digits.copied().collect()).ok()?.parse::<u32>().ok()
+    });
+    let versions: Vec<u32> = versions.collect();
+    assert!(versions.contains(&2), "it takes something: {versions:?}");
+    assert!(versions.iter().all(|version| *version <= OLDEST), "{versions:?}");
+}

@@ -13,6 +13,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::super::{CliError, FOUND, files, terminal};
+use crate::{
+    conf::strict::{Content, lines},
+    text::lossy,
+    units::count,
+};
 
 /// Say which tuner interface the installed NCCL or RCCL loads, and which mode of Collectune's plugin applies here
 ///
@@ -37,6 +42,8 @@ struct Findings {
     looks_up: Vec<u32>,
     /// The one that it takes of Collectune's plugin.
     tuner_version: Option<u32>,
+    /// The glibc that the plugin needs at least, `2.28`; where it is named and can be read.
+    plugin_needs_glibc: Option<String>,
     /// `static`, `policy`, `online` or `passive`.
     mode: String,
     problems: Vec<String>,
@@ -126,6 +133,11 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
                 ));
             } else if !path.exists() {
                 found.problems.push(format!("NCCL_TUNER_PLUGIN={plugin} is not there"));
+            } else {
+                match File::open(path).and_then(Strings::of) {
+                    Ok(strings) => self::plugin(found, &plugin, &strings, glibc()),
+                    Err(error) => found.problems.push(format!("NCCL_TUNER_PLUGIN={plugin} can't be read: {error}")),
+                }
             }
         }
     }
@@ -156,6 +168,10 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     match needed {
         None => found.problems.push(format!("the mode {mode} needs {name}, which is not set")),
         Some(path) if !path.exists() => found.problems.push(format!("{name}={} is not there", files::name(path))),
+        Some(path) if mode == "static" => match std::fs::read(path) {
+            Ok(bytes) => tuner_file(found, name, path, &bytes),
+            Err(error) => found.problems.push(format!("{name}={} can't be read: {error}", files::name(path))),
+        },
         Some(path) if mode == "policy" => {
             let read = std::fs::read(path).map_err(|error| error.to_string());
             let read =
@@ -175,6 +191,56 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     }
 }
 
+/// What the file under `NCCL_TUNER_PLUGIN` is; `here` is the glibc of this machine.
+fn plugin(found: &mut Findings, name: &str, strings: &Strings, here: Option<Glibc>) {
+    let offers = strings.looks_up();
+    if !strings.is_program || !offers.iter().any(|version| (1..=6).contains(version)) {
+        found.problems.push(format!(
+            "NCCL_TUNER_PLUGIN={name} is no tuner plugin: it has none of ncclTunerPlugin_v1 to ncclTunerPlugin_v6"
+        ));
+        return;
+    }
+    if !strings.is_ours {
+        found.notes.push(format!(
+            "NCCL_TUNER_PLUGIN={name} is a tuner plugin, and not Collectune's: modes and files are not about it"
+        ));
+    }
+    let Some(needs) = strings.glibc else { return };
+    found.plugin_needs_glibc = Some(needs.to_string());
+    if let Some(here) = here.filter(|here| *here < needs) {
+        found.problems.push(format!(
+            "NCCL_TUNER_PLUGIN={name} needs glibc {needs}, and this machine has {here}: it would not be loaded, and the \
+             job would run untuned"
+        ));
+    }
+}
+
+/// A tuner file as the plugin reads it.
+fn tuner_file(found: &mut Findings, variable: &str, path: &Path, bytes: &[u8]) {
+    const LISTED: usize = 3;
+    let mut rules = 0_u64;
+    let mut faults = Vec::new();
+    for (line, content) in lines(bytes) {
+        match content {
+            Content::Rule(_) => rules += 1,
+            Content::Fault(fault) => faults.push(format!("line {line}, {fault}")),
+            Content::Nothing | Content::Header => {}
+        }
+    }
+    let skipped = count(faults.len() as u64, "line");
+    let first = faults.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
+    let name = files::name(path);
+    match (rules, faults.is_empty()) {
+        (0, true) => found.problems.push(format!("{variable}={name} has no rule: the library would choose everything")),
+        (0, false) => found.problems.push(format!(
+            "{variable}={name} has no rule that can be followed, and {skipped} that can't be read ({first}): the library \
+             would choose everything"
+        )),
+        (_, true) => {}
+        (_, false) => found.problems.push(format!("{variable}={name}: {skipped} would be skipped ({first})")),
+    }
+}
+
 fn for_people(found: &Findings) -> String {
     let mut text = String::new();
     if let Some(library) = &found.library {
@@ -187,15 +253,41 @@ fn for_people(found: &Findings) -> String {
             text += &format!("takes of the plugin: v{version}\n");
         }
     }
+    if let Some(needs) = &found.plugin_needs_glibc {
+        text += &format!("the plugin needs: glibc {needs}\n");
+    }
     text += &format!("mode: {}\n", found.mode);
     found.problems.iter().for_each(|problem| text += &format!("problem: {problem}\n"));
     found.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }
 
+/// A version of glibc: 2 and this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Glibc(u32);
+
+impl std::fmt::Display for Glibc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "2.{}", self.0)
+    }
+}
+
+/// The glibc of this machine: the highest version that its library defines.
+fn glibc() -> Option<Glibc> {
+    const FOLDERS: [&str; 5] = ["/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"];
+    let path = FOLDERS.iter().map(|folder| Path::new(folder).join("libc.so.6")).find(|path| path.is_file())?;
+    Strings::of(File::open(path).ok()?).ok()?.glibc
+}
+
 /// What of a library's bytes tells its tuner interface.
 #[derive(Default)]
 struct Strings {
+    /// It begins as a program or library of Linux does.
+    is_program: bool,
+    /// It is Collectune's plugin.
+    is_ours: bool,
+    /// The highest version of glibc that it names.
+    glibc: Option<Glibc>,
     versions: [bool; 16],
     version: Option<String>,
 }
@@ -203,6 +295,9 @@ struct Strings {
 impl Strings {
     const SYMBOL: &'static [u8] = b"ncclTunerPlugin_v";
     const VERSION: &'static [u8] = b"NCCL version ";
+    const GLIBC: &'static [u8] = b"GLIBC_2.";
+    const OURS: &'static [u8] = b"collectune_tuner_last_decision";
+    const PROGRAM: &'static [u8] = b"\x7FELF";
     /// So much of one piece is looked at again with the next.
     const TAIL: usize = 64;
 
@@ -214,6 +309,8 @@ impl Strings {
         loop {
             let read = file.read(&mut buffer[kept..])?;
             let filled = kept + read;
+            // Before the first piece nothing was kept.
+            found.is_program |= kept == 0 && buffer[..filled].starts_with(Self::PROGRAM);
             found.look(&buffer[..filled]);
             if read == 0 {
                 return Ok(found);
@@ -236,6 +333,8 @@ impl Strings {
                 *seen = true;
             }
         }
+        found_glibc(self, bytes);
+        self.is_ours |= memchr::memmem::find(bytes, Self::OURS).is_some();
         // The words also stand in messages whose version is put in when they are printed.
         for at in memchr::memmem::find_iter(bytes, Self::VERSION) {
             let rest = &bytes[at + Self::VERSION.len()..];
@@ -250,6 +349,19 @@ impl Strings {
 
     fn looks_up(&self) -> Vec<u32> {
         (0..).zip(&self.versions).filter(|(_, seen)| **seen).map(|(version, _)| version).collect()
+    }
+}
+
+/// A version's digits may be cut off by the end of a piece; the next piece has them whole.
+fn found_glibc(found: &mut Strings, bytes: &[u8]) {
+    for at in memchr::memmem::find_iter(bytes, Strings::GLIBC) {
+        let rest = &bytes[at + Strings::GLIBC.len()..];
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits < rest.len()
+            && let Ok(minor) = lossy(&rest[..digits]).parse()
+        {
+            found.glibc = found.glibc.max(Some(Glibc(minor)));
+        }
     }
 }
 
@@ -306,7 +418,42 @@ mod tests {
         };
         assert!(problems("2.27.3+cuda12.9", "/bin/sh").contains("2.27.3 opens no path"));
         assert!(problems("2.27.3+cuda12.9", "collectune").contains("is in no folder of LD_LIBRARY_PATH"));
-        assert_eq!(problems("2.27.5+cuda12.9", "/bin/sh"), "");
+        assert!(problems("2.27.5+cuda12.9", "/bin/sh").contains("/bin/sh is no tuner plugin"));
+    }
+
+    #[test]
+    fn a_plugin_is_told_from_other_libraries_and_says_what_it_needs() {
+        let of = |bytes: &[u8], here: u32| {
+            let mut found = Findings::default();
+            plugin(&mut found, "x.so", &Strings::of(bytes).unwrap(), Some(Glibc(here)));
+            (found.plugin_needs_glibc, found.problems.join("\n"), found.notes.join("\n"))
+        };
+        let ours = b"\x7FELF\0ncclTunerPlugin_v4\0collectune_tuner_last_decision\0GLIBC_2.2.5\0GLIBC_2.28\0GLIBC_2.4\0";
+        assert_eq!(of(ours, 28), (Some("2.28".to_owned()), String::new(), String::new()));
+        assert!(of(ours, 17).1.contains("needs glibc 2.28, and this machine has 2.17"));
+        assert!(of(b"\x7FELF\0ncclTunerPlugin_v4\0", 17).2.contains("not Collectune's"));
+        for other in [&b"\x7FELF\0cosf\0GLIBC_2.27\0"[..], b"ncclTunerPlugin_v4\0", b""] {
+            assert!(of(other, 36).1.contains("is no tuner plugin"));
+        }
+    }
+
+    #[test]
+    fn a_tuner_file_without_a_rule_is_a_problem() {
+        let of = |text: &str| {
+            let mut found = Findings::default();
+            tuner_file(&mut found, "NCCL_TUNER_CONFIG_FILE", Path::new("a.conf"), text.as_bytes());
+            found.problems.join("\n")
+        };
+        let rule = "allreduce,0,65536,tree,ll,8,2,16\n";
+        assert_eq!(of(rule), "");
+        assert_eq!(of(&format!("\u{FEFF}{rule}")), "");
+        let bad = of(&"allreduce,0,65536,oak,ll,8,2,16\n".repeat(10));
+        assert!(
+            bad.contains("no rule that can be followed, and 10 lines that can't be read (line 1, algorithm"),
+            "{bad}"
+        );
+        assert!(of(&format!("{rule}hello\n")).contains("1 line would be skipped (line 2"));
+        assert!(of("# nothing\n").contains("has no rule: the library would choose everything"));
     }
 
     #[test]

@@ -103,7 +103,8 @@ impl Logs {
     /// Reads the logs and studies them; what must be known is said.
     pub(super) fn study(&self) -> Result<(Study, Studied), CliError> {
         let paths = self.paths()?;
-        let opened = files::read_any(&paths, None, &Measured::default())?;
+        let opened =
+            files::read_any(&paths, None, &Measured::default(), files::Reads::Of(crate::report::Workbench::Policy))?;
         let logs: Vec<NamedLog> = opened.parts.rewards.into_iter().map(|(_, log)| log).collect();
         let settings = self.settings(&logs)?;
         let mut study = Study::new(logs);

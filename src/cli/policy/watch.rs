@@ -16,7 +16,7 @@ use crate::{
     policy::{
         file::Policy,
         record::{self, Active, First, Follow},
-        watch::{Learnt, next},
+        watch::{Learnt, Nothing, next},
     },
     progress::Silent,
     sorted::SortedMap,
@@ -52,7 +52,7 @@ pub(in crate::cli) struct Watch {
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
 
-    /// Look once and end
+    /// Look once and end; exit code 1 where no policy was written
     #[arg(long)]
     once: bool,
 }
@@ -60,27 +60,44 @@ pub(in crate::cli) struct Watch {
 impl Watch {
     pub(super) fn run(self) -> Result<(), CliError> {
         let strategy = self.strategy();
-        // Of each folder the last that stood in the way.
+        // Of each folder what was said last: what is waited for is said once.
         let mut told = SortedMap::new();
         loop {
-            for folder in folders(&self.folder) {
-                match self.look(&folder, strategy) {
-                    Ok(Some(said)) => terminal::say("note", &said),
-                    Ok(None) => {}
-                    // A folder that vanishes, or a log that is not there yet, may come back.
-                    Err(error) if !self.once => {
-                        let why = error.to_string();
-                        if told.insert(folder.clone(), why.clone()).as_ref() != Some(&why) {
-                            terminal::say("warning", &why);
-                        }
+            let folders = folders(&self.folder);
+            let mut looks: Vec<(PathBuf, Result<Look, CliError>)> =
+                folders.into_iter().map(|folder| (folder.clone(), self.look(&folder, strategy))).collect();
+            if looks.is_empty() {
+                looks.push((self.folder.clone(), Ok(Look::Waits(self.no_folder()))));
+            }
+            let mut has_written = false;
+            for (folder, look) in looks {
+                let (kind, sentence) = match look {
+                    Ok(Look::Written(said)) => {
+                        has_written = true;
+                        ("note", said)
                     }
-                    Err(error) => return Err(error),
+                    Ok(Look::Waits(why)) => ("note", format!("{}: nothing was written: {why}", files::name(&folder))),
+                    // A folder that vanishes, or a log that is torn, may come back.
+                    Err(error) => ("warning", error.to_string()),
+                };
+                if told.insert(folder, sentence.clone()).as_ref() != Some(&sentence) {
+                    terminal::say(kind, &sentence);
                 }
             }
             if self.once {
-                return Ok(());
+                return if has_written { Ok(()) } else { Err(CliError::Told("no policy was written".to_owned())) };
             }
             thread::sleep(Duration::from_secs(self.every));
+        }
+    }
+
+    /// What stands in the way where no rank has left a record.
+    fn no_folder(&self) -> String {
+        let name = files::name(&self.folder);
+        if self.folder.is_dir() {
+            format!("{name} holds no communicator's epoch-000000; waiting for a job with COLLECTUNE_TUNER_DIR={name}")
+        } else {
+            format!("{name} is not there; waiting for a job with COLLECTUNE_TUNER_DIR={name}")
         }
     }
 
@@ -99,31 +116,52 @@ impl Watch {
     }
 
     /// Writes the next policy, if there is one.
-    fn look(&self, folder: &Path, strategy: Kind) -> Result<Option<String>, CliError> {
+    fn look(&self, folder: &Path, strategy: Kind) -> Result<Look, CliError> {
+        let waits = |why: String| Ok(Look::Waits(why));
         let policies = policies(folder)?;
-        let Some(current) = policies.last() else { return Ok(None) };
+        let Some(current) = policies.last() else {
+            return waits(
+                "its ranks take up no new policies; that is for jobs with COLLECTUNE_TUNER_MODE=online, on NCCL or RCCL \
+                 from 2.28 on"
+                    .to_owned(),
+            );
+        };
         let path = folder.join("next.policy");
         // What was offered and not yet followed stays.
-        let offered = fs::read(&path).ok().and_then(|bytes| Policy::read(&bytes).ok());
-        if offered.is_some_and(|offered| offered.policy.generation > current.generation) {
-            return Ok(None);
+        let offered = fs::read(&path).ok().and_then(|bytes| Policy::read(&bytes).ok()).map(|of| of.policy.generation);
+        if let Some(offered) = offered.filter(|offered| *offered > current.generation) {
+            return waits(format!("generation {offered} is there and no rank has begun an epoch since"));
+        }
+        if !self.log.exists() {
+            return waits(format!("the log {} is not there yet", files::name(&self.log)));
         }
         let bytes = files::bytes(&self.log)?;
         let name = files::name(&self.log);
+        if bytes.is_empty() {
+            return waits(Nothing::NoLines.to_string());
+        }
         let (report, content) = intake::open(&bytes[..], &name, bytes.len() as u64, 0, None, &mut Silent);
         let Content::Rewards(log) = content else {
-            let why = files::refusal(&name, &report.outcome).unwrap_or_else(|| format!("{name} is no reward log"));
+            let why = files::refusal(&name, &report.outcome, files::Reads::Of(crate::report::Workbench::Policy))
+                .unwrap_or_else(|| format!("{name} is no reward log"));
             return Err(CliError::Told(why));
         };
-        let Some((policy, learnt)) = next(&policies, &log, strategy) else { return Ok(None) };
-        // No line since the last policy says nothing new.
-        let is_new = log.rows.iter().any(|row| row.generation.is_none_or(|of| of >= current.generation));
-        if !is_new {
-            return Ok(None);
+        match next(&policies, &log, strategy) {
+            Ok((policy, learnt)) => {
+                save::save("policy", &path, policy.text())?;
+                Ok(Look::Written(said(&path, &policy, &learnt)))
+            }
+            Err(why) => waits(why.to_string()),
         }
-        save::save("policy", &path, policy.text())?;
-        Ok(Some(said(&path, &policy, &learnt)))
     }
+}
+
+/// What came of a look at a communicator's folder.
+enum Look {
+    /// A policy was written; what it says.
+    Written(String),
+    /// What must come first.
+    Waits(String),
 }
 
 fn said(path: &Path, policy: &Policy, learnt: &[Learnt]) -> String {

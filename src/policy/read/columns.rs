@@ -127,6 +127,24 @@ pub fn is_header(headers: &[String]) -> bool {
     Columns::of(&headers).is_some()
 }
 
+/// Whether a text is a reward log below lines that are none: most of its first lines are of one, or one of them is a header.
+#[must_use]
+pub fn begins_late(text: &str) -> bool {
+    const LOOKED_AT: usize = 24;
+    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let cells =
+        lines.take(LOOKED_AT).map(|line| line.split(',').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
+    let (mut all, mut plain) = (0, 0);
+    for cells in cells {
+        if is_header(&cells) {
+            return true;
+        }
+        all += 1;
+        plain += usize::from(is_plain(&cells));
+    }
+    plain * 2 > all
+}
+
 /// Whether cells are those of a line of a reward log without a header.
 #[must_use]
 pub fn is_plain(cells: &[String]) -> bool {

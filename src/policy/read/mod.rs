@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub use self::{
-    columns::{is_header, is_plain},
+    columns::{begins_late, is_header, is_plain},
     json::{is_json, json},
     means::{is_means, means},
     name::FileName,

@@ -34,6 +34,14 @@ pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, 
                     reader.begin(columns);
                     continue;
                 }
+                None if Collective::parse(cells[0]).is_some() => reader.begin(Columns::plain()),
+                None if reader.before < MOST_BEFORE => {
+                    reader.before += 1;
+                    reader.lines += 1;
+                    let why = "is neither a header nor a line like allreduce,4194304,1,8,12.34; the line was left out";
+                    reader.log.problems.push(Problem::new(place.line, "", &place.excerpt, why));
+                    continue;
+                }
                 None => reader.begin(Columns::plain()),
             }
         } else if reader.is_header(&cells) {
@@ -61,6 +69,9 @@ struct Place {
     state: State,
 }
 
+/// After so many lines that are neither header nor line of a log, the log has no header.
+const MOST_BEFORE: u64 = 24;
+
 /// Column, text and what is wrong with it.
 type Wrong = (String, String, String);
 
@@ -76,6 +87,8 @@ struct Reader {
     ranks: Vec<Option<u32>>,
     times: Vec<Option<f64>>,
     lines: u64,
+    /// Lines before the header, or before the first line of a log without one.
+    before: u64,
     /// Where further headers stand.
     again: Vec<u64>,
 }

@@ -85,7 +85,7 @@ impl Default for Settings {
 pub enum StudyError {
     /// No samples were dropped; with the files of which nothing can be used, and why.
     #[error(
-        "there are no samples to study: drop a folder with samples of operators and collectives \
+        "there are no samples to study, which takes a folder with samples of operators and collectives \
          (Perlmutter/operator, Perlmutter/nccl), and a run configuration{}",
         refused(.0)
     )]

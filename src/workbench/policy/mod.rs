@@ -321,7 +321,8 @@ impl Study for Policy {
         }
         let mut files = vec![("policy".to_owned(), "Policy file".to_owned())];
         for reader in Reader::ALL {
-            let confs = self.study.export(&Export::Conf(*reader)).map_or(0, |files| files.len());
+            // A file that can't be written is offered all the same: asked for, it says why.
+            let confs = self.study.export(&Export::Conf(*reader)).map_or(1, |files| files.len());
             let modes = [("", ""), (".overlap", ", with overlap")];
             for (suffix, words) in modes.into_iter().take(confs) {
                 files.push((format!("{}{suffix}", reader.key()), format!("Tuner file for {}{words}", reader.name())));

@@ -1,0 +1,85 @@
+//! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin loads on
+//! machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with 2.33.
+//!
+//! The names stay inside the plugin: they are hidden, so the process that loads it keeps its own.
+
+#![allow(unsafe_code)]
+
+use std::{
+    arch::global_asm,
+    ffi::{c_char, c_int, c_long, c_void},
+};
+
+#[cfg(target_arch = "x86_64")]
+mod number {
+    use super::c_long;
+
+    pub const NEWFSTATAT: c_long = 262;
+    pub const GETTID: c_long = 186;
+}
+
+/// Of the table that newer architectures share (include/uapi/asm-generic/unistd.h).
+#[cfg(target_arch = "aarch64")]
+mod number {
+    use super::c_long;
+
+    pub const NEWFSTATAT: c_long = 79;
+    pub const GETTID: c_long = 178;
+}
+
+/// From the present folder.
+const AT_FDCWD: c_int = -100;
+/// Of the file that is open itself.
+const AT_EMPTY_PATH: c_int = 0x1000;
+
+unsafe extern "C" {
+    /// Sets `errno` as the library's own functions do.
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+// On both architectures `struct stat64` is what the kernel writes.
+unsafe extern "C" fn stat64(path: *const c_char, buffer: *mut c_void) -> c_int {
+    // SAFETY: the caller's pointers are handed over as they are, under the same conditions.
+    unsafe { syscall(number::NEWFSTATAT, AT_FDCWD, path, buffer, 0) as c_int }
+}
+
+unsafe extern "C" fn fstat64(file: c_int, buffer: *mut c_void) -> c_int {
+    // SAFETY: as above; the path is empty and ends.
+    unsafe { syscall(number::NEWFSTATAT, file, c"".as_ptr(), buffer, AT_EMPTY_PATH) as c_int }
+}
+
+unsafe extern "C" fn gettid() -> c_int {
+    // SAFETY: it takes nothing.
+    unsafe { syscall(number::GETTID) as c_int }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! jump {
+    () => {
+        "jmp {to}"
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump {
+    () => {
+        "b {to}"
+    };
+}
+
+macro_rules! hidden {
+    ($name:literal, $to:path) => {
+        global_asm!(
+            concat!(".globl ", $name),
+            concat!(".hidden ", $name),
+            concat!(".type ", $name, ", @function"),
+            concat!($name, ":"),
+            jump!(),
+            to = sym $to,
+        );
+    };
+}
+
+hidden!("stat64", stat64);
+hidden!("fstat64", fstat64);
+hidden!("gettid", gettid);

@@ -1,5 +1,7 @@
 //! Kernels as they were measured.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One launch of a kernel, alone and beside a collective.
@@ -43,6 +45,19 @@ pub fn slowdown(ratio: f64, overlap_ratio: f64) -> f64 {
 #[must_use]
 pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
+}
+
+/// The first of these kernels that each is equal to: of the same name, durations and overlap ratio, which two launches
+/// hardly ever are. Most are only equal to themselves.
+#[must_use]
+pub fn first_equals(kernels: &[&Kernel]) -> Vec<usize> {
+    let mut known: HashMap<(&str, [u64; 3]), usize> = HashMap::with_capacity(kernels.len());
+    let times = |kernel: &Kernel| [kernel.alone_ns, kernel.duration_ns, kernel.overlap_ratio].map(f64::to_bits);
+    let mut firsts = Vec::with_capacity(kernels.len());
+    for (index, kernel) in kernels.iter().enumerate() {
+        firsts.push(*known.entry((kernel.name.as_str(), times(kernel))).or_insert(index));
+    }
+    firsts
 }
 
 /// Kernels of one run, in the order of their launches.

@@ -70,7 +70,7 @@ fn equal_rows_are_held_out_together_and_named() {
         let (honest, doubled) = (mape(&once, model), mape(&twice, model));
         assert!(doubled > 0.6 * honest, "{model}: {doubled} of equal rows, {honest} of different ones");
     }
-    let sentence = "60 rows of 120 are equal to an earlier one in name, durations and overlap (the first in line 62, equal to \
+    let sentence = "60 rows of 120 are equal to an earlier one in name, durations, overlap and metrics (the first in line 62, equal to \
                     line 2): equal rows are held out together";
     assert!(told(&twice, "checks").contains(sentence) && said.contains(sentence), "{said}");
     assert!(!told(&once, "checks").contains("are equal to"));

@@ -54,7 +54,7 @@ pub enum Check {
         /// It.
         name: String,
     },
-    /// Rows with the name, durations and overlap ratio of another: they are held out with it.
+    /// Rows with the name, durations, overlap ratio and metrics of another: they are held out with it.
     Equal {
         /// How many, besides the first of each.
         rows: u64,
@@ -112,7 +112,7 @@ impl Check {
                 "all kernels that overlap are called {name}: how a model does for names that were never measured can't be told"
             ),
             Self::Equal { rows, of, lines: [line, first] } => format!(
-                "{} of {of} {} equal to an earlier one in name, durations and overlap (the first in line {line}, equal to line \
+                "{} of {of} {} equal to an earlier one in name, durations, overlap and metrics (the first in line {line}, equal to line \
                  {first}): equal rows are held out together, so that no model is asked for a kernel that it was given",
                 count(*rows, "row"),
                 if *rows == 1 { "is" } else { "are" }
@@ -143,7 +143,7 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
     {
         checks.push(Check::OneName { name: first.name.clone() });
     }
-    checks.extend(equal(&overlapped));
+    checks.extend(equal(&overlapped, dataset.standard_metrics()));
     let column = |index: usize| overlapped.iter().map(move |kernel| kernel.metrics[index]);
     for (index, name) in dataset.columns.iter().enumerate() {
         let (least, most) = column(index).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
@@ -173,10 +173,10 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
 }
 
 /// Rows that are equal, and rows that are equal but for the time that they took.
-fn equal(overlapped: &[&Kernel]) -> Vec<Check> {
+fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
     let of = overlapped.len() as u64;
     let mut checks = Vec::new();
-    let firsts = first_equals(overlapped);
+    let firsts = first_equals(overlapped, metrics);
     let again: Vec<(usize, usize)> = firsts.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
     if let Some((at, first)) = again.first() {
         let lines = [overlapped[*at].line, overlapped[*first].line];
@@ -186,7 +186,8 @@ fn equal(overlapped: &[&Kernel]) -> Vec<Check> {
     let mut known = HashSet::new();
     let is_first = |(at, _): &(usize, &&Kernel)| firsts[*at] == *at;
     let of_features = |kernel: &Kernel| {
-        let numbers = [kernel.alone_ns, kernel.overlap_ratio].into_iter().chain(kernel.metrics.iter().copied());
+        let numbers =
+            [kernel.alone_ns, kernel.overlap_ratio].into_iter().chain(kernel.metrics.iter().take(metrics).copied());
         numbers.map(f64::to_bits).collect::<Vec<u64>>()
     };
     let with_metrics = overlapped.iter().enumerate().filter(is_first).filter(|(_, kernel)| !kernel.metrics.is_empty());

@@ -140,13 +140,6 @@ impl Study {
         let repeatability = self.repeatability();
         let (imported, mut notes) = self.imported()?;
         notes.extend(repeatability.iter().map(noise::Repeatability::sentence));
-        notes.extend(self.unknown_columns(dataset).map(|error| format!("{error}; the rest was taken")));
-        let columns = choosable(dataset, &self.settings).len();
-        if columns > MOST_COLUMNS {
-            notes.push(format!(
-                "Models are given the first {MOST_COLUMNS} of {columns} metrics: choose those that matter"
-            ));
-        }
         self.folds = folds;
         Ok(Studied {
             runs: self.loaded.datasets.iter().map(run_of).collect(),
@@ -228,6 +221,13 @@ impl Study {
             }
         }
         notes.extend(self.unused_scalers());
+        notes.extend(self.unknown_columns(dataset).map(|error| format!("{error}; the rest was taken")));
+        let columns = choosable(dataset, &self.settings).len();
+        if columns > MOST_COLUMNS {
+            notes.push(format!(
+                "Models are given the first {MOST_COLUMNS} of {columns} metrics: choose those that matter"
+            ));
+        }
         Ok((imported, notes))
     }
 

@@ -42,12 +42,13 @@ impl Scheme {
 
     /// The fold of each kernel that overlaps.
     #[must_use]
-    pub fn assign(self, overlapped: &[&Kernel]) -> Vec<usize> {
+    pub fn assign(self, dataset: &Dataset) -> Vec<usize> {
+        let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         match self {
             Self::Kernels(repeat) => {
                 let draw = |index: u64| Stream::new((u64::from(repeat) << 32) + index).next_u64();
                 let of_first = |index: usize| (draw(index as u64) % FOLDS as u64) as usize;
-                first_equals(overlapped).into_iter().map(of_first).collect()
+                first_equals(&overlapped, dataset.standard_metrics()).into_iter().map(of_first).collect()
             }
             Self::Names => {
                 folds::by_rank(&overlapped.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), FOLDS)
@@ -121,7 +122,7 @@ pub fn predict_fold(
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
-    let (kept, held_out) = folds::split(&job.scheme.assign(&overlapped), job.fold);
+    let (kept, held_out) = folds::split(&job.scheme.assign(dataset), job.fold);
     // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
     let names: SortedSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
     let held_names = |kernel: &&Kernel| job.scheme != Scheme::Names || !names.contains(kernel.name.as_str());
@@ -156,7 +157,7 @@ pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let mut result = OutOfFold::default();
     for scheme in Scheme::all() {
-        let assignment = scheme.assign(&overlapped);
+        let assignment = scheme.assign(dataset);
         let mut said = vec![None; overlapped.len()];
         let of_scheme = predictions.iter().filter(|folds| (folds.job.kind, folds.job.scheme) == (kind, scheme));
         for FoldPredictions { job, predicted } in of_scheme {

@@ -72,7 +72,7 @@ impl Robustness {
             } else {
                 let question = robust::Question { draws, ..self.varied.clone() };
                 let varied = study.varied(&question)?;
-                self.text.push(listing::varied(&varied, question.sigma, question.draws));
+                self.text.push(listing::varied(&varied, question.sigma));
                 self.chart = Some(charts::varied(&varied, question.sigma));
             }
             return Ok(());

@@ -123,6 +123,13 @@ fn number(graph: &str, kind: char) -> Option<usize> {
     graph.strip_prefix(kind)?.parse::<usize>().ok()?.checked_sub(1)
 }
 
+/// The loaded links that are chosen: a topology, or those of a schedule.
+pub(super) fn loaded<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Topology> {
+    let place = number(graph, 'f').map(|place| of_kind(parts, topology).nth(place));
+    let place = place.or_else(|| number(graph, 'r').map(|place| of_kind(parts, links).nth(place)));
+    place.flatten().map(|(_, topology)| topology)
+}
+
 /// The dump that is chosen.
 pub(super) fn chosen_machine<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Machine> {
     of_kind(parts, machine).nth(number(graph, 'm')?).map(|(_, machine)| machine)
@@ -183,9 +190,7 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
     if let Some(place) = number(&graph, 'm') {
         return Ok(Source::Machine(place as u32, rates(choices)?));
     }
-    let place = number(&graph, 'f').map(|place| of_kind(parts, topology).nth(place));
-    let place = place.or_else(|| number(&graph, 'r').map(|place| of_kind(parts, links).nth(place)));
-    let mut topology = place.flatten().map(|(_, topology)| topology.clone()).ok_or(StudyError::NoFile)?;
+    let mut topology = loaded(&graph, parts).cloned().ok_or(StudyError::NoFile)?;
     topology.unit = unit(choices).unwrap_or(topology.unit);
     Ok(Source::Edited(topology))
 }

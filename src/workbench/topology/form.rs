@@ -2,7 +2,10 @@
 
 use super::{
     Topology,
-    asked::{MADE, chosen_machine, custom, graph, links, machine, made, of_kind, recipe, title, topology, usual_graph},
+    asked::{
+        MADE, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title, topology,
+        usual_graph,
+    },
 };
 use crate::{
     collective::Collective,
@@ -162,9 +165,14 @@ impl Topology {
                 fields.push(number("later", &format!("Latency {which}, ns"), usual(recipe.slow_latency_ns)));
             }
         }
+        // A file may say it.
+        let usual = match loaded(graph, self.study.parts()).map(|topology| topology.unit) {
+            Some(Unit::Gb) => "gb",
+            _ => "gib",
+        };
         let units = [("gib", Unit::Gib, "2^30"), ("gb", Unit::Gb, "10^9")];
         let units = units.map(|(key, unit, bytes)| option(key, format!("{}, {bytes} B/s", unit.name())));
-        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), "gib").of(LINKS));
+        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), usual).of(LINKS));
         fields
     }
 }

@@ -174,7 +174,14 @@ impl Topology {
 
     /// Looks at the best so far, from all sides where it is another.
     fn look(&mut self) -> Result<(), WorkbenchError> {
-        let Some(time_ns) = self.active().standing()?.time_ns else { return Ok(()) };
+        let standing = self.active().standing()?;
+        let Some(time_ns) = standing.time_ns else {
+            if let (false, Some(asked)) = (standing.is_working, &self.asked) {
+                let why = asked.by.made_for().unwrap_or("it has nothing more to try");
+                self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
+            }
+            return Ok(());
+        };
         if let Some(mut shown) = self.found.take().filter(|shown| shown.standing.time_ns == Some(time_ns)) {
             self.active().renew(&mut shown)?;
             self.found = Some(shown);

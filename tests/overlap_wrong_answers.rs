@@ -5,6 +5,17 @@
 
 mod support;
 
+use collectune::{
+    intake::{self, Content},
+    overlap::{
+        features::Settings,
+        files::{NamedPart, bring_together},
+        models::Kind,
+        study::{Study, do_jobs},
+        validate::{Scheme, jobs},
+    },
+    progress::Silent,
+};
 use serde_json::Value;
 use support::{
     real,
@@ -97,12 +108,22 @@ fn equal_rows_of_the_published_run_do_not_leak() {
     let Some(path) = real::path("overlap/merged_features.csv") else { return };
     let published = std::fs::read_to_string(path).unwrap();
     let (header, rows) = published.split_once('\n').unwrap();
-    let folder = TempDir::new().unwrap();
-    let doubled = write(&folder, "doubled.csv", format!("{header}\n{rows}{rows}"));
-    let (report, _) = report(&[&doubled]);
-    assert!(told(&report, "checks").contains("404 rows of 808 are equal"), "{report}");
+    let doubled = format!("{header}\n{rows}{rows}").into_bytes();
+    let (_, content) = intake::open(&doubled[..], "doubled.csv", doubled.len() as u64, 0, None, &mut Silent);
+    let Content::Kernels(part) = content else { panic!() };
+    let mut study = Study::new(bring_together(vec![NamedPart { name: "doubled.csv".to_owned(), part: *part }]));
+    let studied = study.study(Settings::default()).unwrap();
+    assert!(studied.checks.join(" ").contains("404 rows of 808 are equal"), "{:?}", studied.checks);
+    // The folds of one model, in the first two repeats.
+    let of_repeats = |scheme| matches!(scheme, Scheme::Kernels(0 | 1));
+    let jobs = (0..).zip(jobs()).filter(|(_, (job, _))| job.kind == Kind::TreesPublished && of_repeats(job.scheme));
+    let jobs: Vec<u32> = jobs.map(|(number, _)| number).collect();
+    let folds = do_jobs(&studied.run, &jobs, &mut Silent).unwrap();
+    let results = study.judge(&[folds], None).unwrap();
+    let published = results.models.iter().find(|model| model.kind == Kind::TreesPublished).unwrap();
+    assert_eq!(published.repeats.len(), 2);
     // 26.8 % with each row once; 5.5 % where equal rows lie in different folds.
-    let error = mape(&report, "trees-published");
+    let error = published.mean.unwrap().mape_pct;
     assert!((20.0..35.0).contains(&error), "{error}");
 }
 
@@ -201,12 +222,19 @@ fn a_scaler_can_be_given_with_a_model() {
     );
     // One that fits no model is named, and one that is none is refused.
     let other = write(&folder, "other.json", r#"{"mean_": [1, 2], "scale_": [1, 1]}"#);
-    let output = overlap(&[&run, &other]);
+    let small = write(&folder, "other_run.csv", HEADER.to_owned() + &untold(30, 3).concat());
+    let output = overlap(&[&small, &other]);
     ended(&output, 0);
     assert!(text(&output.stderr).contains("scales 2 features: no model beside it is scaled by it"));
     let broken = write(&folder, "broken.json", r#"{"mean": [1, 2], "scale": [1, 0]}"#);
-    let output = overlap(&[&run, &broken]);
-    assert!(text(&output.stderr).contains("is a scaler whose scale 0 is not above zero"), "{}", text(&output.stderr));
+    let small = write(&folder, "small.csv", HEADER.to_owned() + &untold(30, 3).concat());
+    let output = overlap(&[&small, &broken]);
+    assert!(ended(&output, 1).contains("No slowdown at all"));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("is a scaler whose scale 0 is not above zero") && said.contains("what was told is told without"),
+        "{said}"
+    );
 }
 
 #[test]

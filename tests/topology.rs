@@ -487,7 +487,7 @@ fn what_is_proven_is_what_a_search_over_everything_finds() {
 
 #[test]
 fn what_is_proven_of_an_alltoall_is_what_a_search_over_everything_finds() {
-    for (form, slow) in [("line:3", 1), ("ring:3:one-way", 1), ("line:3", 0), ("ring:3:one-way", 2), ("line:4", 1)] {
+    for (form, slow) in [("line:3", 1), ("ring:3:one-way", 1), ("line:3", 0), ("ring:3:one-way", 2)] {
         let mut topology = made(form);
         topology.links[slow].bandwidth = 20.0;
         let (search, _) = searched(&topology, &wanted(Collective::AllToAll), Method::Exact, 1, 1_000_000);

@@ -111,11 +111,10 @@ fn no_schedule_beats_the_load_of_all_links() {
             for method in [Method::Routed, Method::Exact] {
                 let mut study = Study::default();
                 study.open(Source::Edited(topology.clone())).unwrap();
-                let standing = match study.begin(wanted.clone(), method, seed, 3000, &mut Silent) {
-                    Ok(standing) => standing,
-                    // Some can't be reached.
-                    Err(_) => continue,
-                };
+                let mut standing = study.begin(wanted.clone(), method, seed, 3000, &mut Silent).unwrap();
+                while standing.time_ns.is_none() {
+                    standing = study.improve(3000, &mut Silent).unwrap();
+                }
                 let time = standing.time_ns.unwrap();
                 assert!(time >= standing.bound_ns && time >= standing.proven_ns, "{form} {collective}: {standing:?}");
                 let (_, clock, search, _) = study.search().unwrap();
@@ -468,7 +467,8 @@ fn robustness_is_in_the_json() {
         robustness["p99_ns"].as_f64() > robustness["p50_ns"].as_f64() && robustness["draws"] == 500,
         "{robustness}"
     );
-    assert!(robustness["links"][0]["At a half ns"].as_f64() > found["time_ns"].as_f64(), "{robustness}");
+    let halved = |link: &Value| link["At a half ns"].as_f64() > found["time_ns"].as_f64();
+    assert!(robustness["links"].as_array().unwrap().iter().any(halved), "{robustness}");
     assert!(json(&["synthesize", "ring:4", "--json"]).get("robustness").is_none());
 }
 
@@ -508,7 +508,10 @@ proptest! {
         let wanted = Wanted { collective: Some(collective), chunks, root, chunk_bytes: 1 << 16, ..Wanted::default() };
         let mut study = Study::default();
         study.open(Source::Edited(topology.clone())).unwrap();
-        let standing = study.begin(wanted.clone(), Method::Auto, seed, 2000, &mut Silent).unwrap();
+        let mut standing = study.begin(wanted.clone(), Method::Auto, seed, 2000, &mut Silent).unwrap();
+        while standing.time_ns.is_none() {
+            standing = study.improve(2000, &mut Silent).unwrap();
+        }
         let saved = study.export(Form::Csv).unwrap().text;
         let file = result::read(&saved, "any", Unit::default()).unwrap();
         proptest::prop_assert_eq!(&file.topology, &topology);

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::{CliError, files, save, table, terminal};
 use crate::{
+    intake::FileReport,
     overlap::{
         export::{File, TreesError},
         features::Settings,
@@ -76,6 +77,7 @@ impl Overlap {
         self.predictions.iter().try_for_each(|path| save::check("predictions", path))?;
         self.xgboost.iter().try_for_each(|path| save::check("trees", path))?;
         say_unused(&opened);
+        let refused = refused(&self.files, &opened);
         let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
         let asked = self.model.as_deref().and_then(Kind::parse);
         if let Some(kind) = asked.filter(|kind| self.xgboost.is_some() && !kind.is_boosted()) {
@@ -117,8 +119,17 @@ impl Overlap {
             });
             save::save("trees", path, trees?.text)?;
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
+}
+
+/// That a file which was named can't be used: the answer is one without it. What lies in a folder besides is not missed.
+fn refused(paths: &[PathBuf], opened: &Opened) -> Option<CliError> {
+    let named: Vec<String> = paths.iter().map(|path| files::name(path)).collect();
+    let is_refused =
+        |file: &&FileReport| named.contains(&file.name) && files::refusal(&file.name, &file.outcome).is_some();
+    let refused: Vec<&str> = opened.files.iter().filter(is_refused).map(|file| file.name.as_str()).collect();
+    (!refused.is_empty()).then(|| CliError::Told(format!("what was told is told without {}", refused.join(", "))))
 }
 
 /// Names files that are for another workbench: they are not used here.

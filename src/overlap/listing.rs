@@ -41,7 +41,7 @@ pub fn models(scores: &[ModelScores]) -> Listing {
             cell(|s| s.p50_pct),
             cell(|s| s.p90_pct),
             Entry::number(model.mean.map(|mean| mean.total_error_pct), percent),
-            Entry::number(model.mean.map(|mean| mean.r2), |r2| format!("{r2:.3}")),
+            Entry::number(model.mean.map(|mean| mean.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
             Entry::number(model.unseen_names.map(|score| score.mape_pct), |pct| format!("{pct:.1}")),
         ]
     };
@@ -79,7 +79,7 @@ pub fn imported(judged: &[Judged]) -> Listing {
             cell(|s| s.within_5_pct),
             cell(|s| s.within_15_pct),
             Entry::number(score.map(|s| s.total_error_pct), percent),
-            Entry::number(score.map(|s| s.r2), |r2| format!("{r2:.3}")),
+            Entry::number(score.map(|s| s.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
             Entry::text(match judged.trained_on_these {
                 Some(of) if of == feed => "of its training",
                 Some(_) => "",

@@ -39,7 +39,7 @@ pub struct Score {
     pub p90_pct: f64,
     /// 99 of 100 kernels are off by at most this.
     pub p99_pct: f64,
-    /// The coefficient of determination of the slowdown s.
+    /// The coefficient of determination of the slowdown s; no number where all slowdowns are the same.
     pub r2: f64,
     /// The mean absolute error of s.
     pub mae: f64,
@@ -116,7 +116,7 @@ impl Score {
             p50_pct: share(0.5),
             p90_pct: share(0.9),
             p99_pct: share(0.99),
-            r2: metrics::r2(&slowdowns).unwrap_or_default(),
+            r2: metrics::r2(&slowdowns).unwrap_or(f64::NAN),
             mae: metrics::mean_absolute_error(&slowdowns).unwrap_or_default(),
             rmse: (squares / count).sqrt(),
         })

@@ -350,14 +350,14 @@ pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), WantedError
         other => other.to_string(),
     };
     let chunks = json.get("chunks").and_then(Value::as_array);
+    let names: Vec<String> =
+        chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
     const KEYS: [&str; 4] = ["chunk_size", "chunks", "preconditions", "postconditions"];
     let keys = json.as_object().map(|object| object.keys().filter(|key| !KEYS.contains(&key.as_str())));
     if let Some(key) = keys.and_then(|mut keys| keys.next()) {
         let known = KEYS.join(", ");
         return Err(wrong(format!("\"{}\" is none of {known}", crate::text::excerpt(key))));
     }
-    let names: Vec<String> =
-        chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
     let mut custom = Custom { chunks: vec![(Vec::new(), Vec::new()); names.len()], names };
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, name) in custom.names.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::{
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
     sorted::SortedSet,
-    text::Listing,
+    text::{Listing, excerpt},
     units::count,
 };
 
@@ -106,10 +106,12 @@ impl Overlap {
         Ok(Settings { dataset: run.saturating_sub(1), columns, ..Settings::default() })
     }
 
-    /// Whose predictions are chosen to be shown.
+    /// Whose predictions are chosen to be shown, as far as it is there.
     pub fn shown(&self) -> Option<Shown> {
         let chosen = self.choices.get("shown")?;
         let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
+        let count = self.studied.as_ref().map_or(0, |studied| studied.models.len());
+        let number = number.filter(|number| (1..=count).contains(&(*number as usize)));
         let imported = number.map(|number| {
             let model = number.saturating_sub(1);
             let has_scaler = self.studied.as_ref().and_then(|of| of.models.get(model as usize)).is_some_and(|of| of.1);
@@ -332,6 +334,10 @@ impl Study for Overlap {
         let Material { files, problems } = material;
         let material = report::overlap::Material { study: &self.study, files, problems };
         let mut report = report::overlap::report(material, contents)?;
+        if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
+            let chosen = excerpt(chosen);
+            report.summary.push(format!("There is no model {chosen} here: the verdict's is shown."));
+        }
         let at = report.sections.len().min(2);
         report.sections.splice(at..at, self.prediction.clone());
         Ok(report)

@@ -110,6 +110,7 @@ pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
     if !load.lengths.is_empty() {
         // Long links lie over what is narrow.
         spheres(graph, &mut cut, &mut bounds, &|centre| distances(graph, &load.lengths, centre));
+        halves(graph, &mut cut, &mut bounds);
     }
     bounds
 }
@@ -192,6 +193,32 @@ fn fluid(graph: &Graph, demand: &Demand, bounds: &mut Bounds) -> Option<Vec<u32>
     };
     bounds.fluid_is_exact = leaving(graph, &inside) > 0;
     Some(inside)
+}
+
+/// What is nearer to one end of a link than to the other, for each link as far as effort allows: in a grid, a torus or a
+/// hypercube these are the halves.
+fn halves(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds) {
+    let nodes = graph.nodes();
+    let most = (EFFORT / cut.effort().max(1)).min(graph.links().len());
+    let mut is_inside = vec![false; nodes];
+    let mut last: Option<(u32, Vec<u64>)> = None;
+    for step in 0..most {
+        let link = graph.links()[step * graph.links().len() / most];
+        if last.as_ref().is_none_or(|(from, _)| *from != link.from) {
+            last = Some((link.from, graph.distances([link.from])));
+        }
+        let Some((_, from)) = &last else { continue };
+        let to = graph.distances([link.to]);
+        for node in 0..nodes {
+            let is_nearer = from[node] < to[node];
+            if is_nearer != is_inside[node] {
+                is_inside[node] = is_nearer;
+                cut.flip(node);
+            }
+        }
+        consider(cut, bounds);
+    }
+    (0..nodes).filter(|node| is_inside[*node]).for_each(|node| cut.flip(node));
 }
 
 /// What lies around each node, as far as effort allows.

@@ -77,6 +77,10 @@ type Value = Vec<(u32, i64)>;
 
 struct Machine<'a> {
     algo: &'a Algo,
+    /// Input and output are one buffer.
+    in_place: bool,
+    /// Chunks of one rank.
+    per_rank: i64,
     /// Buffers of each rank; where input and output are one, they are here as well.
     buffers: Vec<[Vec<Option<Value>>; 3]>,
     /// The next step of each thread block.
@@ -100,16 +104,32 @@ pub fn run(algo: &Algo) -> Result<(), RunError> {
 /// # Errors
 /// It does not compute its collective.
 pub fn run_holding(algo: &Algo, holds: usize) -> Result<(), RunError> {
+    // As it may be chosen.
+    if algo.in_place {
+        run_as(algo, holds, true)?;
+    }
+    if algo.out_of_place || !algo.in_place {
+        run_as(algo, holds, false)?;
+    }
+    Ok(())
+}
+
+fn run_as(algo: &Algo, holds: usize, in_place: bool) -> Result<(), RunError> {
     let per_rank = algo.chunks / algo.gpus.len().max(1) as i64;
     let mut machine = Machine {
         algo,
+        in_place,
+        per_rank,
         buffers: Vec::new(),
         next: algo.gpus.iter().map(|gpu| vec![0; gpu.blocks.len()]).collect(),
         sent: HashMap::new(),
         holds: holds.max(1),
     };
     for (rank, gpu) in algo.gpus.iter().enumerate() {
-        let mut buffers = gpu.chunks.map(|chunks| vec![None; chunks.max(0) as usize]);
+        let [input, output, scratch] = gpu.chunks;
+        // In place both are one buffer, whichever of them its steps name.
+        let (input, output) = if in_place { (input.max(output), input.max(output)) } else { (input, output) };
+        let mut buffers = [input, output, scratch].map(|chunks| vec![None; chunks.max(0) as usize]);
         let mut fill = |buffer: usize, from: i64, count: i64| {
             for chunk in 0..count {
                 if let Some(slot) = buffers[buffer].get_mut((from + chunk) as usize) {
@@ -117,7 +137,7 @@ pub fn run_holding(algo: &Algo, holds: usize) -> Result<(), RunError> {
                 }
             }
         };
-        match (algo.collective.as_str(), algo.in_place && !algo.out_of_place) {
+        match (algo.collective.as_str(), in_place) {
             ("allgather", true) => fill(1, rank as i64 * per_rank, per_rank),
             ("allgather", false) => fill(0, 0, per_rank),
             ("broadcast", true) => fill(1, 0, algo.chunks),
@@ -126,7 +146,7 @@ pub fn run_holding(algo: &Algo, holds: usize) -> Result<(), RunError> {
         machine.buffers.push(buffers);
     }
     machine.finish()?;
-    machine.check(per_rank)
+    machine.check()
 }
 
 impl Machine<'_> {
@@ -228,8 +248,10 @@ impl Machine<'_> {
         (buffer, offset): (char, i64),
         count: i64,
     ) -> Result<Vec<Value>, RunError> {
-        let slots = &self.buffers[rank][index(buffer)];
-        let value = |at: i64| usize::try_from(offset + at).ok().and_then(|at| slots.get(at)?.clone());
+        let value = |at: i64| {
+            let (buffer, at) = self.place(rank, (buffer, offset + at));
+            self.buffers[rank][buffer].get(at?)?.clone()
+        };
         let unwritten = || RunError::Unwritten { rank, block, step: self.next[rank][block] };
         (0..count).map(|at| value(at).ok_or_else(unwritten)).collect()
     }
@@ -255,15 +277,29 @@ impl Machine<'_> {
 
     fn store(&mut self, rank: usize, (buffer, offset): (char, i64), values: &[Value]) {
         for (at, value) in (offset..).zip(values) {
-            if let Some(slot) = usize::try_from(at).ok().and_then(|at| self.buffers[rank][index(buffer)].get_mut(at)) {
+            let (buffer, at) = self.place(rank, (buffer, at));
+            if let Some(slot) = at.and_then(|at| self.buffers[rank][buffer].get_mut(at)) {
                 *slot = Some(value.clone());
             }
         }
     }
 
-    fn check(&self, per_rank: i64) -> Result<(), RunError> {
+    /// Where a chunk of a buffer lies: in place some of the input or the output is the other.
+    fn place(&self, rank: usize, (buffer, offset): (char, i64)) -> (usize, Option<usize>) {
+        let own = rank as i64 * self.per_rank;
+        let (buffer, offset) = match (self.in_place, self.algo.collective.as_str(), buffer) {
+            (true, "allgather", 'i') => ('o', offset + own),
+            (true, "broadcast", 'i') => ('o', offset),
+            (true, "reducescatter", 'o') => ('i', offset + own),
+            (true, "allreduce", 'o') => ('i', offset),
+            (_, _, other) => (other, offset),
+        };
+        (index(buffer), usize::try_from(offset).ok())
+    }
+
+    fn check(&self) -> Result<(), RunError> {
         let ranks = self.algo.gpus.len() as u32;
-        let in_place = self.algo.in_place && !self.algo.out_of_place;
+        let (in_place, per_rank) = (self.in_place, self.per_rank);
         let all = |chunk: i64| -> Value { (0..ranks).map(|rank| (rank, chunk)).collect() };
         for rank in 0..ranks {
             let own = i64::from(rank) * per_rank;

@@ -92,6 +92,8 @@ pub struct Verified {
     pub time_ns: f64,
     /// The bound, in ns.
     pub bound_ns: f64,
+    /// The time that the file claims, in ns.
+    pub claimed_ns: Option<f64>,
     /// The schedule.
     pub film: Option<Film>,
 }

@@ -108,7 +108,16 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));
     let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
-    Ok(Verified { dialect: result.dialect.to_owned(), sentences, faults, is_cut, time_ns, bound_ns, film })
+    Ok(Verified {
+        dialect: result.dialect.to_owned(),
+        sentences,
+        faults,
+        is_cut,
+        time_ns,
+        bound_ns,
+        claimed_ns: result.claimed_ns,
+        film,
+    })
 }
 
 /// Links of the result that are others in the graph, whose count.

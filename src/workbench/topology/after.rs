@@ -130,7 +130,7 @@ pub(super) struct Luck {
 const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earliest, Pick::Rarest)];
 /// Seeds that are tried unasked, and at most.
 const SEEDS: u32 = 100;
-const MOST_SEEDS: u32 = 10_000;
+pub(super) const MOST_SEEDS: u32 = 10_000;
 /// The longest schedule that is made again, in transfers: each is made as a whole.
 const LONGEST: usize = 2_000_000;
 

@@ -158,15 +158,28 @@ pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, Workbench
     recipe.bandwidth = positive(choices, "bandwidth")?.unwrap_or(recipe.bandwidth);
     recipe.slow_bandwidth = positive(choices, "slower")?.or(recipe.slow_bandwidth);
     recipe.slow_latency_ns = positive(choices, "later")?.or(recipe.slow_latency_ns);
-    recipe.unit = unit(choices).unwrap_or(recipe.unit);
+    recipe.unit = unit(choices)?.unwrap_or(recipe.unit);
     Ok(recipe)
 }
 
-fn unit(choices: &Choices) -> Option<Unit> {
-    match choices.get("unit")? {
-        "gb" => Some(Unit::Gb),
-        _ => Some(Unit::Gib),
+fn unit(choices: &Choices) -> Result<Option<Unit>, ChoiceError> {
+    match choices.get("unit") {
+        None => Ok(None),
+        Some("gb") => Ok(Some(Unit::Gb)),
+        Some("gib") => Ok(Some(Unit::Gib)),
+        Some(other) => Err(wrong("Bandwidths in", other, "gib or gb")),
     }
+}
+
+/// A choice that can't be.
+pub(super) fn wrong(label: &str, value: &str, expected: &str) -> ChoiceError {
+    ChoiceError { label: label.into(), value: value.chars().take(40).collect(), expected: expected.into() }
+}
+
+/// The synthesizer of a name.
+pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
+    let known = || format!("one of {}", Method::ALL.map(Method::name).join(", "));
+    Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| wrong(label, name, &known()))
 }
 
 /// Rates of the links of a dump.
@@ -191,7 +204,7 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
         return Ok(Source::Machine(place as u32, rates(choices)?));
     }
     let mut topology = loaded(&graph, parts).cloned().ok_or(StudyError::NoFile)?;
-    topology.unit = unit(choices).unwrap_or(topology.unit);
+    topology.unit = unit(choices)?.unwrap_or(topology.unit);
     Ok(Source::Edited(topology))
 }
 
@@ -224,7 +237,7 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
     wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
-    let by = choices.get("by").and_then(|name| Method::ALL.into_iter().find(|method| method.name() == name));
+    let by = choices.get("by").map(|name| method(name, "Synthesizer")).transpose()?;
     Ok(Asked {
         wanted,
         by: by.unwrap_or_default(),

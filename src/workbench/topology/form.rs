@@ -12,6 +12,7 @@ use crate::{
     form::{Control, Field},
     schedule::synthesize::Method,
     topology::{conditions::has_root, dump::Rates, model::Unit},
+    units::Size,
 };
 
 /// The section of what may go wrong.
@@ -109,8 +110,12 @@ impl Topology {
         all.push(option("own", "Conditions of one's own"));
         let usual = Collective::AllGather.name();
         let mut fields = vec![self.field("collective", "Collective", Control::One(all), usual)];
-        fields.push(self.field("chunk", "Chunk", Self::likely(&["64 KiB", "1 MiB", "16 MiB"]), "1 MiB"));
         let chosen = self.choices.get("collective").unwrap_or(usual);
+        // Conditions of a file may say it.
+        let place = chosen.strip_prefix('c').and_then(|place| place.parse::<usize>().ok()?.checked_sub(1));
+        let of_file = place.and_then(|place| of_kind(self.study.parts(), custom).nth(place)?.1.1);
+        let size = of_file.map_or_else(|| "1 MiB".to_owned(), |bytes| Size(bytes).to_string());
+        fields.push(self.field("chunk", "Chunk", Self::likely(&["64 KiB", "1 MiB", "16 MiB"]), size));
         match Collective::parse(chosen) {
             Some(collective) => {
                 fields.push(self.field("chunks", "Chunks per node", Control::Number, "1"));

@@ -212,7 +212,7 @@ fn a_scaler_can_be_given_with_a_model() {
     assert!((imported["standardised"]["mape_pct"].as_f64().unwrap() - 19.3).abs() < 0.05, "{imported}");
     assert!(imported["trained_on_these"].is_null() && imported["trained_on_rows"] == 495, "{imported}");
     assert!(said.contains("give the scaler beside it, as JSON: {\"mean\""), "{said}");
-    let (with, said) = report(&[&run, &scaler, &model]);
+    let (with, said) = report(&[&run, &model, "--scaler", &scaler]);
     let imported = &with["imported"][0];
     assert!((imported["scaled"]["mape_pct"].as_f64().unwrap() - 6.0).abs() < 0.05, "{imported}");
     assert_eq!(imported["trained_on_these"], "scaled");
@@ -220,6 +220,9 @@ fn a_scaler_can_be_given_with_a_model() {
         said.contains("was trained on 495 of these kernels, features by the scaler: its error on them says nothing"),
         "{said}"
     );
+    let output = overlap(&[&run, &model, "--scaler", &run]);
+    ended(&output, 1);
+    assert!(text(&output.stderr).contains("it holds no scaler"));
     // One that fits no model is named, and one that is none is refused.
     let other = write(&folder, "other.json", r#"{"mean_": [1, 2], "scale_": [1, 1]}"#);
     let small = write(&folder, "other_run.csv", HEADER.to_owned() + &untold(30, 3).concat());

@@ -15,7 +15,7 @@ use crate::{
     overlap::{
         export::{File, TreesError},
         features::Settings,
-        files::bring_together,
+        files::{Part, bring_together},
         imported::Judged,
         merge::Merged,
         models::Kind,
@@ -53,6 +53,11 @@ pub(super) struct Overlap {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     columns: Option<Vec<String>>,
 
+    /// What standardised the features of a dropped model for its training, as JSON: {"mean": […], "scale": […]}; it may stand
+    /// among the files as well
+    #[arg(long, value_name = "FILE")]
+    scaler: Option<PathBuf>,
+
     /// The model whose predictions and trees are saved; that of the verdict where not given
     #[arg(long, value_name = "MODEL", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
     model: Option<String>,
@@ -73,11 +78,18 @@ pub(super) struct Overlap {
 
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read_any(&self.files, None, &super::arguments::Measured::default())?;
+        let paths: Vec<PathBuf> = self.files.iter().chain(&self.scaler).cloned().collect();
+        let opened = files::read_any(&paths, None, &super::arguments::Measured::default())?;
+        let scalers = opened.parts.kernels.iter().filter(|(_, named)| matches!(named.part, Part::Scaler(_)));
+        if let Some(path) = &self.scaler
+            && !scalers.clone().any(|(_, named)| named.name == files::name(path))
+        {
+            return Err(CliError::Told(format!("--scaler {}: it holds no scaler", files::name(path))));
+        }
         self.predictions.iter().try_for_each(|path| save::check("predictions", path))?;
         self.xgboost.iter().try_for_each(|path| save::check("trees", path))?;
         say_unused(&opened);
-        let refused = refused(&self.files, &opened);
+        let refused = refused(&paths, &opened);
         let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
         let asked = self.model.as_deref().and_then(Kind::parse);
         if let Some(kind) = asked.filter(|kind| self.xgboost.is_some() && !kind.is_boosted()) {

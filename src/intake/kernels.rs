@@ -81,7 +81,8 @@ pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
 /// Reads a model of XGBoost or a list of kernels; `None` where a JSON is neither.
 pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
     /// One of them stands in each.
-    const MARKS: [&str; 6] = ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration (", "\"scale"];
+    const MARKS: [&str; 7] =
+        ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration (", "\"scale", "\"std"];
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }

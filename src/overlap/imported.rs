@@ -135,13 +135,13 @@ pub struct Scaler {
 
 impl Scaler {
     /// Reads `{"mean": […], "scale": […]}`, with `features` where they are named; names with `_` behind them, as
-    /// scikit-learn has them, are the same. `None` where a JSON is something else.
+    /// scikit-learn has them, are the same, and so is `std` for the scale. `None` where a JSON is something else.
     ///
     /// # Errors
     /// It is one that can't be used; completes a sentence that begins with the name of the file.
     pub fn read(value: &serde_json::Value, name: &str) -> Option<Result<Self, String>> {
-        let key = |names: [&str; 2]| names.iter().find_map(|name| value.get(name));
-        let (mean, scale) = (key(["mean", "mean_"])?, key(["scale", "scale_"])?);
+        let key = |names: &[&str]| names.iter().find_map(|name| value.get(name));
+        let (mean, scale) = (key(&["mean", "mean_"])?, key(&["scale", "scale_", "std", "std_"])?);
         let numbers = |value: &serde_json::Value| {
             let list = value.as_array()?.iter().map(|number| number.as_f64().filter(|number| number.is_finite()));
             list.collect::<Option<Vec<f64>>>()
@@ -149,7 +149,7 @@ impl Scaler {
         let (Some(mean), Some(scale)) = (numbers(mean), numbers(scale)) else {
             return Some(Err("is a scaler whose mean or scale is no list of numbers".to_owned()));
         };
-        let names = key(["features", "feature_names_in_"]).and_then(serde_json::Value::as_array);
+        let names = key(&["features", "feature_names_in_"]).and_then(serde_json::Value::as_array);
         let names = names.into_iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned);
         let scaler = Self { name: name.to_owned(), features: names.collect(), mean, scale };
         let width = scaler.mean.len();

@@ -487,7 +487,7 @@ impl Synthesize {
             return terminal::write_json(&found.json());
         }
         let mut text = found.for_people(&study)?;
-        text += &robustness.map(|of| of.for_people()).unwrap_or_default();
+        text += &robustness.map(Robustness::for_people).unwrap_or_default();
         terminal::write(&text)
     }
 }

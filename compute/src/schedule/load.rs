@@ -231,11 +231,10 @@ pub(super) fn load(graph: &Graph, demand: &Demand) -> Load {
             break;
         }
         let step = 1.0 / (turn as f64).sqrt();
-        let mut total = 0.0;
-        for link in 0..links.len() {
-            prices[link] *= exp(step * (busy(link, &used) / most - 1.0));
-            total += prices[link];
+        for (link, price) in prices.iter_mut().enumerate() {
+            *price *= exp(step * (busy(link, &used) / most - 1.0));
         }
+        let total: f64 = prices.iter().sum();
         for (sum, price) in sum.iter_mut().zip(&mut prices) {
             *price /= total;
             *sum += *price;

@@ -328,6 +328,11 @@ fn a_column_that_is_not_there_is_refused() {
     let markdown = ended(&output, 0);
     assert!(markdown.contains("## Random forest") && markdown.contains("there is no column foo"), "{markdown}");
     assert!(text(&output.stderr).contains("--choices: colour is not used here"), "{}", text(&output.stderr));
+    let markdown = ended(&collectune(&["report", &run, "--choices", "shown=model-3"]), 0);
+    assert!(
+        markdown.contains("There is nothing called model-3 to be shown here: the verdict's model is."),
+        "{markdown}"
+    );
 }
 
 #[test]

@@ -399,6 +399,23 @@ fn what_has_no_effect_is_refused() {
         said.contains("1 link of the result has another latency or bandwidth in the graph, first that from 0 to 1"),
         "{said}"
     );
+    let nothing = "NPUs Count,2\nLinks Count,1\nChunks Count,1\nChunk Size,1048576,B\nSrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks\n\
+                   0,1,500,50\n";
+    let there =
+        write(&folder, "there.json", r#"{"chunks": [0], "preconditions": {"0": [0]}, "postconditions": {"0": [0]}}"#);
+    let nothing = write(&folder, "nothing.csv", nothing);
+    let said = ended(&collectune(&["verify", &nothing, "--conditions", &there]), 0);
+    assert!(said.contains("Nothing is wrong with it; nothing has to be sent."), "{said}");
+    for (choices, why) in [
+        ("by=magic", "Synthesizer: \"magic\" is not one of auto, tacos"),
+        ("unit=miles", "Bandwidths in: \"miles\" is not gib or gb"),
+        ("sigma=7", "Spread of durations: \"7\" is not from 0 to 3"),
+        ("limit=soon", "\"soon\" is not a number of seconds"),
+        ("with=earliest,magic", "Compared with: \"magic\" is not one of"),
+        ("seeds=100000", "Seeds: \"100000\" is not from 1 to 10000"),
+    ] {
+        refused(&["report", &ring, "--choices", choices], 1, why);
+    }
     let output = collectune(&["report", &ring, "--choices", "colour=red&collective=broadcast", "--no-charts"]);
     ended(&output, 0);
     assert!(text(&output.stderr).contains("--choices: colour is not used here"), "{}", text(&output.stderr));

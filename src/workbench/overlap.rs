@@ -336,7 +336,7 @@ impl Study for Overlap {
         let mut report = report::overlap::report(material, contents)?;
         if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
             let chosen = excerpt(chosen);
-            report.summary.push(format!("There is no model {chosen} here: the verdict's is shown."));
+            report.summary.push(format!("There is nothing called {chosen} to be shown here: the verdict's model is."));
         }
         let at = report.sections.len().min(2);
         report.sections.splice(at..at, self.prediction.clone());

@@ -71,13 +71,14 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         schedule = timed(&problem, schedule, &mut faults);
     }
     mark_reducing(&problem, &mut schedule);
+    let of_links = faults.len();
     let found = problem.faults(&schedule);
     let is_cut = found.len() >= MOST;
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let chunks = problem.chunks();
     if !faults.is_empty() && result.says_chunks && chunks != result.chunks as usize {
         let (has, words) = (count(u64::from(result.chunks), "chunk"), wanted.words());
-        faults.insert(0, format!("the result has {has}, and {words} has {chunks}"));
+        faults.insert(of_links, format!("the result has {has}, and {words} has {chunks}"));
     }
     if result.collective == Some(None) && wanted.custom.is_none() {
         faults.insert(0, "the result is a schedule of conditions of one's own, which are not given".to_owned());
@@ -93,7 +94,9 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         count(schedule.transfers.len() as u64, "transfer"),
         listing::time(time_ns)
     )];
-    if faults.is_empty() {
+    if faults.is_empty() && bounds == 0 {
+        sentences.push("Nothing is wrong with it; nothing has to be sent.".to_owned());
+    } else if faults.is_empty() {
         let ratio = time_ns / bound_ns;
         sentences.push(format!(
             "Nothing is wrong with it; it takes {ratio:.3} times the bound of {}.",

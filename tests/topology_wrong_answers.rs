@@ -263,7 +263,10 @@ fn a_connection_holds_what_two_steps_send() {
 /// The algorithms that RCCL ships, where their folder is named.
 #[test]
 fn the_algorithms_of_rccl_run() {
-    let Some(folder) = std::env::var_os("RCCL_ALGORITHMS") else { return };
+    let Some(folder) = std::env::var_os("RCCL_ALGORITHMS") else {
+        eprintln!("SKIPPED: RCCL_ALGORITHMS names no folder of RCCL's algorithms");
+        return;
+    };
     for file in std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
         let said = ended(&collectune(&["verify", &file.display().to_string()]), 0);
         assert!(said.contains("never stands still"), "{}: {said}", file.display());

@@ -81,8 +81,7 @@ pub fn imported(judged: &[Judged]) -> Listing {
             Entry::number(score.map(|s| s.total_error_pct), percent),
             Entry::number(score.map(|s| s.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
             Entry::text(match judged.trained_on_these {
-                Some(of) if of == feed => "of its training",
-                Some(_) => "",
+                Some(_) => "of its training",
                 None => "unknown",
             }),
         ]

@@ -57,8 +57,8 @@ impl Method {
     pub const fn made_for(self) -> Option<&'static str> {
         match self {
             Self::Symmetric => Some(
-                "it is for all_gather, reduce_scatter, all_reduce and broadcast on graphs that look the same from every node, such \
-                 as rings and tori",
+                "it is for all_gather, reduce_scatter and all_reduce on graphs that look the same from every node, such as rings \
+                 and tori",
             ),
             Self::Exact => Some("it is for up to 16 nodes and 128 chunks"),
             Self::Beam => Some("beyond 20,000 pairs of a chunk and a node restarts take its place"),

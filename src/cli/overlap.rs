@@ -9,22 +9,30 @@ use std::{
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 
-use super::{CliError, files, save, table, terminal};
+use super::{
+    CliError,
+    arguments::Measured,
+    files::{self, Reads, refusal},
+    save, table, terminal,
+};
 use crate::{
+    intake::FileReport,
     overlap::{
-        export::File,
+        export::{File, TreesError},
         features::Settings,
-        files::bring_together,
+        files::{Part, bring_together},
         imported::Judged,
         merge::Merged,
         models::Kind,
-        noise::Ceiling,
+        noise::Repeatability,
         result::{ModelScores, Results, Run, Score, Shown, Studied},
         study::{Study, StudyError, do_jobs},
     },
     progress::{Progress, Silent},
+    report::Workbench,
     text::{json::indented, visible},
-    worker::executor::ExecuteError,
+    units::count,
+    worker::executor::{ExecuteError, Opened},
 };
 
 /// Compare models of the slowdown of kernels that run beside collectives, and no model at all
@@ -50,7 +58,12 @@ pub(super) struct Overlap {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     columns: Option<Vec<String>>,
 
-    /// The model whose predictions and trees are saved, and whose kernels are listed; that of the verdict where not given
+    /// What standardised the features of a dropped model for its training, as JSON: {"mean": […], "scale": […]}; it may stand
+    /// among the files as well
+    #[arg(long, value_name = "FILE")]
+    scaler: Option<PathBuf>,
+
+    /// The model whose predictions and trees are saved; that of the verdict where not given
     #[arg(long, value_name = "MODEL", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
     model: Option<String>,
 
@@ -58,7 +71,8 @@ pub(super) struct Overlap {
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
 
-    /// Save the trees, fitted to all kernels, as a model of XGBoost
+    /// Save the trees, fitted to all kernels, as a model of XGBoost: those of --model trees-lad or trees-published, or of the
+    /// verdict where it is one of them
     #[arg(long, value_name = "FILE")]
     xgboost: Option<PathBuf>,
 
@@ -69,38 +83,70 @@ pub(super) struct Overlap {
 
 impl Overlap {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read_any(
-            &self.files,
-            None,
-            &super::arguments::Measured::default(),
-            files::Reads::Of(crate::report::Workbench::Overlap),
-        )?;
+        let paths: Vec<PathBuf> = self.files.iter().chain(&self.scaler).cloned().collect();
+        let opened = files::read_any(&paths, None, &Measured::default(), Reads::Of(Workbench::Overlap))?;
+        let scalers = opened.parts.kernels.iter().filter(|(_, named)| matches!(named.part, Part::Scaler(_)));
+        if let Some(path) = &self.scaler
+            && !scalers.clone().any(|(_, named)| named.name == files::name(path))
+        {
+            return Err(CliError::Told(format!("--scaler {}: it holds no scaler", files::name(path))));
+        }
         self.predictions.iter().try_for_each(|path| save::check("predictions", path))?;
         self.xgboost.iter().try_for_each(|path| save::check("trees", path))?;
+        let refused = refused(&paths, &opened);
         let parts = opened.parts.kernels.into_iter().map(|(_, part)| part).collect();
+        let asked = self.model.as_deref().and_then(Kind::parse);
+        if let Some(kind) = asked.filter(|kind| self.xgboost.is_some() && !kind.is_boosted()) {
+            return Err(told(TreesError::NoTrees(kind.title()).into()));
+        }
         let mut study = Study::new(bring_together(parts));
         let settings = Settings { dataset: self.run - 1, columns: self.columns, seed: self.seed };
         let studied = study.study(settings).map_err(told)?;
+        study.has_columns().map_err(told)?;
+        if studied.runs.len() > 1 {
+            let others = format!("there are {} runs; --run takes another than {}", studied.runs.len(), self.run);
+            terminal::say_notes(&[others]);
+        }
         terminal::say_notes(&studied.notes);
         terminal::say_notes(&studied.checks);
         let folds = on_threads(&studied)?;
-        let asked = self.model.as_deref().and_then(Kind::parse).map(Shown::Model);
-        let results = study.judge(&folds, asked).map_err(told)?;
-        let shown = match results.shown {
-            Some(Shown::Model(kind)) => kind,
-            _ => Kind::TreesLad,
-        };
+        let results = study.judge(&folds, asked.map(Shown::Model)).map_err(told)?;
         if let Some(path) = &self.predictions {
-            export(study.predictions(shown), path, "predictions")?;
-        }
-        if let Some(path) = &self.xgboost {
-            export(study.trees(shown, &mut Silent), path, "trees")?;
+            export(study.shown().and_then(|shown| study.predictions(shown)), path, "predictions")?;
         }
         if self.json {
-            return terminal::write_json(&json(&studied, &results));
+            terminal::write_json(&json(&studied, &results))?;
+        } else {
+            terminal::write(&for_people(&studied, &results))?;
         }
-        terminal::write(&for_people(&studied, &results))
+        // The verdict may name a model without trees: then all else has been said.
+        if let Some(path) = &self.xgboost {
+            let kind = match study.shown().map_err(told)? {
+                Shown::Model(kind) => kind,
+                Shown::Imported { .. } => Kind::TreesLad,
+            };
+            let trees = study.trees(kind, &mut Silent).map_err(|error| match error {
+                StudyError::Trees(TreesError::NoTrees(_)) => CliError::Told(format!(
+                    "no trees are saved: the verdict is \"{}\", which has none; name the trees to save with --model trees-lad or \
+                     --model trees-published",
+                    kind.title()
+                )),
+                error => told(error),
+            });
+            save::save("trees", path, trees?.text)?;
+        }
+        refused.map_or(Ok(()), Err)
     }
+}
+
+/// That a file which was named can't be used: the answer is one without it. What lies in a folder besides is not missed.
+fn refused(paths: &[PathBuf], opened: &Opened) -> Option<CliError> {
+    let named: Vec<String> = paths.iter().map(|path| files::name(path)).collect();
+    let is_refused = |file: &&FileReport| {
+        named.contains(&file.name) && refusal(&file.name, &file.outcome, Reads::Of(Workbench::Overlap)).is_some()
+    };
+    let refused: Vec<&str> = opened.files.iter().filter(is_refused).map(|file| file.name.as_str()).collect();
+    (!refused.is_empty()).then(|| CliError::Told(format!("what was told is told without {}", refused.join(", "))))
 }
 
 pub(super) fn told(error: StudyError) -> CliError {
@@ -172,7 +218,9 @@ struct Report<'a> {
     verdict: String,
     recommended_model: Option<Kind>,
     imported: &'a [Judged],
-    noise_ceilings: &'a [Ceiling],
+    /// Models were compared; else there are too few kernels to hold some out.
+    models_compared: bool,
+    repeatability: &'a [Repeatability],
     checks: &'a [String],
     notes: &'a [String],
 }
@@ -204,7 +252,8 @@ fn json(studied: &Studied, results: &Results) -> String {
         verdict: results.verdict.as_ref().map(|verdict| verdict.sentences.join(" ")).unwrap_or_default(),
         recommended_model: results.verdict.as_ref().map(|verdict| verdict.model),
         imported: &studied.imported,
-        noise_ceilings: &studied.ceilings,
+        models_compared: results.verdict.as_ref().is_some_and(|verdict| verdict.is_compared),
+        repeatability: &studied.repeatability,
         checks: &studied.checks,
         notes: &studied.notes,
     };

@@ -19,7 +19,7 @@ use super::{
     overlap, policy, save, synthesize, terminal,
 };
 use crate::{
-    form::Choices,
+    form::{Choices, Field},
     overlap::{features::Settings, study::weigh_features},
     policy::request::{Source, Start},
     progress::Silent,
@@ -62,7 +62,7 @@ pub(super) struct Report {
     #[arg(long, value_name = "URL", requires = "link", value_parser = site)]
     site: Option<String>,
 
-    /// What is chosen of links and schedules, as the page's address says it: collective=all_reduce&chunk=4MiB&cut=0-1
+    /// What is chosen of kernels, or of links and schedules, as the page's address says it: collective=all_reduce&chunk=4MiB&cut=0-1
     #[arg(long, value_name = "CHOICES", default_value = "", hide_default_value = true)]
     choices: String,
 
@@ -102,6 +102,13 @@ struct Parts {
     /// The day to put on it
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<String>,
+}
+
+/// Names choices that no field of the form is for.
+fn say_unused(choices: &Choices, form: &[Field]) {
+    let unused = choices.iter().filter(|(key, _)| !form.iter().any(|field| field.key == *key));
+    let notes: Vec<String> = unused.map(|(key, _)| format!("--choices: {key} is not used here")).collect();
+    terminal::say_notes(&notes);
 }
 
 /// A file and the form that its name says.
@@ -184,11 +191,16 @@ impl Report {
     fn of_kernels(&self, opened: Opened) -> Result<report::Report, CliError> {
         let mut executor = Executor::default();
         executor.take_in(opened, self.learning.target, &mut Silent)?;
-        let study = executor.studies().overlap.study();
-        let settings = Settings { seed: self.learning.seed.unwrap_or(Settings::default().seed), ..Settings::default() };
-        let studied = study.study(settings).map_err(overlap::told)?;
+        let bench = &mut executor.studies().overlap;
+        let choices = Choices::parse(&self.choices);
+        bench.choose(choices.clone(), &mut Silent).map_err(|error| CliError::Told(error.to_string()))?;
+        say_unused(&choices, &bench.form().map_err(|error| CliError::Told(error.to_string()))?);
+        let shown = bench.shown();
+        let study = bench.study();
+        let seed = self.learning.seed.unwrap_or(Settings::default().seed);
+        let studied = study.study(Settings { seed, ..study.settings().clone() }).map_err(overlap::told)?;
         let folds = overlap::on_threads(&studied)?;
-        study.judge(&folds, None).map_err(overlap::told)?;
+        study.judge(&folds, shown).map_err(overlap::told)?;
         if studied.results.verdict.is_some() {
             study.weighed(weigh_features(&studied.run, &mut terminal::Bar::new()).map_err(overlap::told)?);
         }
@@ -217,7 +229,7 @@ impl Report {
         let mut bar = terminal::Bar::new();
         let study = &mut executor.studies().topology;
         let told = |error: WorkbenchError| CliError::Told(error.to_string());
-        study.choose(choices, &mut bar).map_err(told)?;
+        study.choose(choices.clone(), &mut bar).map_err(told)?;
         let mut last_ms = 0;
         while study.jobs().map_err(told)?.goes_on {
             let began = Instant::now();
@@ -228,6 +240,7 @@ impl Report {
         if let Some(why) = study.why() {
             return Err(CliError::Told(why.to_owned()));
         }
+        say_unused(&choices, &study.form().map_err(told)?);
         Ok(executor.report(&Contents { workbench: Workbench::Topology, ..self.contents() })?)
     }
 

@@ -1,6 +1,7 @@
 //! `collectune synthesize`: a schedule of a collective for a graph of links.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -16,16 +17,18 @@ use crate::{
     collective::Collective,
     progress::{Progress, Silent},
     schedule::synthesize::Method,
+    text::{Column, Entry, Listing},
     topology::{
-        conditions::{Wanted, WantedError, read_custom},
-        dump::{self, Dump, Rates},
+        conditions::{Wanted, WantedError, has_root, read_custom},
+        dump::{self, Dump, Machine, Rates},
         export::Form,
         generate::{Kind, Recipe, RecipeError},
         listing,
         model::{Topology, Unit},
         read::{self, Options, ReadError},
+        result::ResultFile,
         robust,
-        study::{Source, Standing, Study, StudyError},
+        study::{self, Source, Standing, Study, StudyError},
     },
     units::Size,
     worker::executor::ExecuteError,
@@ -65,9 +68,9 @@ pub(super) struct Synthesize {
     #[arg(long)]
     robustness: bool,
 
-    /// Joins so many of the machines of a dump (NCCL_TOPO_DUMP_FILE) by a switch
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    nodes: u32,
+    /// Joins so many of the machines of a dump (NCCL_TOPO_DUMP_FILE) by a switch; 1 where not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: Option<u32>,
 
     /// Seed of what is random
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -79,26 +82,26 @@ pub(super) struct Synthesize {
 }
 
 /// What is asked for, in this command and in others.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(super) struct WantedArguments {
     /// The collective: all_gather (as is where not given), reduce_scatter, all_reduce, broadcast, reduce, scatter, gather, alltoall
     #[arg(long, value_name = "NAME", value_parser = collective)]
     collective: Option<Collective>,
 
-    /// Bytes of a chunk
-    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
-    chunk: Size,
+    /// Bytes of a chunk; 1MiB where neither this nor a file says it
+    #[arg(long, value_name = "SIZE")]
+    chunk: Option<Size>,
 
-    /// Chunks of each node
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    chunks: u32,
+    /// Chunks of each node; 1 where neither this nor a file says it
+    #[arg(long, value_name = "N")]
+    chunks: Option<u32>,
 
-    /// Who has, or gets, everything, where one node does
-    #[arg(long, value_name = "NODE", default_value_t = 0)]
-    root: u32,
+    /// Who has, or gets, everything, where one node does; node 0 where neither this nor a file says it
+    #[arg(long, value_name = "NODE")]
+    root: Option<u32>,
 
     /// Conditions of one's own, as JSON: chunks, preconditions, postconditions
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "chunks", "root"])]
     conditions: Option<PathBuf>,
 
     /// Bandwidths are in units of 1e9 bytes per second, not of 2^30
@@ -114,7 +117,7 @@ pub(super) struct WantedArguments {
 }
 
 /// Rates of links that no file says: of forms, and of dumps of machines.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Links of forms and dumps")]
 struct LinkArguments {
     /// Latency of each link in ns
@@ -145,6 +148,27 @@ impl LinkArguments {
         recipe.slow_latency_ns = self.slow_latency.or(recipe.slow_latency_ns);
         recipe.slow_bandwidth = self.slow_bandwidth.or(recipe.slow_bandwidth);
         recipe
+    }
+
+    /// The options that are given, by their names.
+    fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--latency", self.latency.is_some()),
+            ("--bandwidth", self.bandwidth.is_some()),
+            ("--slow-latency", self.slow_latency.is_some()),
+            ("--slow-bandwidth", self.slow_bandwidth.is_some()),
+            ("--rate", !self.rates.is_empty()),
+        ];
+        all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    }
+
+    /// Generations that are given a rate and that the machine does not have.
+    fn unknown<'a>(&'a self, machine: &Machine) -> Option<&'a str> {
+        let is_there = |name: &str| {
+            let knows = |generation: &str| Rates::default().links.iter().any(|(known, _)| known == generation);
+            machine.gpus.iter().any(|gpu| gpu.generation == name || name.is_empty() && !knows(&gpu.generation))
+        };
+        self.rates.iter().map(|(name, _)| name.as_str()).find(|name| !is_there(name))
     }
 
     fn rates(&self, nodes: u32) -> Rates {
@@ -212,9 +236,9 @@ pub(super) enum TopologyCliError {
     /// What is asked for can't be done.
     #[error(transparent)]
     Wanted(#[from] WantedError),
-    /// Nothing was found in the time that was given.
-    #[error("no schedule was found within the time limit; give more with --time-limit")]
-    NothingFound,
+    /// The synthesizer has nothing more to try.
+    #[error("{by} makes no schedule here: {why}; take --synthesizer auto")]
+    NothingFound { by: &'static str, why: &'static str },
 }
 
 pub(super) fn text(path: &Path) -> Result<String, CliError> {
@@ -230,15 +254,32 @@ pub(super) fn is_form(path: &Path) -> bool {
 
 /// A topology from a file, or of a form.
 pub(super) fn topology(path: &Path, wanted: &WantedArguments) -> Result<Topology, CliError> {
-    joined(path, wanted, 1)
+    joined(path, wanted, None)
+}
+
+/// Refuses what is given and has no effect on a graph.
+fn refuse(name: &str, what: &str, unused: &[&str]) -> Result<(), CliError> {
+    match unused {
+        [] => Ok(()),
+        [option, ..] => Err(CliError::Told(format!("{option} has no effect: {name} {what}"))),
+    }
 }
 
 /// The same; of a machine's dump, so many machines joined.
-fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology, CliError> {
+fn joined(path: &Path, wanted: &WantedArguments, nodes: Option<u32>) -> Result<Topology, CliError> {
     let unit = if wanted.decimal { Unit::Gb } else { Unit::Gib };
     let name = files::name(path);
+    let given = wanted.links.given();
+    let (merge, joins) = (wanted.merge.then_some("--merge"), nodes.map(|_| "--nodes"));
     if is_form(path) {
         let recipe = Recipe { unit, ..Recipe::new(Kind::parse(&name).map_err(TopologyCliError::from)?) };
+        let is_unused = |option: &&str| match *option {
+            "--rate" => true,
+            "--slow-latency" | "--slow-bandwidth" => !recipe.kind.has_slow_links(),
+            _ => recipe.kind == Kind::Dgx1v,
+        };
+        let unused: Vec<&str> = given.into_iter().filter(is_unused).chain(merge).chain(joins).collect();
+        refuse(&name, "is a form without that", &unused)?;
         terminal::say_notes(&recipe.kind.contention().into_iter().collect::<Vec<_>>());
         return Ok(wanted.links.recipe(recipe).make().map_err(TopologyCliError::from)?);
     }
@@ -246,17 +287,35 @@ fn joined(path: &Path, wanted: &WantedArguments, nodes: u32) -> Result<Topology,
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     if dump::is_dump(&text) {
         let unread = |why: String| TopologyCliError::Dump(name.clone(), why);
+        let is_unused = |option: &&str| match *option {
+            "--bandwidth" | "--slow-bandwidth" => true,
+            "--slow-latency" => nodes.unwrap_or(1) < 2,
+            _ => false,
+        };
+        let unused: Vec<&str> = given.into_iter().filter(is_unused).chain(merge).collect();
+        refuse(
+            &name,
+            "is a dump, whose links have --rate and --latency, and --slow-latency between several --nodes",
+            &unused,
+        )?;
         let Dump::Machine(machine) = dump::read(&text).map_err(unread)? else {
             let why = "these are rings and trees over a machine; give the dump of the machine, NCCL_TOPO_DUMP_FILE"
                 .to_owned();
             return Err(TopologyCliError::Dump(name, why).into());
         };
-        let joined = machine.topology(&stem, &wanted.links.rates(nodes));
+        if let Some(unknown) = wanted.links.unknown(&machine) {
+            let held: BTreeSet<&str> = machine.gpus.iter().map(|gpu| gpu.generation.as_str()).collect();
+            let held = held.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(CliError::Told(format!("--rate {unknown} has no effect: the GPUs of {name} are of {held}")));
+        }
+        let joined = machine.topology(&stem, &wanted.links.rates(nodes.unwrap_or(1)));
         let (topology, notes) = joined.map_err(|error| TopologyCliError::Dump(name, error.to_string()))?;
         terminal::say_notes(&notes);
         terminal::say_notes(&topology.notes());
         return Ok(topology);
     }
+    let unused: Vec<&str> = given.into_iter().chain(joins).collect();
+    refuse(&name, "is a list of links, each with its latency and bandwidth", &unused)?;
     let read = read::read(&text, &stem, Options { unit, merge: wanted.merge });
     let reading = read.map_err(|error| TopologyCliError::Read(name, error))?;
     terminal::say_notes(&reading.notes);
@@ -267,14 +326,28 @@ impl WantedArguments {
     pub(super) fn wanted(&self) -> Result<Wanted, CliError> {
         let mut wanted = Wanted {
             collective: Some(self.collective.unwrap_or(Collective::AllGather)),
-            root: self.root,
-            chunk_bytes: self.chunk.0,
-            chunks: self.chunks,
+            root: self.root.unwrap_or(0),
+            chunk_bytes: self.chunk.map_or(Wanted::default().chunk_bytes, |size| size.0),
+            chunks: self.chunks.unwrap_or(1),
             custom: None,
         };
+        let collective = wanted.collective.filter(|collective| self.root.is_some() && !has_root(*collective));
+        if let Some(collective) = collective.filter(|_| self.conditions.is_none()) {
+            let why = "broadcast, reduce, scatter and gather have one";
+            return Err(CliError::Told(format!("--root has no effect: {collective} has no root; {why}")));
+        }
         if let Some(path) = &self.conditions {
             let unread = |error| TopologyCliError::Conditions(files::name(path), error);
             let (custom, size) = read_custom(&text(path)?).map_err(unread)?;
+            if let (Some(said), Some(asked)) = (size, self.chunk)
+                && said != asked.0
+            {
+                let name = files::name(path);
+                let said = Size(said);
+                return Err(CliError::Told(format!(
+                    "--chunk {asked}: {name} says that a chunk has {said}; leave one of them out"
+                )));
+            }
             wanted.collective = None;
             wanted.chunk_bytes = size.unwrap_or(wanted.chunk_bytes);
             wanted.custom = Some(custom);
@@ -282,10 +355,71 @@ impl WantedArguments {
         Ok(wanted)
     }
 
-    /// The same where a collective is named, or conditions are given.
-    pub(super) fn asked(&self) -> Result<Option<Wanted>, CliError> {
-        let is_asked = self.collective.is_some() || self.conditions.is_some() || self.chunks > 1;
-        is_asked.then(|| self.wanted()).transpose()
+    /// What a result file is to be checked against, where anything is said of it. What is not said is what the file says.
+    ///
+    /// # Errors
+    /// It contradicts the file.
+    pub(super) fn asked(&self, file: &ResultFile, nodes: u32) -> Result<Option<Wanted>, CliError> {
+        let contradicts = |option: String, says: String| Err(CliError::Told(format!("{option}: the file says {says}")));
+        if let (Some(asked), Some(said)) = (self.chunk, file.chunk_bytes)
+            && asked.0 != said
+        {
+            return contradicts(format!("--chunk {asked}"), format!("that a chunk has {}", Size(said)));
+        }
+        let own = file.collective.flatten();
+        if let (Some(asked), Some(own)) = (self.collective, own)
+            && asked != own
+        {
+            return contradicts(format!("--collective {asked}"), format!("that it is a schedule of {own}"));
+        }
+        if let (Some(asked), Some(own)) = (self.root, file.root)
+            && asked != own
+        {
+            return contradicts(format!("--root {asked}"), format!("that the root is {own}"));
+        }
+        if self.conditions.is_some() {
+            return if own.is_some() {
+                contradicts(
+                    "--conditions".to_owned(),
+                    format!("that it is a schedule of {}", own.map_or("", Collective::name)),
+                )
+            } else {
+                self.wanted().map(Some)
+            };
+        }
+        let is_asked =
+            self.collective.is_some() || self.chunks.is_some() || self.root.is_some() || self.chunk.is_some();
+        if !is_asked {
+            return Ok(None);
+        }
+        let collective = self.collective.or(own);
+        let mut wanted = Self { collective, ..self.clone() }.wanted()?;
+        let collective = collective.unwrap_or(Collective::AllGather);
+        wanted.chunks = self.chunks.unwrap_or_else(|| study::chunks_each(collective, nodes, file.chunks));
+        wanted.root = self.root.or(file.root).unwrap_or(0);
+        Ok(Some(wanted))
+    }
+
+    /// Options that are given and say nothing of an algorithm of MSCCL.
+    pub(super) fn not_of_algorithms(&self) -> Option<&'static str> {
+        let all = [
+            ("--chunk", self.chunk.is_some()),
+            ("--chunks", self.chunks.is_some()),
+            ("--root", self.root.is_some()),
+            ("--conditions", self.conditions.is_some()),
+        ];
+        all.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// Options that are given and are about a graph.
+    pub(super) fn of_graphs(&self) -> Option<&'static str> {
+        let merge = self.merge.then_some("--merge");
+        merge.or_else(|| self.links.given().first().copied())
+    }
+
+    /// The collective, where one is named.
+    pub(super) fn collective(&self) -> Option<Collective> {
+        self.collective
     }
 
     /// What stands in the way of something with a file, and with the conditions if there are any.
@@ -333,6 +467,10 @@ impl Synthesize {
             standing = study.improve(SLICE, &mut Silent).map_err(told)?;
         }
         drop(bar);
+        if standing.time_ns.is_none() {
+            let why = method.made_for().unwrap_or("it has nothing more to try");
+            return Err(TopologyCliError::NothingFound { by: method.name(), why }.into());
+        }
         let synthesis_ms = begin.elapsed().as_secs_f64() * 1000.0;
         if let Some(path) = &self.save_topology {
             export(&study, Form::Topology, path, "topology")?;
@@ -340,46 +478,88 @@ impl Synthesize {
         if let Some((path, form)) = &self.output {
             export(&study, *form, path, "schedule")?;
         }
-        let found = Found::new(&study, &standing, synthesis_ms)?;
+        let mut found = Found::new(&study, &standing, synthesis_ms)?;
+        found.notes.extend(found.by_another(method));
+        terminal::say_notes(&found.notes);
+        let robustness = self.robustness.then(|| Robustness::new(&study)).transpose()?;
         if self.json {
+            found.robustness = robustness;
             return terminal::write_json(&found.json());
         }
         let mut text = found.for_people(&study)?;
-        if self.robustness {
-            text += &robustness(&study)?;
-        }
+        text += &robustness.map(Robustness::for_people).unwrap_or_default();
         terminal::write(&text)
     }
 }
 
 pub(super) fn told(error: StudyError) -> CliError {
-    match error {
-        StudyError::NothingFound => TopologyCliError::NothingFound.into(),
-        error => CliError::Execute(ExecuteError::Topology(error)),
-    }
+    CliError::Execute(ExecuteError::Topology(error))
 }
 
 fn export(study: &Study, form: Form, path: &Path, what: &'static str) -> Result<(), CliError> {
     let file = study.export(form).map_err(told)?;
+    if study.topology().is_ok_and(|topology| topology.unit == Unit::Gb) && matches!(form, Form::Topology | Form::Csv) {
+        terminal::say_notes(&[format!("{}: {}", files::name(path), file.note)]);
+    }
     save::save(what, path, file.text)
 }
 
-fn robustness(study: &Study) -> Result<String, CliError> {
-    let question = robust::Question::default();
-    let varied = study.varied(&question).map_err(told)?;
-    let mut text = format!("\n{}\n\n", listing::varied(&varied, question.sigma, question.draws));
-    let topology = study.topology().map_err(told)?;
-    let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
-    let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
-    let nodes = (0..topology.nodes).map(robust::Damage::Node);
-    let mut table = |damages: Vec<robust::Damage>| -> Result<(), CliError> {
-        text += &table::of_listing(&study.damaged(&damages, effort).map_err(told)?);
-        text.push('\n');
-        Ok(())
+/// How a schedule does when bandwidths vary, and when links and nodes are slow or dead.
+#[derive(Serialize)]
+struct Robustness {
+    sigma: f64,
+    /// Runs whose bandwidths vary.
+    draws: u32,
+    nominal_ns: f64,
+    p50_ns: f64,
+    p95_ns: f64,
+    p99_ns: f64,
+    /// Each link damaged, by the names of the columns.
+    links: Vec<serde_json::Map<String, serde_json::Value>>,
+    /// Each node damaged.
+    nodes: Vec<serde_json::Map<String, serde_json::Value>>,
+    #[serde(skip)]
+    text: String,
+}
+
+impl Robustness {
+    fn new(study: &Study) -> Result<Self, CliError> {
+        let question = robust::Question::default();
+        let varied = study.varied(&question).map_err(told)?;
+        let draws = varied.ends_ns.len() as u32;
+        let mut text = format!("\n{}\n\n", listing::varied(&varied, question.sigma));
+        let topology = study.topology().map_err(told)?;
+        let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+        let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
+        let nodes = (0..topology.nodes).map(robust::Damage::Node);
+        let mut table = |damages: Vec<robust::Damage>, what: &str| -> Result<_, CliError> {
+            let listing = study.damaged(&damages, effort).map_err(told)?;
+            text += &table::of_listing(&listing);
+            if listing.rows.len() < damages.len() {
+                let (tried, all) = (listing.rows.len(), damages.len());
+                text += &format!("Only the first {tried} of {all} {what} were tried: the schedule is long.\n");
+            }
+            text.push('\n');
+            Ok(records(&listing))
+        };
+        let links = table(links.collect(), "links")?;
+        let nodes = table(nodes.collect(), "nodes")?;
+        let robust::Varied { nominal_ns, p50_ns, p95_ns, p99_ns, .. } = varied;
+        Ok(Self { sigma: question.sigma, draws, nominal_ns, p50_ns, p95_ns, p99_ns, links, nodes, text })
+    }
+
+    fn for_people(self) -> String {
+        self.text
+    }
+}
+
+/// The rows of a table by the names of its columns: numbers where they are, else what stands there.
+fn records(listing: &Listing) -> Vec<serde_json::Map<String, serde_json::Value>> {
+    let cell = |(column, entry): (&Column, &Entry)| {
+        let value = entry.number.map_or_else(|| entry.text.clone().into(), serde_json::Value::from);
+        (column.name.to_string(), value)
     };
-    table(links.collect())?;
-    table(nodes.collect())?;
-    Ok(text)
+    listing.rows.iter().map(|row| listing.columns.iter().zip(row).map(cell).collect()).collect()
 }
 
 /// What programs are told.
@@ -387,7 +567,7 @@ fn robustness(study: &Study) -> Result<String, CliError> {
 struct Found {
     /// When the last transfer ends.
     time_ns: f64,
-    /// What no schedule can beat: L2 or L3.
+    /// What no schedule can beat: the largest of L2, L3 and L4.
     bound_ns: f64,
     /// The verifier found nothing wrong.
     verified: bool,
@@ -403,14 +583,18 @@ struct Found {
     synthesizers: Vec<&'static str>,
     transfers: usize,
     faults: Vec<String>,
+    /// What must be known.
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    robustness: Option<Robustness>,
 }
 
 impl Found {
     fn new(study: &Study, standing: &Standing, synthesis_ms: f64) -> Result<Self, CliError> {
         let (_, clock, search, _) = study.search().map_err(told)?;
-        let (schedule, by) = search.best().ok_or(TopologyCliError::NothingFound)?;
+        let (schedule, by) = search.best().ok_or_else(|| told(StudyError::NothingFound))?;
         let faults = search.problem.faults(&schedule);
-        let fluid: f64 = search.bounds().iter().map(|of| clock.fluid_ns(of.fluid.chunks, of.fluid.rate)).sum();
+        let fluid: f64 = search.bounds().iter().map(|of| clock.fluid_bound_ns(of)).sum();
         Ok(Self {
             time_ns: clock.ns(schedule.end(&search.problem.graph)),
             bound_ns: standing.bound_ns,
@@ -423,7 +607,17 @@ impl Found {
             synthesizers: by.iter().map(|method| method.name()).collect(),
             transfers: schedule.transfers.len(),
             faults: faults.iter().map(ToString::to_string).collect(),
+            notes: Vec::new(),
+            robustness: None,
         })
+    }
+
+    /// That another synthesizer made it than was asked for.
+    fn by_another(&self, method: Method) -> Option<String> {
+        let is_other = method != Method::Auto && !self.proven_optimal && !self.synthesizers.contains(&method.name());
+        let by = self.synthesizers.join(" and ");
+        let why = method.made_for().map(|why| format!(": {why}")).unwrap_or_default();
+        is_other.then(|| format!("{} found nothing better than {by}{why}", method.name()))
     }
 
     fn json(&self) -> String {

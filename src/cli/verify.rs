@@ -10,7 +10,10 @@ use super::{
     synthesize::{TopologyCliError, WantedArguments, text, topology},
     terminal,
 };
-use crate::topology::{model::Unit, msccl, result, study};
+use crate::topology::{
+    model::{Topology, Unit},
+    msccl, result, study,
+};
 
 /// Check a schedule that somebody else made: durations, one chunk per link at a time, causality, completeness
 ///
@@ -22,7 +25,8 @@ pub(super) struct Verify {
     #[arg(value_name = "RESULT")]
     result: PathBuf,
 
-    /// The topology that it is for, as a file or as a form; the result's own links where not given
+    /// The topology that it is for, as a file or as a form; the result's own links where not given. Of an algorithm each
+    /// connection has to be one of its links
     #[arg(long, value_name = "GRAPH")]
     graph: Option<PathBuf>,
 
@@ -42,6 +46,9 @@ struct Checked {
     time_ns: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bound_ns: Option<f64>,
+    /// What the file says that it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed_ns: Option<f64>,
     faults: Vec<String>,
     #[serde(skip)]
     sentences: Vec<String>,
@@ -50,7 +57,7 @@ struct Checked {
 impl Verify {
     pub(super) fn run(self) -> Result<ExitCode, CliError> {
         let text = text(&self.result)?;
-        let checked = if text.trim_start().starts_with('<') { algorithm(&text) } else { self.schedule(&text)? };
+        let checked = if text.trim_start().starts_with('<') { self.algorithm(&text)? } else { self.schedule(&text)? };
         if self.json {
             terminal::write_json(&(serde_json::to_string_pretty(&checked).unwrap_or_default() + "\n"))?;
         } else {
@@ -64,8 +71,9 @@ impl Verify {
         let name = files::name(&self.result);
         let unit = if self.wanted.is_decimal() { Unit::Gb } else { Unit::Gib };
         let result = result::read(text, &name, unit).map_err(|error| TopologyCliError::Read(name, error))?;
-        let topology = self.graph.as_ref().map(|path| topology(path, &self.wanted)).transpose()?;
-        let wanted = self.wanted.asked()?;
+        let topology = self.graph()?;
+        let nodes = topology.as_ref().unwrap_or(&result.topology).nodes;
+        let wanted = self.wanted.asked(&result, nodes)?;
         let about = self.wanted.about(&self.result);
         let verified = study::check(&result, topology.as_ref(), wanted).map_err(|error| about(error.into()))?;
         Ok(Checked {
@@ -73,18 +81,62 @@ impl Verify {
             dialect: verified.dialect,
             time_ns: Some(verified.time_ns),
             bound_ns: Some(verified.bound_ns),
+            claimed_ns: verified.claimed_ns,
             faults: verified.faults,
             sentences: verified.sentences,
         })
     }
-}
 
-fn algorithm(text: &str) -> Checked {
-    let read = msccl::Algo::read(text).map_err(|error| error.to_string());
-    let (sentence, faults) = match read.and_then(|algo| msccl::verdict(&algo)) {
-        Ok(sentence) => (sentence, Vec::new()),
-        Err(why) => ("It can't be run.".to_owned(), vec![why]),
-    };
-    let dialect = "algorithm of MSCCL".to_owned();
-    Checked { verified: faults.is_empty(), dialect, time_ns: None, bound_ns: None, faults, sentences: vec![sentence] }
+    /// The graph, where one is given; what is said of a graph needs one.
+    fn graph(&self) -> Result<Option<Topology>, CliError> {
+        if let (None, Some(option)) = (&self.graph, self.wanted.of_graphs()) {
+            return Err(CliError::Told(format!("{option} has no effect without --graph")));
+        }
+        self.graph.as_ref().map(|path| topology(path, &self.wanted)).transpose()
+    }
+
+    /// An algorithm of MSCCL, run; with a graph, each pair of ranks that it connects has to be a link.
+    fn algorithm(&self, text: &str) -> Result<Checked, CliError> {
+        if let Some(option) = self.wanted.not_of_algorithms() {
+            let why = "an algorithm of MSCCL says itself what it computes, in chunks of any size";
+            return Err(CliError::Told(format!("{option} has no effect: {why}")));
+        }
+        let topology = self.graph()?;
+        if self.wanted.is_decimal() && topology.is_none() {
+            return Err(CliError::Told("--decimal has no effect without --graph".to_owned()));
+        }
+        let mut faults = Vec::new();
+        let sentence = match msccl::Algo::read(text) {
+            Err(error) => {
+                faults.push(error.to_string());
+                None
+            }
+            Ok(algo) => {
+                let asked = self.wanted.collective().map(|asked| asked.name().replace('_', ""));
+                if let Some(asked) = asked.filter(|asked| *asked != algo.collective) {
+                    faults.push(format!("it is an algorithm of {}, and {asked} was asked for", algo.collective));
+                }
+                faults.extend(topology.iter().flat_map(|topology| msccl::not_in(&algo, topology)));
+                let verdict = msccl::verdict(&algo);
+                if let Err(why) = &verdict {
+                    faults.push(why.clone());
+                }
+                verdict.ok()
+            }
+        };
+        let mut sentences = vec![sentence.unwrap_or_else(|| "It can't be run.".to_owned())];
+        if let Some(topology) = topology.filter(|_| faults.is_empty()) {
+            sentences.push(format!("Every pair of ranks that it connects is a link of {}.", topology.name));
+        }
+        let dialect = "algorithm of MSCCL".to_owned();
+        Ok(Checked {
+            verified: faults.is_empty(),
+            dialect,
+            time_ns: None,
+            bound_ns: None,
+            claimed_ns: None,
+            faults,
+            sentences,
+        })
+    }
 }

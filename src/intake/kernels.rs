@@ -10,12 +10,13 @@ use crate::{
     learn::xgboost,
     overlap::{
         files::Part,
-        imported::Imported,
+        imported::{Imported, Scaler},
         read::{self, Kind},
         sheet::Sheet,
         trace, xlsx,
     },
     text::{Dialect, Problems, Records, lossy},
+    units::count,
     zip::Archive,
 };
 
@@ -71,13 +72,17 @@ pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
     let Some((sheet, kind)) = known else {
         return Err("is a workbook without a table of kernels; save another sheet as CSV".to_owned());
     };
-    opened(sheet, kind, Problems::default(), Vec::new())
+    let more = sheets.iter().filter(|other| read::kind(other.headers()).is_some()).count() as u64 - 1;
+    let note = (more > 0)
+        .then(|| format!("{} of kernels left unread: only the first sheet is read", count(more, "more sheet")));
+    opened(sheet, kind, Problems::default(), note.into_iter().collect())
 }
 
 /// Reads a model of XGBoost or a list of kernels; `None` where a JSON is neither.
 pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
     /// One of them stands in each.
-    const MARKS: [&str; 5] = ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration ("];
+    const MARKS: [&str; 7] =
+        ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration (", "\"scale", "\"std"];
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
@@ -91,6 +96,9 @@ pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>>
     };
     if xgboost::is_model(&value) {
         return Some(model(&value, name));
+    }
+    if let Some(read) = Scaler::read(&value, name) {
+        return Some(read.map(scaler));
     }
     let sheet = match read::json_sheet(&value) {
         Ok(sheet) => sheet?,
@@ -110,6 +118,16 @@ fn model(value: &serde_json::Value, name: &str) -> Result<(Outcome, Content)> {
     };
     let part = Part::Model(Box::new(Imported { name: name.to_owned(), model }));
     Ok((outcome, Content::Kernels(Box::new(part))))
+}
+
+fn scaler(scaler: Scaler) -> (Outcome, Content) {
+    let outcome = Outcome::Known {
+        format: "scaler of features".to_owned(),
+        holds: count(scaler.mean.len() as u64, "feature"),
+        problems: Problems::default(),
+        notes: Vec::new(),
+    };
+    (outcome, Content::Kernels(Box::new(Part::Scaler(Box::new(scaler)))))
 }
 
 fn opened(sheet: &Sheet, kind: Kind, problems: Problems, mut notes: Vec<String>) -> Result<(Outcome, Content)> {

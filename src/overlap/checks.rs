@@ -1,8 +1,10 @@
 //! What is odd about a run's kernels.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::kernel::Dataset;
+use super::kernel::{Dataset, Kernel, first_equals};
 use crate::units::count;
 
 /// A column that says little, or something odd.
@@ -47,6 +49,27 @@ pub enum Check {
     },
     /// No kernel ran beside a collective: there is nothing to learn.
     NoOverlap,
+    /// All kernels that ran beside a collective have one name: nothing can be said of unseen ones.
+    OneName {
+        /// It.
+        name: String,
+    },
+    /// Rows with the name, durations, overlap ratio and metrics of another: they are held out with it.
+    Equal {
+        /// How many, besides the first of each.
+        rows: u64,
+        /// Of so many that overlap.
+        of: u64,
+        /// Lines of the first such row and of the one that it is equal to.
+        lines: [u64; 2],
+    },
+    /// Rows with the metrics, duration alone and overlap ratio of another, which took another time.
+    Measured {
+        /// How many, besides the first of each.
+        rows: u64,
+        /// Of so many that overlap.
+        of: u64,
+    },
 }
 
 /// Columns that are compared with each other at most.
@@ -85,6 +108,21 @@ impl Check {
                 )
             }
             Self::NoOverlap => "no kernel overlaps communication: there is no slowdown to learn".to_owned(),
+            Self::OneName { name } => format!(
+                "all kernels that overlap are called {name}: how a model does for names that were never measured can't be told"
+            ),
+            Self::Equal { rows, of, lines: [line, first] } => format!(
+                "{} of {of} {} equal to an earlier one in name, durations, overlap and metrics (the first in line {line}, equal to line \
+                 {first}): equal rows are held out together, so that no model is asked for a kernel that it was given",
+                count(*rows, "row"),
+                if *rows == 1 { "is" } else { "are" }
+            ),
+            Self::Measured { rows, of } => format!(
+                "{} of {of} {} the metrics, duration alone and overlap of an earlier one, and took another time: for kernels that \
+                 were measured once and run again errors out of fold hold, for other kernels those of unseen names",
+                count(*rows, "row"),
+                if *rows == 1 { "has" } else { "have" }
+            ),
         }
     }
 }
@@ -96,10 +134,16 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
     if let (rows @ 1.., Some(first_line)) = dataset.contradictions {
         checks.push(Check::Contradictions { rows, first_line });
     }
-    let overlapped: Vec<&super::kernel::Kernel> = dataset.overlapped().collect();
+    let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     if overlapped.is_empty() {
         checks.push(Check::NoOverlap);
     }
+    if let Some(first) = overlapped.first()
+        && overlapped.iter().all(|kernel| kernel.name == first.name)
+    {
+        checks.push(Check::OneName { name: first.name.clone() });
+    }
+    checks.extend(equal(&overlapped, dataset.standard_metrics()));
     let column = |index: usize| overlapped.iter().map(move |kernel| kernel.metrics[index]);
     for (index, name) in dataset.columns.iter().enumerate() {
         let (least, most) = column(index).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), v| (l.min(v), m.max(v)));
@@ -124,6 +168,32 @@ pub fn check(dataset: &Dataset) -> Vec<Check> {
     let little: Vec<f64> = overlapped.iter().filter(|k| k.overlap_ratio < LITTLE).map(|k| k.slowdown()).collect();
     if let Some(extreme) = little.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())) {
         checks.push(Check::LittleOverlap { kernels: little.len() as u64, extreme });
+    }
+    checks
+}
+
+/// Rows that are equal, and rows that are equal but for the time that they took.
+fn equal(overlapped: &[&Kernel], metrics: usize) -> Vec<Check> {
+    let of = overlapped.len() as u64;
+    let mut checks = Vec::new();
+    let firsts = first_equals(overlapped, metrics);
+    let again: Vec<(usize, usize)> = firsts.iter().copied().enumerate().filter(|(at, first)| at != first).collect();
+    if let Some((at, first)) = again.first() {
+        let lines = [overlapped[*at].line, overlapped[*first].line];
+        checks.push(Check::Equal { rows: again.len() as u64, of, lines });
+    }
+    // Without metrics a duration alone may be the median of a name's launches.
+    let mut known = HashSet::new();
+    let is_first = |(at, _): &(usize, &&Kernel)| firsts[*at] == *at;
+    let of_features = |kernel: &Kernel| {
+        let numbers =
+            [kernel.alone_ns, kernel.overlap_ratio].into_iter().chain(kernel.metrics.iter().take(metrics).copied());
+        numbers.map(f64::to_bits).collect::<Vec<u64>>()
+    };
+    let with_metrics = overlapped.iter().enumerate().filter(is_first).filter(|(_, kernel)| !kernel.metrics.is_empty());
+    let rows = with_metrics.filter(|(_, kernel)| !known.insert(of_features(kernel))).count() as u64;
+    if rows > 0 {
+        checks.push(Check::Measured { rows, of });
     }
     checks
 }

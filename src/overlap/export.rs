@@ -13,6 +13,11 @@ use crate::{
     text::{Cell, Table, json},
 };
 
+/// The attribute of a model that says what it predicts.
+pub(super) const PREDICTS: &str = "predicts";
+/// How that begins where it is ln(duration / duration alone).
+pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
+
 /// A text to be saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
@@ -22,9 +27,20 @@ pub struct File {
     pub text: String,
 }
 
+/// Why no trees can be saved.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TreesError {
+    /// The model is none that XGBoost could have.
+    #[error("{0} can't be saved as a model of XGBoost: only boosted trees can, trees-lad and trees-published")]
+    NoTrees(&'static str),
+    /// There is too little to learn from.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+}
+
 /// Every kernel with what is said of it out of fold: a kernel that overlaps nothing takes as long as alone.
 #[must_use]
-pub fn predictions(dataset: &Dataset, kind: Kind, said: &[Option<Predicted>]) -> File {
+pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> File {
     let mut table = Table::new([
         "line",
         "kernel",
@@ -56,25 +72,28 @@ pub fn predictions(dataset: &Dataset, kind: Kind, said: &[Option<Predicted>]) ->
             Cell::number(duration.map(|duration| (duration / kernel.duration_ns - 1.0) * 100.0), 3),
         ]);
     }
-    File { name: format!("overlap_predictions_{}.csv", kind.name()), text: table.to_csv() }
+    File { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
 }
 
 /// The trees of one of the two presets, fitted to the whole run, as the JSON of XGBoost's `save_model`. Those of least
 /// absolute deviation predict ln(duration / alone).
 ///
 /// # Errors
-/// There are too few kernels.
+/// The model is no boosted trees, or there are too few kernels.
 pub fn trees(
     dataset: &Dataset,
     settings: &Settings,
     kind: Kind,
     progress: &mut dyn Progress,
-) -> Result<File, LearnError> {
+) -> Result<File, TreesError> {
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
-    let is_published = kind == Kind::TreesPublished;
+    let is_published = match kind {
+        Kind::TreesPublished => true,
+        Kind::TreesLad => false,
+        _ => return Err(TreesError::NoTrees(kind.title())),
+    };
     let kernels: Vec<&Kernel> = dataset.kernels.iter().filter(|k| is_published || k.is_overlapped()).collect();
-    let kind = if is_published { kind } else { Kind::TreesLad };
     let boosting = boosted(kind, columns, &kernels, progress)?;
     let (table, predicts) = if is_published {
         (
@@ -88,7 +107,8 @@ pub fn trees(
         )
     };
     let features = table.names().iter().map(ToString::to_string).collect();
-    let attributes = [("predicts", predicts.to_owned()), ("made_by", "collectune".to_owned())];
-    let model = xgboost::write(&xgboost::Model { features, boosting }, &attributes);
+    let attribute = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let attributes = vec![attribute(PREDICTS, predicts), attribute("made_by", "collectune")];
+    let model = xgboost::write(&xgboost::Model { features, boosting, attributes });
     Ok(File { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
 }

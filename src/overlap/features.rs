@@ -36,13 +36,25 @@ pub fn chosen(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
     chosen
 }
 
+fn is_same(chosen: &str, name: &str) -> bool {
+    chosen.trim().eq_ignore_ascii_case(name.trim())
+}
+
+/// Columns that are chosen and that the dataset does not have.
+#[must_use]
+pub fn unknown<'a>(dataset: &Dataset, settings: &'a Settings) -> Vec<&'a str> {
+    let is_there = |column: &str| dataset.columns.iter().any(|name| is_same(column, name));
+    let chosen = settings.columns.iter().flatten().map(String::as_str);
+    chosen.filter(|column| !column.trim().is_empty() && !is_there(column)).collect()
+}
+
 /// The columns of a dataset that are chosen and not constant over the kernels that overlap, by index.
 #[must_use]
 pub fn choosable(dataset: &Dataset, settings: &Settings) -> Vec<usize> {
     let is_standard = |name: &String| STANDARD.iter().any(|(standard, _)| standard == name);
     let any_standard = dataset.columns.iter().any(is_standard);
     let is_chosen = |name: &String| match &settings.columns {
-        Some(columns) => columns.contains(name),
+        Some(columns) => columns.iter().any(|column| is_same(column, name)),
         None => is_standard(name) || !any_standard,
     };
     let is_constant = |column: usize| {

@@ -16,6 +16,8 @@ pub enum Part {
     Table(Kind, Reading),
     /// The launches of a run.
     Trace(Vec<Launch>),
+    /// What standardises the features of one.
+    Scaler(Box<super::imported::Scaler>),
     /// A model of XGBoost, as JSON.
     Model(Box<super::imported::Imported>),
 }
@@ -36,6 +38,8 @@ pub struct Loaded {
     pub datasets: Vec<Dataset>,
     /// Models that were dropped.
     pub models: Vec<super::imported::Imported>,
+    /// Scalers that were dropped.
+    pub scalers: Vec<super::imported::Scaler>,
     /// How statistics and metrics came together, by dataset.
     pub merged: Vec<(String, Merged)>,
     /// Pairs of files with the same content.
@@ -54,13 +58,20 @@ pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
     let mut traces: Vec<(String, Vec<Launch>)> = Vec::new();
     let mut seen: Vec<(u64, String)> = Vec::new();
     for NamedPart { name, part } in parts {
-        if let Part::Table(_, reading) = &part {
-            let hash = content(reading);
+        let hash = match &part {
+            Part::Table(_, reading) => Some(content(reading)),
+            Part::Trace(launches) => Some(content_of_trace(launches)),
+            Part::Model(_) | Part::Scaler(_) => None,
+        };
+        if let Some(hash) = hash {
             if let Some((_, earlier)) = seen.iter().find(|(other, _)| *other == hash) {
                 loaded.doubled.push((earlier.clone(), name));
                 continue;
             }
             seen.push((hash, name.clone()));
+        }
+        if let Part::Table(_, reading) = &part {
+            loaded.notes.extend(reading.notes.iter().map(|note| format!("{name}: {note}")));
         }
         match part {
             Part::Table(Kind::Merged, reading) => {
@@ -73,6 +84,7 @@ pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
             Part::Table(_, reading) => metrics.push((name, reading)),
             Part::Trace(launches) => traces.push((name, launches)),
             Part::Model(model) => loaded.models.push(*model),
+            Part::Scaler(scaler) => loaded.scalers.push(*scaler),
         }
     }
     time_traces(traces, &mut statistics, &mut loaded.notes);
@@ -118,6 +130,10 @@ fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String,
     let communicates = |launches: &[Launch]| launches.iter().any(|launch| is_communication(&launch.name));
     let (distributed, alone): (Vec<_>, Vec<_>) = traces.into_iter().partition(|(_, launches)| communicates(launches));
     let by = alone.first();
+    for (name, _) in alone.iter().skip(1) {
+        let first = by.map_or("", |(first, _)| first);
+        notes.push(format!("{name} is a second trace without collectives: durations alone are those of {first}"));
+    }
     if distributed.is_empty()
         && let Some((name, _)) = by
     {
@@ -139,6 +155,14 @@ fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String,
         }
         statistics.push((name, Reading { statistics: timing.statistics, ..Reading::default() }));
     }
+}
+
+fn content_of_trace(launches: &[Launch]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for Launch { name, device, start_ns, duration_ns, .. } in launches {
+        (name, device, start_ns.to_bits(), duration_ns.to_bits()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Tells contents apart, by names and the bits of numbers.

@@ -46,7 +46,7 @@ pub fn importances(
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let all = boosted(Kind::TreesLad, columns, &overlapped, progress)?;
     let table = features::relative(columns.names, columns.chosen, &overlapped);
-    let assignment = Scheme::Kernels(0).assign(&overlapped);
+    let assignment = Scheme::Kernels(0).assign(dataset);
     let mut held_out: Vec<(Vec<usize>, Boosting)> = Vec::new();
     for fold in 0..FOLDS {
         let (kept, out) = folds::split(&assignment, fold);

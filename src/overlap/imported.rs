@@ -3,12 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    export::{OF_RATIOS, PREDICTS},
     kernel::{Dataset, Kernel, ratio},
     models::Predicted,
     read::STANDARD,
     result::Score,
 };
-use crate::learn::{LearnError, Table, xgboost::Model};
+use crate::{
+    learn::{LearnError, Table, xgboost::Model},
+    math::exp,
+    units::count,
+};
 
 /// A model with its file's name.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,20 +50,131 @@ pub enum ImportedError {
     Learn(#[from] LearnError),
 }
 
-/// How a model does on a run, its features as they are and standardised over all kernels of the run. Of what it was
-/// trained on nothing is known: the run may be in it.
+/// How the features of a dropped model are scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Feed {
+    /// Not at all, as the published predictor feeds them.
+    Raw,
+    /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
+    Standardised,
+    /// By the scaler that was dropped with the model.
+    Scaled,
+}
+
+impl Feed {
+    /// In words, of features.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Raw => "as they are",
+            Self::Standardised => "standardised",
+            Self::Scaled => "by the scaler",
+        }
+    }
+}
+
+/// How a model does on a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The model's file.
     pub name: String,
-    /// Features as they are, as the published predictor feeds them.
+    /// With features as they are.
     pub raw: Option<Score>,
-    /// Features with mean 0 and deviation 1, as the published training feeds them.
+    /// With features that are standardised over the run.
     pub standardised: Option<Score>,
+    /// With features by the scaler.
+    pub scaled: Option<Score>,
+    /// The scaler's file.
+    pub scaler: Option<String>,
+    /// How many rows its trees say that it was trained on.
+    pub trained_on_rows: Option<u64>,
+    /// Its training rows are among these kernels, fed so: its error says nothing about others. `None` where that can't be
+    /// told.
+    pub trained_on_these: Option<Feed>,
+}
+
+impl Judged {
+    /// What its errors are worth, in words.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let name = &self.name;
+        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!("{rows} of "));
+        if let Some(feed) = self.trained_on_these {
+            return format!(
+                "{name} was trained on {rows}these kernels, features {}: its error on them says nothing about new kernels",
+                feed.words()
+            );
+        }
+        let rows = self.trained_on_rows.map_or_else(String::new, |rows| format!(", which had {}", count(rows, "row")));
+        let scaler = match &self.scaler {
+            Some(_) => String::new(),
+            None => "; if its features were standardised for the training, give the scaler beside it, as JSON: \
+                     {\"mean\": […], \"scale\": […]}"
+                .to_owned(),
+        };
+        format!(
+            "nothing tells whether these kernels were in the training of {name}{rows}: if they were, its error says nothing about \
+             new kernels{scaler}"
+        )
+    }
+}
+
+/// What standardised the features of a model for its training: the numbers of scikit-learn's `StandardScaler`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaler {
+    /// The file's name.
+    pub name: String,
+    /// Names of the features, in their order; empty where the file has none.
+    pub features: Vec<String>,
+    /// What is subtracted of each.
+    pub mean: Vec<f64>,
+    /// By what each is divided then.
+    pub scale: Vec<f64>,
+}
+
+impl Scaler {
+    /// Reads `{"mean": […], "scale": […]}`, with `features` where they are named; names with `_` behind them, as
+    /// scikit-learn has them, are the same, and so is `std` for the scale. `None` where a JSON is something else.
+    ///
+    /// # Errors
+    /// It is one that can't be used; completes a sentence that begins with the name of the file.
+    pub fn read(value: &serde_json::Value, name: &str) -> Option<Result<Self, String>> {
+        let key = |names: &[&str]| names.iter().find_map(|name| value.get(name));
+        let (mean, scale) = (key(&["mean", "mean_"])?, key(&["scale", "scale_", "std", "std_"])?);
+        let numbers = |value: &serde_json::Value| {
+            let list = value.as_array()?.iter().map(|number| number.as_f64().filter(|number| number.is_finite()));
+            list.collect::<Option<Vec<f64>>>()
+        };
+        let (Some(mean), Some(scale)) = (numbers(mean), numbers(scale)) else {
+            return Some(Err("is a scaler whose mean or scale is no list of numbers".to_owned()));
+        };
+        let names = key(&["features", "feature_names_in_"]).and_then(serde_json::Value::as_array);
+        let names = names.into_iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned);
+        let scaler = Self { name: name.to_owned(), features: names.collect(), mean, scale };
+        let width = scaler.mean.len();
+        if width == 0 || scaler.scale.len() != width {
+            return Some(Err(format!("is a scaler with {width} means and {} scales", scaler.scale.len())));
+        }
+        if !scaler.features.is_empty() && scaler.features.len() != width {
+            return Some(Err(format!("is a scaler with {width} means and {} features", scaler.features.len())));
+        }
+        if let Some(place) = scaler.scale.iter().position(|scale| *scale <= 0.0) {
+            return Some(Err(format!("is a scaler whose scale {} is not above zero", scaler.scale[place])));
+        }
+        Some(Ok(scaler))
+    }
+
+    /// It is for a model with these features, in this order.
+    #[must_use]
+    pub fn fits(&self, features: &[String]) -> bool {
+        let same = || self.features.iter().zip(features).all(|(a, b)| a.eq_ignore_ascii_case(b));
+        self.mean.len() == features.len() && (self.features.is_empty() || same())
+    }
 }
 
 impl Imported {
-    /// What the model says of each kernel's slowdown: negative ones count as none in durations.
+    /// What the model says of each kernel: negative slowdowns count as none in durations. A scaler that is needed is there.
     ///
     /// # Errors
     /// The run lacks a feature.
@@ -66,17 +182,47 @@ impl Imported {
         &self,
         dataset: &Dataset,
         kernels: &[&Kernel],
-        standardise: bool,
+        feed: Feed,
+        scaler: Option<&Scaler>,
     ) -> Result<Vec<Predicted>, ImportedError> {
+        let table = self.table(dataset, kernels, feed, scaler)?;
+        let said = self.model.boosting.predict(&table)?;
+        let predicted = |(kernel, said): (&&Kernel, f64)| {
+            if self.is_of_ratios() {
+                return Predicted::of_ratio(exp(said), kernel);
+            }
+            Predicted { slowdown: said, ratio: ratio(said.max(0.0), kernel.overlap_ratio) }
+        };
+        Ok(kernels.iter().zip(said).map(predicted).collect())
+    }
+
+    /// It says ln(duration / duration alone), as the file tells; else slowdowns.
+    fn is_of_ratios(&self) -> bool {
+        self.model.attributes.iter().any(|(name, text)| name == PREDICTS && text.starts_with(OF_RATIOS))
+    }
+
+    /// What it is given of kernels.
+    fn table(
+        &self,
+        dataset: &Dataset,
+        kernels: &[&Kernel],
+        feed: Feed,
+        scaler: Option<&Scaler>,
+    ) -> Result<Table, ImportedError> {
         let names = self.features()?;
         let mut columns = Vec::new();
-        for name in &names {
+        for (place, name) in names.iter().enumerate() {
             let values = values(dataset, name).ok_or_else(|| ImportedError::Feature {
                 model: self.name.clone(),
                 feature: name.clone(),
                 dataset: dataset.name.clone(),
             })?;
-            let scale = if standardise { standard(&dataset.kernels, &values) } else { (0.0, 1.0) };
+            let given = scaler.and_then(|scaler| Some((*scaler.mean.get(place)?, *scaler.scale.get(place)?)));
+            let scale = match feed {
+                Feed::Raw => (0.0, 1.0),
+                Feed::Standardised => standard(&dataset.kernels, &values),
+                Feed::Scaled => given.unwrap_or((0.0, 1.0)),
+            };
             columns.push((values, scale));
         }
         let mut table = Table::named(&names);
@@ -84,28 +230,43 @@ impl Imported {
             let row: Vec<f64> = columns.iter().map(|(value, (mean, by))| (value(kernel) - mean) / by).collect();
             table.push(&row);
         }
-        let said = self.model.boosting.predict(&table)?;
-        let clipped = |(kernel, slowdown): (&&Kernel, f64)| Predicted {
-            slowdown,
-            ratio: ratio(slowdown.max(0.0), kernel.overlap_ratio),
-        };
-        Ok(kernels.iter().zip(said).map(clipped).collect())
+        Ok(table)
     }
 
-    /// Its scores on the kernels that overlap.
+    /// Its scores on the kernels that overlap, and whether it was trained on kernels of the run.
     ///
     /// # Errors
     /// The run lacks a feature.
-    pub fn judge(&self, dataset: &Dataset) -> Result<Judged, ImportedError> {
+    pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<Judged, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-        let score = |standardise| {
-            let said = self.predict(dataset, &overlapped, standardise)?;
+        let score = |feed| {
+            let said = self.predict(dataset, &overlapped, feed, scaler)?;
             Ok::<_, ImportedError>(Score::of(&overlapped.iter().copied().zip(said).collect::<Vec<_>>()))
         };
-        Ok(Judged { name: self.name.clone(), raw: score(false)?, standardised: score(true)? })
+        let all: Vec<&Kernel> = dataset.kernels.iter().collect();
+        let mut trained_on_these = None;
+        for feed in [Feed::Scaled, Feed::Raw, Feed::Standardised] {
+            if trained_on_these.is_none() && (feed != Feed::Scaled || scaler.is_some()) {
+                let table = self.table(dataset, &all, feed, scaler)?;
+                trained_on_these = self.model.boosting.was_fitted_to_some_of(&table)?.then_some(feed);
+            }
+        }
+        Ok(Judged {
+            name: self.name.clone(),
+            raw: score(Feed::Raw)?,
+            standardised: score(Feed::Standardised)?,
+            scaled: scaler.map(|_| score(Feed::Scaled)).transpose()?.flatten(),
+            scaler: scaler.map(|scaler| scaler.name.clone()),
+            trained_on_rows: self.model.boosting.trained_on(),
+            trained_on_these,
+        })
     }
 
-    fn features(&self) -> Result<Vec<String>, ImportedError> {
+    /// Names of its features.
+    ///
+    /// # Errors
+    /// They have none, and are not those of the published model.
+    pub fn features(&self) -> Result<Vec<String>, ImportedError> {
         if !self.model.features.is_empty() {
             return Ok(self.model.features.clone());
         }

@@ -1,5 +1,7 @@
 //! Kernels as they were measured.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One launch of a kernel, alone and beside a collective.
@@ -45,6 +47,22 @@ pub fn ratio(slowdown: f64, overlap_ratio: f64) -> f64 {
     (1.0 + overlap_ratio * slowdown).max(0.0)
 }
 
+/// The first of these kernels that each is equal to: of the same name, durations, overlap ratio and metrics, of which the
+/// first `metrics` count. Most are only equal to themselves.
+#[must_use]
+pub fn first_equals(kernels: &[&Kernel], metrics: usize) -> Vec<usize> {
+    let mut known: HashMap<(&str, Vec<u64>), usize> = HashMap::with_capacity(kernels.len());
+    let numbers = |kernel: &Kernel| {
+        let times = [kernel.alone_ns, kernel.duration_ns, kernel.overlap_ratio];
+        times.iter().chain(kernel.metrics.iter().take(metrics)).map(|number| number.to_bits()).collect()
+    };
+    let mut firsts = Vec::with_capacity(kernels.len());
+    for (index, kernel) in kernels.iter().enumerate() {
+        firsts.push(*known.entry((kernel.name.as_str(), numbers(kernel))).or_insert(index));
+    }
+    firsts
+}
+
 /// Kernels of one run, in the order of their launches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
@@ -60,6 +78,13 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// How many of its columns are standard metrics; they are the first. Of further columns one may number the rows.
+    #[must_use]
+    pub fn standard_metrics(&self) -> usize {
+        let is_standard = |name: &&String| super::read::STANDARD.iter().any(|(standard, _)| standard == name);
+        self.columns.iter().take_while(is_standard).count()
+    }
+
     /// Launches that ran beside a collective.
     pub fn overlapped(&self) -> impl Iterator<Item = &Kernel> + Clone {
         self.kernels.iter().filter(|kernel| kernel.is_overlapped())

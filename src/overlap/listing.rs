@@ -2,7 +2,7 @@
 
 use super::{
     importance::Importance,
-    imported::Judged,
+    imported::{Feed, Judged},
     kernel::{Dataset, Kernel},
     models::Predicted,
     result::{ModelScores, Score},
@@ -41,7 +41,7 @@ pub fn models(scores: &[ModelScores]) -> Listing {
             cell(|s| s.p50_pct),
             cell(|s| s.p90_pct),
             Entry::number(model.mean.map(|mean| mean.total_error_pct), percent),
-            Entry::number(model.mean.map(|mean| mean.r2), |r2| format!("{r2:.3}")),
+            Entry::number(model.mean.map(|mean| mean.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
             Entry::number(model.unseen_names.map(|score| score.mape_pct), |pct| format!("{pct:.1}")),
         ]
     };
@@ -57,34 +57,42 @@ fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
     })
 }
 
-/// Two rows for each dropped model: with features as they are, and standardised.
+/// Rows for each dropped model: with features as they are, standardised, and by its scaler if there is one.
 #[must_use]
 pub fn imported(judged: &[Judged]) -> Listing {
     let columns = vec![
         SCORES[0].clone(),
-        Column::words("Features", "as they are, or with mean 0 and deviation 1 over the run"),
+        Column::words("Features", "as they are, with mean 0 and deviation 1 over the run, or by the scaler beside it"),
         Column::numbers("Error", "mean error of durations, in per cent; the kernels may be those of its training"),
         SCORES[2].clone(),
         SCORES[4].clone(),
         SCORES[7].clone(),
         SCORES[8].clone(),
+        Column::words("Kernels", "whether these kernels were in its training, as its trees tell"),
     ];
-    let row = |name: &str, how: &str, score: Option<Score>| {
+    let row = |judged: &Judged, feed: Feed, score: Option<Score>| {
         let cell = |of: fn(&Score) -> f64| Entry::number(score.as_ref().map(of), |pct| format!("{pct:.1}"));
         vec![
-            Entry::text(name),
-            Entry::text(how),
+            Entry::text(judged.name.as_str()),
+            Entry::text(feed.words()),
             cell(|s| s.mape_pct),
             cell(|s| s.within_5_pct),
             cell(|s| s.within_15_pct),
             Entry::number(score.map(|s| s.total_error_pct), percent),
-            Entry::number(score.map(|s| s.r2), |r2| format!("{r2:.3}")),
+            Entry::number(score.map(|s| s.r2).filter(|r2| r2.is_finite()), |r2| format!("{r2:.3}")),
+            Entry::text(match judged.trained_on_these {
+                Some(_) => "of its training",
+                None => "unknown",
+            }),
         ]
     };
-    let rows = judged.iter().flat_map(|judged| {
-        [row(&judged.name, "as they are", judged.raw), row(&judged.name, "standardised", judged.standardised)]
-    });
-    Listing { columns, rows: rows.collect() }
+    let mut rows = Vec::new();
+    for judged in judged {
+        rows.push(row(judged, Feed::Raw, judged.raw));
+        rows.push(row(judged, Feed::Standardised, judged.standardised));
+        rows.extend(judged.scaler.as_ref().map(|_| row(judged, Feed::Scaled, judged.scaled)));
+    }
+    Listing { columns, rows }
 }
 
 /// A row for each kernel name with what overlaps of it, and what is said of that out of fold.

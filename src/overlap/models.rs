@@ -84,6 +84,12 @@ impl Kind {
         matches!(self, Self::TreesPublished | Self::TreesLad | Self::Forest | Self::Perceptron)
     }
 
+    /// It is boosted trees, which XGBoost can have.
+    #[must_use]
+    pub const fn is_boosted(self) -> bool {
+        matches!(self, Self::TreesPublished | Self::TreesLad)
+    }
+
     /// The model of a name for programs.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
@@ -105,7 +111,8 @@ impl Predicted {
         Self { slowdown, ratio: ratio(slowdown, kernel.overlap_ratio) }
     }
 
-    fn of_ratio(ratio: f64, kernel: &Kernel) -> Self {
+    /// By the duration over that alone.
+    pub(super) fn of_ratio(ratio: f64, kernel: &Kernel) -> Self {
         Self { slowdown: slowdown(ratio, kernel.overlap_ratio), ratio }
     }
 }

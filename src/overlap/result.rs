@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     features::Settings,
-    imported::Judged,
+    imported::{Feed, Judged},
     kernel::Kernel,
     merge::Merged,
     models::{Kind, Predicted},
-    noise::Ceiling,
+    noise::Repeatability,
     verdict::Verdict,
 };
 use crate::{
@@ -39,7 +39,7 @@ pub struct Score {
     pub p90_pct: f64,
     /// 99 of 100 kernels are off by at most this.
     pub p99_pct: f64,
-    /// The coefficient of determination of the slowdown s.
+    /// The coefficient of determination of the slowdown s; no number where all slowdowns are the same.
     pub r2: f64,
     /// The mean absolute error of s.
     pub mae: f64,
@@ -116,7 +116,7 @@ impl Score {
             p50_pct: share(0.5),
             p90_pct: share(0.9),
             p99_pct: share(0.99),
-            r2: metrics::r2(&slowdowns).unwrap_or_default(),
+            r2: metrics::r2(&slowdowns).unwrap_or(f64::NAN),
             mae: metrics::mean_absolute_error(&slowdowns).unwrap_or_default(),
             rmse: (squares / count).sqrt(),
         })
@@ -152,6 +152,8 @@ pub struct ModelScores {
     pub spread: Option<Score>,
     /// By folds of kernel names, when all are there: each name was never seen.
     pub unseen_names: Option<Score>,
+    /// Too few different kernels are left to learn from when some are held out: there will be no score.
+    pub is_impossible: bool,
 }
 
 /// Whose predictions are shown.
@@ -163,8 +165,8 @@ pub enum Shown {
     Imported {
         /// Which of [`Studied::models`].
         model: u32,
-        /// It is fed features with mean 0 and deviation 1, else features as they are.
-        standardised: bool,
+        /// How its features are scaled.
+        feed: Feed,
     },
 }
 
@@ -199,9 +201,9 @@ pub struct Studied {
     /// What must be known of all files.
     pub notes: Vec<String>,
     /// Runs that were measured twice.
-    pub ceilings: Vec<Ceiling>,
-    /// Names of the models that were dropped.
-    pub models: Vec<String>,
+    pub repeatability: Vec<Repeatability>,
+    /// Names of the models that were dropped, and whether each has a scaler.
+    pub models: Vec<(String, bool)>,
     /// Those that fit the run.
     pub imported: Vec<Judged>,
     /// The same as a table.

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     charts, checks, export,
-    features::{MOST_COLUMNS, Settings, choosable, chosen},
+    features::{MOST_COLUMNS, Settings, choosable, chosen, unknown},
     files::Loaded,
     importance,
-    imported::Judged,
+    imported::{Feed, Imported, Judged, Scaler},
     kernel::{Dataset, Kernel},
     listing,
     models::{Columns, Kind, Model, Predicted},
@@ -17,7 +17,13 @@ use super::{
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
-use crate::{learn::LearnError, progress::Progress, sorted::SortedSet, text::Listing};
+use crate::{
+    learn::LearnError,
+    progress::Progress,
+    sorted::SortedSet,
+    text::{Listing, excerpt},
+    units::count,
+};
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +42,19 @@ pub enum StudyError {
         /// How many there are.
         count: usize,
     },
+    /// Columns to learn from that the run does not have.
+    #[error("there is no column {names} to learn from; {run} has {held}")]
+    NoColumn {
+        /// Their names.
+        names: String,
+        /// The run.
+        run: String,
+        /// Names of its columns.
+        held: String,
+    },
+    /// No trees to be saved.
+    #[error(transparent)]
+    Trees(#[from] export::TreesError),
     /// What learning says.
     #[error(transparent)]
     Learn(#[from] LearnError),
@@ -118,15 +137,9 @@ impl Study {
         let folds = validate::trivial_folds(dataset, &self.settings)?;
         let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
-        let ceilings = self.ceilings();
+        let repeatability = self.repeatability();
         let (imported, mut notes) = self.imported()?;
-        notes.extend(ceilings.iter().map(noise::Ceiling::sentence));
-        let columns = choosable(dataset, &self.settings).len();
-        if columns > MOST_COLUMNS {
-            notes.push(format!(
-                "Models are given the first {MOST_COLUMNS} of {columns} metrics: choose those that matter"
-            ));
-        }
+        notes.extend(repeatability.iter().map(noise::Repeatability::sentence));
         self.folds = folds;
         Ok(Studied {
             runs: self.loaded.datasets.iter().map(run_of).collect(),
@@ -136,8 +149,8 @@ impl Study {
             merged: self.loaded.merged.clone(),
             checks: self.checks()?,
             notes,
-            ceilings,
-            models: self.loaded.models.iter().map(|model| model.name.clone()).collect(),
+            repeatability,
+            models: self.loaded.models.iter().map(|model| (model.name.clone(), self.scaler(model).is_some())).collect(),
             imported_listing: listing::imported(&imported),
             imported,
             run,
@@ -145,6 +158,24 @@ impl Study {
             rounds: validate::rounds(),
             results: self.results()?,
         })
+    }
+
+    /// Columns that were chosen and are not there.
+    fn unknown_columns(&self, dataset: &Dataset) -> Option<StudyError> {
+        let unknown = unknown(dataset, &self.settings);
+        (!unknown.is_empty()).then(|| StudyError::NoColumn {
+            names: excerpt(&unknown.join(", ")),
+            run: dataset.name.clone(),
+            held: if dataset.columns.is_empty() { "none".to_owned() } else { excerpt(&dataset.columns.join(", ")) },
+        })
+    }
+
+    /// Whether all columns that were chosen are there.
+    ///
+    /// # Errors
+    /// There is no run, or it lacks one.
+    pub fn has_columns(&self) -> Result<(), StudyError> {
+        self.unknown_columns(self.dataset()?).map_or(Ok(()), Err)
     }
 
     /// How the run is studied.
@@ -181,18 +212,46 @@ impl Study {
         notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
         let mut imported = Vec::new();
         for model in &self.loaded.models {
-            match model.judge(dataset) {
-                Ok(judged) => imported.push(judged),
+            match model.judge(dataset, self.scaler(model)) {
+                Ok(judged) => {
+                    notes.push(judged.sentence());
+                    imported.push(judged);
+                }
                 Err(error) => notes.push(error.to_string()),
             }
+        }
+        notes.extend(self.unused_scalers());
+        notes.extend(self.unknown_columns(dataset).map(|error| format!("{error}; the rest was taken")));
+        let columns = choosable(dataset, &self.settings).len();
+        if columns > MOST_COLUMNS {
+            notes.push(format!(
+                "Models are given the first {MOST_COLUMNS} of {columns} metrics: choose those that matter"
+            ));
         }
         Ok((imported, notes))
     }
 
     /// Runs that were measured twice.
     #[must_use]
-    pub fn ceilings(&self) -> Vec<noise::Ceiling> {
-        noise::ceilings(&self.loaded.datasets)
+    pub fn repeatability(&self) -> Vec<noise::Repeatability> {
+        noise::repeatability(&self.loaded.datasets)
+    }
+
+    /// The scaler that was dropped for a model: the first that has its features.
+    fn scaler(&self, model: &Imported) -> Option<&Scaler> {
+        let features = model.features().ok()?;
+        self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
+    }
+
+    /// Scalers that no model is scaled by, in words.
+    fn unused_scalers(&self) -> impl Iterator<Item = String> + '_ {
+        let used: Vec<&Scaler> = self.loaded.models.iter().filter_map(|model| self.scaler(model)).collect();
+        let unused =
+            self.loaded.scalers.iter().filter(move |scaler| !used.iter().any(|used| std::ptr::eq(*used, *scaler)));
+        unused.map(|scaler| {
+            let width = scaler.mean.len();
+            format!("{} scales {}: no model beside it is scaled by it", scaler.name, count(width as u64, "feature"))
+        })
     }
 
     /// Which features matter, where that was asked.
@@ -206,19 +265,40 @@ impl Study {
         self.importances = Some(importances);
     }
 
-    /// Predictions of a model out of fold, as CSV.
+    /// Predictions as CSV: of a model out of fold, or of one that was dropped.
+    ///
+    /// # Errors
+    /// There is no run, or the dropped model does not fit it.
+    pub fn predictions(&self, of: Shown) -> Result<export::File, StudyError> {
+        let dataset = self.dataset()?;
+        Ok(match of {
+            Shown::Model(kind) => {
+                let said = validate::out_of_fold(dataset, kind, &self.folds);
+                export::predictions(dataset, kind.name(), first(&said))
+            }
+            Shown::Imported { model, feed } => export::predictions(dataset, "imported", &self.said_by(model, feed)?.1),
+        })
+    }
+
+    /// Whose predictions are shown: those of the verdict where nothing else is chosen, and those of the default trees where
+    /// there is none.
     ///
     /// # Errors
     /// There is no run.
-    pub fn predictions(&self, kind: Kind) -> Result<export::File, StudyError> {
+    pub fn shown(&self) -> Result<Shown, StudyError> {
+        if let Some(shown) = self.shown {
+            return Ok(shown);
+        }
         let dataset = self.dataset()?;
-        Ok(export::predictions(dataset, kind, first(&validate::out_of_fold(dataset, kind, &self.folds))))
+        let scores = |kind| validate::scores(dataset, kind, &validate::out_of_fold(dataset, kind, &self.folds));
+        let verdict = verdict::verdict(&Kind::ALL.map(scores));
+        Ok(Shown::Model(verdict.map_or(Kind::TreesLad, |verdict| verdict.model)))
     }
 
     /// Trees, fitted to the whole run, as a model of XGBoost.
     ///
     /// # Errors
-    /// There is no run, or too little to learn from.
+    /// There is no run, the model is no boosted trees, or there is too little to learn from.
     pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::File, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
@@ -264,10 +344,15 @@ impl Study {
         let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
         let foreign;
         let (id, title, predicted) = match shown {
-            Some(Shown::Imported { model, standardised }) => {
-                let (title, said) = self.said_by(model, standardised)?;
+            Some(Shown::Imported { model, feed }) => {
+                let (title, said) = self.said_by(model, feed)?;
                 foreign = said;
-                (if standardised { "imported-standardised" } else { "imported" }, title, &foreign[..])
+                let id = match feed {
+                    Feed::Raw => "imported",
+                    Feed::Standardised => "imported-standardised",
+                    Feed::Scaled => "imported-scaled",
+                };
+                (id, title, &foreign[..])
             }
             Some(Shown::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
             None => ("nothing", String::new(), &[][..]),
@@ -287,13 +372,14 @@ impl Study {
     }
 
     /// What a dropped model says of the kernels that overlap, and what it is called.
-    fn said_by(&self, model: u32, standardised: bool) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+    fn said_by(&self, model: u32, feed: Feed) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
         let dataset = self.dataset()?;
         let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
-        let said = imported.predict(dataset, &overlapped, standardised)?.into_iter().map(Some).collect();
-        let how = if standardised { "standardised" } else { "as they are" };
-        Ok((format!("{}, features {how}", imported.name), said))
+        let scaler = self.scaler(imported);
+        let feed = if feed == Feed::Scaled && scaler.is_none() { Feed::Raw } else { feed };
+        let said = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
+        Ok((format!("{}, features {}", imported.name, feed.words()), said))
     }
 
     /// Predicts one kernel.
@@ -349,7 +435,11 @@ fn run_of(dataset: &Dataset) -> Run {
 /// The run comes from another build, or can't be learnt from.
 pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
     let Package { dataset, settings } = postcard::from_bytes(run)?;
-    Ok(listing::importances(&importance::importances(&dataset, &settings, progress)?))
+    match importance::importances(&dataset, &settings, progress) {
+        // Nothing can be said of features that nothing can be learnt from.
+        Err(LearnError::TooFewRows { .. }) => Ok(listing::importances(&[])),
+        importances => Ok(listing::importances(&importances?)),
+    }
 }
 
 /// Does some of [`Studied::jobs`] from [`Studied::run`] alone: on any worker or thread.

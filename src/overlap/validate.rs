@@ -1,14 +1,15 @@
 //! Predictions of what was held out: five repeats of five folds of the kernels that overlap, and five folds of names.
 //!
-//! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5; a name's is its rank in
-//! byte order mod 5. Models that learn nothing are made on the spot; the others' folds are [`Job`]s, which any worker can
+//! The fold of overlapped kernel i (from 0) in repeat r (from 0) is splitmix64(r · 2³² + i) mod 5, and that of a kernel that
+//! is equal to an earlier one is the earlier one's: else it would be known to a model that is asked for it. A name's is its
+//! rank in byte order mod 5. Models that learn nothing are made on the spot; the others' folds are [`Job`]s, which any worker can
 //! do from the dataset alone.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
     features::{Settings, chosen},
-    kernel::{Dataset, Kernel},
+    kernel::{Dataset, Kernel, first_equals},
     models::{Columns, Kind, Model, Predicted},
     result::{ModelScores, Score},
 };
@@ -41,11 +42,13 @@ impl Scheme {
 
     /// The fold of each kernel that overlaps.
     #[must_use]
-    pub fn assign(self, overlapped: &[&Kernel]) -> Vec<usize> {
+    pub fn assign(self, dataset: &Dataset) -> Vec<usize> {
+        let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         match self {
             Self::Kernels(repeat) => {
                 let draw = |index: u64| Stream::new((u64::from(repeat) << 32) + index).next_u64();
-                (0..overlapped.len() as u64).map(|index| (draw(index) % FOLDS as u64) as usize).collect()
+                let of_first = |index: usize| (draw(index as u64) % FOLDS as u64) as usize;
+                first_equals(&overlapped, dataset.standard_metrics()).into_iter().map(of_first).collect()
             }
             Self::Names => {
                 folds::by_rank(&overlapped.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>(), FOLDS)
@@ -65,12 +68,12 @@ pub struct Job {
     pub fold: usize,
 }
 
-/// What a model says of the kernels of a fold, in their order.
+/// What a model says of the kernels of a fold, in their order; nothing where too few others are left to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoldPredictions {
     /// Whose they are.
     pub job: Job,
-    /// One per held-out kernel.
+    /// One per held-out kernel, or none.
     pub predicted: Vec<Predicted>,
 }
 
@@ -109,7 +112,7 @@ pub fn rounds() -> Vec<Vec<u32>> {
 /// Fits a model without a fold and predicts the fold.
 ///
 /// # Errors
-/// There are too few kernels.
+/// The kernels can't be learnt from.
 pub fn predict_fold(
     dataset: &Dataset,
     settings: &Settings,
@@ -119,15 +122,22 @@ pub fn predict_fold(
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
-    let (kept, held_out) = folds::split(&job.scheme.assign(&overlapped), job.fold);
+    let (kept, held_out) = folds::split(&job.scheme.assign(dataset), job.fold);
     // Kernels that overlap nothing are known to all; of unseen names they would tell what must not be known.
     let names: SortedSet<&str> = held_out.iter().map(|index| overlapped[*index].name.as_str()).collect();
     let held_names = |kernel: &&Kernel| job.scheme != Scheme::Names || !names.contains(kernel.name.as_str());
     let others = dataset.kernels.iter().filter(|kernel| !kernel.is_overlapped()).filter(held_names);
     let training: Vec<&Kernel> = kept.iter().map(|index| overlapped[*index]).chain(others).collect();
     let asked: Vec<&Kernel> = held_out.iter().map(|index| overlapped[*index]).collect();
-    let model = Model::fit(job.kind, columns, &training, settings.seed, progress)?;
-    Ok(FoldPredictions { job, predicted: model.predict(columns, &asked)? })
+    if kept.is_empty() && job.kind != Kind::NoSlowdown {
+        return Ok(FoldPredictions { job, predicted: Vec::new() });
+    }
+    let predicted = match Model::fit(job.kind, columns, &training, settings.seed, progress) {
+        Ok(model) => model.predict(columns, &asked)?,
+        Err(LearnError::TooFewRows { .. }) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    Ok(FoldPredictions { job, predicted })
 }
 
 /// What was said of each kernel that overlaps by a model that had not seen it; `None` where a fold is missing.
@@ -137,6 +147,8 @@ pub struct OutOfFold {
     pub repeats: Vec<Vec<Option<Predicted>>>,
     /// With its name unseen.
     pub names: Vec<Option<Predicted>>,
+    /// Some fold leaves too few kernels to learn from, so that it will never be there.
+    pub is_impossible: bool,
 }
 
 /// Puts the folds of one model together.
@@ -145,11 +157,12 @@ pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
     let mut result = OutOfFold::default();
     for scheme in Scheme::all() {
-        let assignment = scheme.assign(&overlapped);
+        let assignment = scheme.assign(dataset);
         let mut said = vec![None; overlapped.len()];
         let of_scheme = predictions.iter().filter(|folds| (folds.job.kind, folds.job.scheme) == (kind, scheme));
         for FoldPredictions { job, predicted } in of_scheme {
             let (_, held_out) = folds::split(&assignment, job.fold);
+            result.is_impossible |= predicted.len() < held_out.len() && scheme != Scheme::Names;
             for (index, predicted) in held_out.into_iter().zip(predicted) {
                 said[index] = Some(*predicted);
             }
@@ -190,5 +203,6 @@ pub fn scores(dataset: &Dataset, kind: Kind, said: &OutOfFold) -> ModelScores {
     };
     let repeats: Vec<Score> = said.repeats.iter().filter_map(score).collect();
     let (mean, spread) = Score::mean_and_spread(&repeats).unzip();
-    ModelScores { kind, mean, spread, unseen_names: score(&said.names), repeats }
+    let is_impossible = said.is_impossible;
+    ModelScores { kind, mean, spread, unseen_names: score(&said.names), repeats, is_impossible }
 }

@@ -9,6 +9,8 @@ use super::{models::Kind, result::ModelScores};
 pub struct Verdict {
     /// The model to use; [`Kind::NoSlowdown`] where none beats it.
     pub model: Kind,
+    /// Models were compared; else there are too few kernels to hold some out.
+    pub is_compared: bool,
     /// Why, and what to know besides.
     pub sentences: Vec<String>,
 }
@@ -28,6 +30,14 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
         a.repeats.len() == b.repeats.len() && a.repeats.iter().zip(&b.repeats).all(|(a, b)| a.mape_pct < b.mape_pct)
     };
     let none = of(Kind::NoSlowdown)?;
+    if scores.iter().all(|scores| scores.is_impossible || scores.kind == Kind::NoSlowdown) {
+        let sentence = format!(
+            "Nothing can be compared: when kernels are held out, too few that differ from them are left to learn from. No \
+             slowdown at all misses durations by {:.1} % on average.",
+            mape(none)
+        );
+        return Some(Verdict { model: Kind::NoSlowdown, is_compared: false, sentences: vec![sentence] });
+    }
     let trivial = best(false).filter(|trivial| beats(trivial, none)).unwrap_or(none);
     let learnt = best(true);
     let winner = learnt.filter(|learnt| beats(learnt, trivial)).unwrap_or(trivial);
@@ -86,7 +96,7 @@ pub fn verdict(scores: &[ModelScores]) -> Option<Verdict> {
             unseen.mape_pct, none.mape_pct
         ));
     }
-    Some(Verdict { model: winner.kind, sentences })
+    Some(Verdict { model: winner.kind, is_compared: true, sentences })
 }
 
 fn lowercase_first(title: &str) -> String {

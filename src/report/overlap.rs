@@ -4,9 +4,9 @@
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::Names};
 use crate::{
     overlap::{
-        imported::Judged,
+        imported::{Feed, Judged},
         models::{Kind, LEAST_ABSOLUTE_DEVIATION, PUBLISHED},
-        noise::Ceiling,
+        noise::Repeatability,
         result::{Results, Shown},
         study::{Study, StudyError},
         validate::{FOLDS, REPEATS},
@@ -34,7 +34,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let dataset = study.dataset()?;
     let results = study.results()?;
     let (imported, notes) = study.imported()?;
-    let ceilings: Vec<String> = study.ceilings().iter().map(Ceiling::sentence).collect();
+    let repeatability: Vec<String> = study.repeatability().iter().map(Repeatability::sentence).collect();
     let privacy = Names::of(contents, &mut files, &problems, []);
     let overlapped = dataset.overlapped().count() as u64;
     let mut summary = match &results.verdict {
@@ -45,8 +45,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let mut sections = vec![models(&results, &imported)];
     sections.extend(shown(&results, contents));
     sections.extend(study.importances().map(importances));
-    if !ceilings.is_empty() {
-        sections.push(Section { title: "Noise ceiling".into(), text: ceilings, ..Section::default() });
+    if !repeatability.is_empty() {
+        sections.push(Section { title: "Repeatability".into(), text: repeatability, ..Section::default() });
     }
     let checks: Vec<String> = study.checks()?.iter().map(|text| sentence(text)).chain(notes).collect();
     if !checks.is_empty() {
@@ -69,14 +69,19 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
 }
 
 fn unfinished(results: &Results) -> Option<String> {
-    let missing: Vec<&str> =
-        results.models.iter().filter(|model| model.mean.is_none()).map(|model| model.kind.title()).collect();
+    let missing: Vec<&str> = results
+        .models
+        .iter()
+        .filter(|model| model.mean.is_none() && !model.is_impossible)
+        .map(|model| model.kind.title())
+        .collect();
     (results.verdict.is_some() && !missing.is_empty())
         .then(|| format!("Not yet compared: {}.", missing.join("; ")))
         .or_else(|| {
             let all = REPEATS as usize;
             let is_partial = |repeats: usize| repeats > 0 && repeats < all;
-            let repeats = results.models.iter().map(|model| model.repeats.len()).min().unwrap_or(0);
+            let possible = results.models.iter().filter(|model| !model.is_impossible);
+            let repeats = possible.map(|model| model.repeats.len()).min().unwrap_or(0);
             is_partial(repeats).then(|| format!("So far over {repeats} of {all} repeats."))
         })
 }
@@ -88,12 +93,7 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
     )];
     let mut tables = vec![Exhibit::new("overlap-models", "Models, out of fold", results.listing.clone())];
     if !imported.is_empty() {
-        text.push(
-            "Of a dropped model nothing is known of its training: these kernels may be in it, and then its error says \
-             nothing about new ones. Where its error depends on whether features are standardised, the scaler that it was trained \
-             with is missing from its file."
-                .into(),
-        );
+        text.extend(imported.iter().map(|judged| sentence(&judged.sentence())));
         let listing = crate::overlap::listing::imported(imported);
         tables.push(Exhibit::new("overlap-dropped-models", "Dropped models", listing));
     }
@@ -104,7 +104,8 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
 fn shown(results: &Results, contents: &Contents) -> Option<Section> {
     let title = match results.shown? {
         Shown::Model(kind) => kind.title(),
-        Shown::Imported { standardised: true, .. } => "Dropped model, features standardised",
+        Shown::Imported { feed: Feed::Standardised, .. } => "Dropped model, features standardised",
+        Shown::Imported { feed: Feed::Scaled, .. } => "Dropped model, features by the scaler",
         Shown::Imported { .. } => "Dropped model, features as they are",
     };
     let charts = [&results.predicted_over_measured, &results.errors];

@@ -114,6 +114,17 @@ pub enum WantedError {
         grouped(MOST_CHOICES)
     )]
     TooManyChoices(u64, u64),
+    /// Times beyond what is counted.
+    #[error(
+        "{} transfers of up to {seconds:.0} s each take longer than is counted; take fewer or smaller chunks, or faster links",
+        grouped(*transfers)
+    )]
+    TooLong {
+        /// How many transfers there may be.
+        transfers: u64,
+        /// How long one takes at most.
+        seconds: f64,
+    },
     /// A chunk never gets there.
     #[error("chunk {chunk} can't come to node {node}: no way leads there from where it is")]
     NoWay {
@@ -197,6 +208,11 @@ impl Wanted {
         }
         if n.saturating_mul(all) > MOST_HELD {
             return Err(WantedError::TooManyHeld(all, n));
+        }
+        let slowest = graph.links().iter().map(|link| link.duration).max().unwrap_or(0);
+        let transfers = n.saturating_mul(all).saturating_mul(2);
+        if u128::from(transfers) * u128::from(slowest) > 1 << 62 {
+            return Err(WantedError::TooLong { transfers, seconds: clock.ns(slowest) / 1e9 });
         }
         let links = graph.links().len() as u64;
         if links.saturating_mul(all) > MOST_CHOICES {
@@ -336,11 +352,18 @@ pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), WantedError
     let chunks = json.get("chunks").and_then(Value::as_array);
     let names: Vec<String> =
         chunks.ok_or_else(|| wrong("\"chunks\" is no list".to_owned()))?.iter().map(name).collect();
+    const KEYS: [&str; 4] = ["chunk_size", "chunks", "preconditions", "postconditions"];
+    let keys = json.as_object().map(|object| object.keys().filter(|key| !KEYS.contains(&key.as_str())));
+    if let Some(key) = keys.and_then(|mut keys| keys.next()) {
+        let known = KEYS.join(", ");
+        return Err(wrong(format!("\"{}\" is none of {known}", crate::text::excerpt(key))));
+    }
     let mut custom = Custom { chunks: vec![(Vec::new(), Vec::new()); names.len()], names };
-    // Of chunks that are named alike, the first.
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, name) in custom.names.iter().enumerate() {
-        places.entry(name).or_insert(index);
+        if places.insert(name, index).is_some() {
+            return Err(wrong(format!("\"chunks\" names {} twice", crate::text::excerpt(name))));
+        }
     }
     for (key, after) in [("preconditions", false), ("postconditions", true)] {
         let nodes = json.get(key).and_then(Value::as_object);
@@ -356,6 +379,11 @@ pub fn read_custom(text: &str) -> Result<(Arc<Custom>, Option<u64>), WantedError
             }
         }
     }
-    let size = json.get("chunk_size").and_then(Value::as_f64).filter(|size| *size >= 1.0).map(|size| size as u64);
-    Ok((Arc::new(custom), size))
+    let size = json.get("chunk_size").filter(|size| !size.is_null()).map(|size| {
+        let bytes = size.as_f64().filter(|bytes| *bytes >= 1.0 && bytes.fract() == 0.0 && *bytes < 1e18);
+        bytes
+            .map(|bytes| bytes as u64)
+            .ok_or_else(|| wrong(format!("\"chunk_size\" is {size}, no whole number of bytes")))
+    });
+    Ok((Arc::new(custom), size.transpose()?))
 }

@@ -12,7 +12,7 @@ use crate::{
     order::Order,
     sorted::SortedMap,
     text::{Column, Entry, Listing, number},
-    units::grouped,
+    units::{count as count_of, grouped},
 };
 pub use pattern::{MOST_HOPS, Pattern};
 
@@ -109,6 +109,11 @@ impl Rates {
     pub fn link_gbps(&self, generation: &str) -> f64 {
         let of = |name: &str| self.links.iter().find(|(known, _)| known == name).map(|(_, gbps)| *gbps);
         of(generation).or_else(|| of("")).unwrap_or(20.0)
+    }
+
+    /// A generation has a rate of its own.
+    fn knows(&self, generation: &str) -> bool {
+        self.links.iter().any(|(known, _)| known == generation && !known.is_empty())
     }
 
     /// The table, to be looked at.
@@ -297,7 +302,7 @@ impl Machine {
             return Err(RecipeError::Size(u64::from(nodes) * u64::from(count)));
         }
         let mut notes = Vec::new();
-        let mut unknown = 0;
+        let (mut unknown, mut unlinked, mut guessed) = (0, 0, Vec::<&str>::new());
         let mut inside: Vec<Link> = Vec::new();
         let others = f64::from(count.max(2) - 1);
         let places = self.places();
@@ -308,6 +313,11 @@ impl Machine {
                 }
             };
             let per_link = rates.link_gbps(&gpu.generation);
+            let is_linked = !gpu.neighbours.is_empty() || gpu.to_switches > 0;
+            if is_linked && !rates.knows(&gpu.generation) && !guessed.contains(&gpu.generation.as_str()) {
+                guessed.push(&gpu.generation);
+            }
+            unlinked += u64::from(!is_linked);
             for (target, count) in &gpu.neighbours {
                 match places.get(target.as_str()) {
                     Some(to) => link(*to as u32, per_link * f64::from(*count)),
@@ -322,6 +332,20 @@ impl Machine {
             } else if gpu.neighbours.is_empty() {
                 (0..count).for_each(|to| link(to, gpu.pci_gbps / others));
             }
+        }
+        for generation in guessed {
+            let guess = rates.link_gbps(generation);
+            notes.push(format!(
+                "What a link of {generation} carries is not known: {guess} GB/s is a guess, to be set as its rate"
+            ));
+        }
+        if unlinked > 0 {
+            let gpus = count_of(unlinked, "GPU");
+            notes.push(format!("{gpus} without XGMI or NVLink: links over PCIe, which all others share, stand in"));
+        }
+        let slow = self.nics.iter().filter(|nic| nic.gbps <= 0.0).count() as u64;
+        if nodes > 1 && slow > 0 {
+            notes.push(format!("{} without a speed left out", count_of(slow, "network port")));
         }
         if unknown > 0 {
             notes.push(format!("{} more links lead to what is not in the dump", grouped(unknown)));

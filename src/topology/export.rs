@@ -2,7 +2,14 @@
 
 use serde::Serialize;
 
-use super::{conditions::Wanted, film::Film, model::Topology, msccl, result, time::Clock, trace};
+use super::{
+    conditions::Wanted,
+    film::Film,
+    model::{Topology, Unit},
+    msccl, result,
+    time::Clock,
+    trace,
+};
 use crate::{
     schedule::{demand::Demand, plan::Schedule, problem::Problem},
     text::json,
@@ -112,8 +119,9 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
     Ok(match form {
         Form::Csv => File {
             name: name("csv"),
-            text: result::write(topology, graph, schedule, clock, chunks, wanted.chunk_bytes),
-            note: "A result file with times in ns: chunk:start:end for each transfer of each link.".to_owned(),
+            text: result::write(topology, graph, schedule, clock, chunks, wanted),
+            note: "A result file with times in ns: chunk:start:end for each transfer of each link.".to_owned()
+                + decimal(topology),
         },
         Form::Json => {
             let mut links: Vec<LinkTold> = topology
@@ -165,8 +173,8 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
             let algo =
                 msccl::write(graph, schedule, collective, wanted.chunks as usize, &name("xml").replace(".xml", ""))?;
             let text = algo.to_xml();
-            // What leaves was read by the runtime's rules and has computed its collective.
-            msccl::run(&msccl::Algo::read(&text)?)?;
+            // What leaves was read by the runtime's rules and has computed its collective, with less room than there is.
+            msccl::run_holding(&msccl::Algo::read(&text)?, 1)?;
             File {
                 name: name("xml"),
                 text,
@@ -178,15 +186,25 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
         Form::Topology => File {
             name: result::file_name(topology, "topology", "csv"),
             text: topology_csv(topology),
-            note: format!("The links; bandwidths are in {}.", topology.unit.name()),
+            note: format!("The links; bandwidths are in {}.", topology.unit.name()) + decimal(topology),
         },
     })
+}
+
+/// What must be known of a file with decimal bandwidths.
+fn decimal(topology: &Topology) -> &'static str {
+    match topology.unit {
+        Unit::Gib => "",
+        Unit::Gb => {
+            " Its header says that bandwidths are in 10^9 bytes per second; programs that take them for GiB/s are 7 % off."
+        }
+    }
 }
 
 /// The topology as CSV.
 #[must_use]
 pub fn topology_csv(topology: &Topology) -> String {
-    let mut text = format!("{}\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n", topology.nodes);
+    let mut text = format!("{}\nSrc,Dest,Latency (ns),{}\n", topology.nodes, topology.unit.header());
     for link in &topology.links {
         text += &format!("{},{},{},{}\n", link.from, link.to, link.latency_ns, link.bandwidth);
     }

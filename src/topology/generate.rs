@@ -253,6 +253,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Some of its links can be slower than others.
+    #[must_use]
+    pub fn has_slow_links(&self) -> bool {
+        matches!(
+            self,
+            Self::Mesh(_) | Self::Torus(_) | Self::FatTree { .. } | Self::TwoGroups { .. } | Self::Random { .. }
+        )
+    }
+}
+
 impl Recipe {
     /// A form of equal links: 500 ns and 50 GiB/s, and 5 GiB/s with 1,000 ns between groups.
     #[must_use]

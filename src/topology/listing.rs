@@ -71,6 +71,9 @@ pub fn cut_words(topology: &Topology, cut: &Narrow) -> String {
     }
 }
 
+/// Why L4 holds.
+const LOAD: &str = "each chunk goes at least the shortest way, and each link carries one after the other";
+
 /// The bounds of each part, with what makes them.
 #[must_use]
 pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &Clock) -> Listing {
@@ -92,10 +95,18 @@ pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &
         };
         let fluid =
             if of.fluid_is_exact { "L1, chunks as fine as one likes" } else { "L1, of the cuts that were looked at" };
-        row(fluid, clock.fluid_ns(of.fluid.chunks, of.fluid.rate), cut_words(topology, &of.fluid));
+        let of_cuts = clock.fluid_ns(of.fluid.chunks, of.fluid.rate);
+        if clock.fluid_bound_ns(of) > of_cuts {
+            row("L1, chunks as fine as one likes", clock.fluid_bound_ns(of), LOAD.to_owned());
+        } else {
+            row(fluid, of_cuts, cut_words(topology, &of.fluid));
+        }
         row("L2, whole chunks over a cut", clock.ns(of.cut_time), cut_words(topology, &of.cut));
         let path = of.path.map(|(chunk, node)| format!("chunk {chunk} goes to node {}", topology.label(node)));
         row("L3, the longest way", clock.ns(of.path_time), path.unwrap_or_default());
+        if of.load_time > 0 {
+            row("L4, all links together", clock.ns(of.load_time), LOAD.to_owned());
+        }
         if of.last_hop > of.time() {
             row(
                 "proven besides",
@@ -291,7 +302,8 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
 
 /// Under bandwidths that vary, in a sentence.
 #[must_use]
-pub fn varied(of: &Varied, sigma: f64, draws: u32) -> String {
+pub fn varied(of: &Varied, sigma: f64) -> String {
+    let draws = of.ends_ns.len();
     format!(
         "With bandwidths that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
          100 and {} in 99; {} were planned.",

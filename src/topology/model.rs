@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{layout::Shape, time::Clock};
+use super::{
+    layout::Shape,
+    time::{Clock, LONGEST_NS},
+};
 use crate::{
     order::Order,
     schedule::graph::{self, Graph},
@@ -25,6 +28,16 @@ impl Unit {
         match self {
             Self::Gib => 1 << 30,
             Self::Gb => 1_000_000_000,
+        }
+    }
+
+    /// The header of a column of bandwidths in it. What other programs write and read is called GB/s and is GiB/s; a decimal
+    /// unit is named, so that it is not lost.
+    #[must_use]
+    pub const fn header(self) -> &'static str {
+        match self {
+            Self::Gib => "Bandwidth (GB/s)",
+            Self::Gb => "Bandwidth (10^9 B/s)",
         }
     }
 
@@ -96,6 +109,9 @@ pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
         Link { from, to, .. } if *from >= nodes || *to >= nodes => "there is no such node",
         Link { from, to, .. } if from == to => "it leads from a node to itself",
         Link { latency_ns, .. } if !latency_ns.is_finite() || *latency_ns < 0.0 => "its latency is no time",
+        Link { latency_ns, .. } if *latency_ns > LONGEST_NS => {
+            "its latency is more than 8,796 s, the longest that is counted"
+        }
         Link { bandwidth, .. } if bandwidth.is_nan() || *bandwidth <= 0.0 => {
             "its bandwidth is not above zero; leave the link out if nothing goes over it"
         }
@@ -123,6 +139,10 @@ impl Topology {
             }
         }
         let clock = Clock::new(&self.links, self.unit, chunk_bytes);
+        if let Some(link) = self.links.iter().find(|link| clock.duration_ns(link) > LONGEST_NS) {
+            let why = "a chunk keeps it busy for more than 8,796 s, the longest that is counted";
+            return Err(TopologyError::Link { from: link.from, to: link.to, why });
+        }
         let links = self.links.iter().map(|link| graph::Link {
             from: link.from,
             to: link.to,

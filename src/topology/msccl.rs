@@ -7,6 +7,10 @@ mod run;
 mod write;
 mod xml;
 
+use std::collections::{BTreeSet, HashSet};
+
+use super::model::Topology;
+
 /// Whether a text begins as an algorithm does.
 #[must_use]
 pub fn is_algorithm(text: &str) -> bool {
@@ -20,13 +24,41 @@ pub fn is_algorithm(text: &str) -> bool {
 /// In words: it stands still, or computes something else.
 pub fn verdict(algo: &Algo) -> Result<String, String> {
     let ranks = algo.gpus.len();
-    let fine = || format!("It computes its {} on {ranks} ranks and never stands still.", algo.collective);
+    let fine = || {
+        format!(
+            "It computes its {} on {ranks} ranks and never stands still. A connection holds what two steps send, as in RCCL.",
+            algo.collective
+        )
+    };
     run(algo).map(|()| fine()).map_err(|error| error.to_string())
+}
+
+/// Pairs of ranks that an algorithm connects and that are no link of a topology, in words; or that it has another number of
+/// ranks.
+#[must_use]
+pub fn not_in(algo: &Algo, topology: &Topology) -> Vec<String> {
+    /// So many are named.
+    const TOLD: usize = 8;
+    let ranks = algo.gpus.len();
+    if ranks != topology.nodes as usize {
+        return vec![format!("it is for {ranks} ranks, and {} has {} nodes", topology.name, topology.nodes)];
+    }
+    let links: HashSet<(u32, u32)> = topology.links.iter().map(|link| (link.from, link.to)).collect();
+    let blocks = (0_u32..).zip(&algo.gpus).flat_map(|(rank, gpu)| gpu.blocks.iter().map(move |block| (rank, block)));
+    let sends = blocks.filter_map(|(rank, block)| Some((rank, block.send? as u32)));
+    let missing: BTreeSet<(u32, u32)> = sends.filter(|pair| !links.contains(pair)).collect();
+    let words =
+        |(from, to): &(u32, u32)| format!("rank {from} sends to rank {to}, and {} has no link there", topology.name);
+    let mut told: Vec<String> = missing.iter().take(TOLD).map(words).collect();
+    if missing.len() > TOLD {
+        told.push(format!("{} more pairs of ranks are connected without a link", missing.len() - TOLD));
+    }
+    told
 }
 
 pub(super) use self::xml::{Element, parse};
 pub use self::{
     rules::{Algo, Gpu, RuleError, Step, ThreadBlock, Type},
-    run::{RunError, run},
+    run::{HOLDS, RunError, run, run_holding},
     write::{ExportError, write},
 };

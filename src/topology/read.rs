@@ -57,6 +57,10 @@ pub(super) struct Columns {
     pub(super) bandwidth: usize,
     /// What one of the file's latencies is, in ns.
     pub(super) latency_unit_ns: f64,
+    /// What bandwidths mean, where the header says it; `GB/s` says nothing, as it is written for both.
+    pub(super) unit: Option<Unit>,
+    /// A column whose unit is none that is read, by its place.
+    pub(super) unread: Option<usize>,
 }
 
 /// Cells of a line: separated by commas, tabs or semicolons.
@@ -72,7 +76,8 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
 }
 
 impl Columns {
-    pub(super) const BY_PLACE: Self = Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0 };
+    pub(super) const BY_PLACE: Self =
+        Self { from: 0, to: 1, latency: 2, bandwidth: 3, latency_unit_ns: 1.0, unit: None, unread: None };
 
     /// Those that a header names.
     pub(super) fn of(header: &[&str]) -> Option<Self> {
@@ -82,13 +87,51 @@ impl Columns {
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
         let begins = |wanted: &str| names.iter().position(|name| name.starts_with(wanted));
         let latency = begins("latency").or_else(|| begins("alpha"))?;
+        let bandwidth = begins("bandwidth").or_else(|| find(&["bw", "bwgbs", "beta"]))?;
+        let unit_of = |place: usize| {
+            let header = header[place].to_ascii_lowercase().replace(' ', "");
+            header.split_once('(').map(|(_, unit)| unit.trim_end_matches(')').to_owned()).unwrap_or_default()
+        };
+        let latency_unit = match unit_of(latency).as_str() {
+            "ps" => Some(1e-3),
+            "us" | "µs" | "μs" => Some(1e3),
+            "ms" => Some(1e6),
+            "s" => Some(1e9),
+            "" | "ns" => Some(if names[latency].ends_with("us") { 1e3 } else { 1.0 }),
+            _ => None,
+        };
+        let unit = match unit_of(bandwidth).as_str() {
+            "" | "gb/s" => Some(None),
+            "gib/s" => Some(Some(Unit::Gib)),
+            "10^9b/s" | "1e9b/s" => Some(Some(Unit::Gb)),
+            _ => None,
+        };
+        let unread = if latency_unit.is_none() { Some(latency) } else { Some(bandwidth).filter(|_| unit.is_none()) };
         Some(Self {
             from: find(&["src", "srcid", "source", "sourceid", "from"])?,
             to: find(&["dest", "destid", "dst", "dstid", "destination", "to", "target"])?,
             latency,
-            bandwidth: begins("bandwidth").or_else(|| find(&["bw", "bwgbs", "beta"]))?,
-            latency_unit_ns: if names[latency].ends_with("us") { 1000.0 } else { 1.0 },
+            bandwidth,
+            latency_unit_ns: latency_unit.unwrap_or(1.0),
+            unit: unit.flatten(),
+            unread,
         })
+    }
+
+    /// What is wrong with a unit of the header, if anything.
+    pub(super) fn problem(&self, header: &[&str], line: u64) -> Option<Problem> {
+        let cell = header.get(self.unread?).copied().unwrap_or_default();
+        let expected = "has a unit that is not read: latencies are in ns, us, ms, s or ps, bandwidths in GB/s (2^30 bytes per second, \
+                        or 10^9 where that is chosen), GiB/s or 10^9 B/s";
+        Some(Problem::new(line, "", cell, expected))
+    }
+
+    /// What bandwidths mean: what the header says, else what was chosen. That the header says something else is told.
+    pub(super) fn unit(&self, chosen: Unit, line: u64, notes: &mut Vec<String>) -> Unit {
+        if let Some(unit) = self.unit.filter(|unit| *unit != chosen && chosen != Unit::default()) {
+            notes.push(format!("line {line}: the header says that bandwidths are in {}, and that counts", unit.name()));
+        }
+        self.unit.unwrap_or(chosen)
     }
 
     /// One link, or what is wrong with its line; `nodes` is not known in some files.
@@ -206,13 +249,28 @@ pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadErr
         }
     };
     let mut columns = Columns::BY_PLACE;
+    let (mut unit, mut width) = (options.unit, 4);
     if let Some((line, header)) = lines.peek().copied()
         && cells(header).iter().any(|cell| number(cell).is_none())
         && cells(header).first().is_some_and(|cell| number(cell).is_none())
     {
         lines.next();
         match Columns::of(&cells(header)) {
-            Some(named) => columns = named,
+            Some(named) => {
+                columns = named;
+                if let Some(problem) = columns.problem(&cells(header), line) {
+                    return Err(ReadError(vec![problem]));
+                }
+                unit = columns.unit(options.unit, line, &mut notes);
+                width = cells(header).len();
+                let used = [columns.from, columns.to, columns.latency, columns.bandwidth];
+                let unused = cells(header).into_iter().enumerate().filter(|(place, cell)| !used.contains(place) && !cell.is_empty());
+                let unused: Vec<&str> = unused.map(|(_, cell)| cell).collect();
+                if !unused.is_empty() {
+                    let names = excerpt(&unused.join(", "));
+                    notes.push(format!("line {line}: of a link two nodes, latency and bandwidth are used, not {names}"));
+                }
+            }
             None => notes.push(format!(
                 "line {line}: the header \"{}\" names other columns; they were taken in the order Src, Dest, Latency (ns), Bandwidth (GB/s)",
                 excerpt(header)
@@ -230,7 +288,13 @@ pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadErr
         if problems.len() >= MOST || links.len() >= MOST_LINKS {
             break;
         }
-        let Some(link) = columns.link(&cells(row), line, Some(nodes), &mut problems) else { continue };
+        let own = cells(row);
+        if own.iter().skip(width).any(|cell| !cell.is_empty()) {
+            let expected = format!("has {} cells, and a link has {width} here", own.len());
+            problems.push(Problem::new(line, "", row, expected));
+            continue;
+        }
+        let Some(link) = columns.link(&own, line, Some(nodes), &mut problems) else { continue };
         match known.get(&(link.from, link.to)) {
             Some((at, _)) if options.merge => {
                 let other = &mut links[*at];
@@ -260,8 +324,7 @@ pub fn read(text: &str, name: &str, options: Options) -> Result<Reading, ReadErr
     if merged > 0 {
         notes.push(format!("{merged} links beside others were merged with them: their bandwidths add up"));
     }
-    let topology =
-        Topology { name: name.to_owned(), nodes, links, unit: options.unit, labels: Vec::new(), shape: None };
+    let topology = Topology { name: name.to_owned(), nodes, links, unit, labels: Vec::new(), shape: None };
     notes.extend(topology.notes());
     Ok(Reading { topology, notes })
 }

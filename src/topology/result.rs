@@ -1,6 +1,7 @@
 //! Result files: a schedule as CSV, in the four dialects that are written of it.
 //!
-//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`), then a header
+//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`; of what is no
+//! all_gather `Collective` and `Root`, which are ours), then a header
 //! `SrcID,DestID,Latency (ns),Bandwidth (GB/s),<cells>`, then a row for each link with a cell for each transfer:
 //!
 //! | dialect | last header | cell |
@@ -13,11 +14,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
+    conditions::{Wanted, has_root},
     model::{Topology, Unit},
     read::{Columns, ReadError, cells, lines},
     time::Clock,
 };
 use crate::{
+    collective::Collective,
     order::Order,
     schedule::{
         graph::Graph,
@@ -36,12 +39,18 @@ pub struct ResultFile {
     pub topology: Topology,
     /// Which dialect, in words.
     pub dialect: &'static str,
-    /// Chunks, where it says so.
+    /// Chunks, where it says so; else as many as it names.
     pub chunks: u32,
+    /// It says how many chunks there are.
+    pub says_chunks: bool,
     /// Bytes of a chunk, where it says so.
     pub chunk_bytes: Option<u64>,
     /// The time that it claims, in ns.
     pub claimed_ns: Option<f64>,
+    /// The collective, where it says so; `None` inside for conditions of one's own.
+    pub collective: Option<Option<Collective>>,
+    /// Its root, where it says so.
+    pub root: Option<u32>,
     /// Its transfers.
     pub transfers: Vec<Row>,
     /// What must be known of it.
@@ -68,6 +77,8 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
     let one = |problem: Problem| ReadError(vec![problem]);
     let mut lines = lines(text);
     let (mut nodes, mut links_said, mut chunks, mut chunk_bytes, mut claimed) = (None, None, None, None, None);
+    let (mut collective, mut root) = (None, None);
+    let mut notes = Vec::new();
     let mut last_line = 1;
     let (header_line, header) = loop {
         let Some((line, row)) = lines.next() else {
@@ -99,6 +110,13 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
                     .ok_or_else(|| one(Problem::new(line, "Collective Time", value, "is not a number")))?;
                 claimed = Some((time, row.get(2).copied().unwrap_or("ns").to_ascii_lowercase()));
             }
+            "collective" if value.eq_ignore_ascii_case("custom") => collective = Some(None),
+            "collective" => {
+                let known = Collective::parse(value)
+                    .ok_or_else(|| one(Problem::new(line, "Collective", value, "is no collective")))?;
+                collective = Some(Some(known));
+            }
+            "root" => root = Some(count()?),
             _ if Columns::of(&row).is_some() => break (line, row),
             _ if whole(row[0]).is_some() => {
                 return Err(one(Problem::new(
@@ -108,11 +126,15 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
                     "is a link before the header that names the columns",
                 )));
             }
-            // Of synthesis times and whatever else is said nothing depends.
-            _ => {}
+            "synthesis time" => {}
+            _ => notes.push(format!("line {line}: \"{}\" is not used", excerpt(row[0]))),
         }
     };
     let columns = Columns::of(&header).unwrap_or(Columns::BY_PLACE);
+    if let Some(problem) = columns.problem(&header, header_line) {
+        return Err(one(problem));
+    }
+    let unit = columns.unit(unit, header_line, &mut notes);
     let first_cell = [columns.from, columns.to, columns.latency, columns.bandwidth].into_iter().max().unwrap_or(3) + 1;
     let last = header.get(first_cell).copied().unwrap_or("Chunks").replace(' ', "").to_ascii_lowercase();
     let (times_in_ns, mut dialect) = match last.as_str() {
@@ -133,10 +155,13 @@ pub fn read(text: &str, name: &str, unit: Unit) -> Result<ResultFile, ReadError>
         topology: Topology { name: name.to_owned(), unit, ..Topology::default() },
         dialect,
         chunks: chunks.unwrap_or(0),
+        says_chunks: chunks.is_some(),
         chunk_bytes: chunk_bytes.map(|bytes| bytes.round() as u64).filter(|bytes| *bytes > 0),
         claimed_ns: None,
+        collective,
+        root,
         transfers: Vec::new(),
-        notes: Vec::new(),
+        notes,
     };
     if let Some(bytes) = chunk_bytes.filter(|bytes| bytes.fract() != 0.0) {
         file.notes.push(format!(
@@ -300,17 +325,25 @@ pub fn write(
     schedule: &Schedule,
     clock: &Clock,
     chunks: usize,
-    chunk_bytes: u64,
+    wanted: &Wanted,
 ) -> String {
     let mut by_link: Vec<Vec<&Transfer>> = vec![Vec::new(); graph.links().len()];
     schedule.transfers.iter().for_each(|transfer| by_link[transfer.link as usize].push(transfer));
     let mut text = format!(
-        "NPUs Count,{}\nLinks Count,{}\nChunks Count,{chunks}\nChunk Size,{chunk_bytes}\nCollective Time,{},ns\n",
+        "NPUs Count,{}\nLinks Count,{}\nChunks Count,{chunks}\nChunk Size,{}\nCollective Time,{},ns\n",
         topology.nodes,
         topology.links.len(),
+        wanted.chunk_bytes,
         clock.ns(schedule.end(graph))
     );
-    text += "SrcID,DestID,Latency (ns),Bandwidth (GB/s),Chunks (ID:ns:ns)\n";
+    // Other programs know no other collective, and not these rows.
+    if wanted.collective != Some(Collective::AllGather) {
+        text += &format!("Collective,{}\n", wanted.key());
+        if wanted.collective.is_some_and(has_root) {
+            text += &format!("Root,{}\n", wanted.root);
+        }
+    }
+    text += &format!("SrcID,DestID,Latency (ns),{},Chunks (ID:ns:ns)\n", topology.unit.header());
     for (link, transfers) in topology.links.iter().zip(&mut by_link) {
         transfers.order_by_number(|transfer| transfer.start);
         text += &format!("{},{},{},{}", link.from, link.to, link.latency_ns, link.bandwidth);

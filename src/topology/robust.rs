@@ -31,6 +31,11 @@ impl Default for Question {
 /// The longest that a transfer over a slow link takes, in ticks: thousands of them, one after the other, still fit.
 const SLOWEST: u64 = 1 << 50;
 
+/// The widest spread of durations, σ.
+pub const WIDEST: f64 = 3.0;
+/// The most runs whose bandwidths vary.
+pub const MOST_DRAWS: u32 = 100_000;
+
 /// The most transfers that are drawn in all.
 const MOST_DRAWN: usize = 100_000_000;
 
@@ -101,8 +106,8 @@ pub fn varied(
     clock: &Clock,
     question: &Question,
 ) -> Varied {
-    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, 100_000) as usize);
-    let sigma = question.sigma.clamp(0.0, 3.0);
+    let draws = (MOST_DRAWN / schedule.transfers.len().max(1)).clamp(1, question.draws.clamp(1, MOST_DRAWS) as usize);
+    let sigma = question.sigma.clamp(0.0, WIDEST);
     let latencies: Vec<u64> = topology.links.iter().map(|link| clock.ticks(link.latency_ns)).collect();
     let mut stream = Stream::new(question.seed);
     let mut replay = Replay::new(problem, schedule);

@@ -31,7 +31,7 @@ mod answers;
 mod verify;
 
 pub use answers::{Opened, Shown, Source, Standing, Verified};
-pub use verify::{check, verify};
+pub use verify::{check, chunks_each, verify};
 
 /// Why a question can't be answered, for people.
 #[derive(Debug, thiserror::Error)]
@@ -399,7 +399,8 @@ pub fn film(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Fil
 
 fn sentence(standing: &Standing) -> String {
     let Some(time_ns) = standing.time_ns else {
-        return "No schedule was found yet.".to_owned();
+        let ended = "No schedule was found, and there is nothing more to try.";
+        return if standing.is_working { "No schedule was found yet.".to_owned() } else { ended.to_owned() };
     };
     let (time, bound) = (listing::time(time_ns), listing::time(standing.bound_ns));
     let ratio = time_ns / standing.bound_ns;

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Link, Unit};
+use crate::schedule::bound::Bounds;
 
 /// How ticks and nanoseconds, rates and bandwidths belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub struct Clock {
 
 /// The longest time of a link in ticks: a million of them still fit.
 const LONGEST: u128 = 1 << 43;
+/// The same in ns, where a tick is one.
+pub(super) const LONGEST_NS: f64 = LONGEST as f64;
 /// The largest rate; that of a link with infinite bandwidth is far above.
 const LARGEST: f64 = 4_294_967_296.0;
 const INFINITE: u64 = 1 << 44;
@@ -145,6 +148,14 @@ impl Clock {
         }
         let per_second = rate as f64 * self.rate_unit * self.unit.bytes_per_second() as f64;
         chunks as f64 * self.chunk_bytes as f64 * 1e9 / per_second
+    }
+
+    /// L1 of bounds, in ns: over cuts, and over all links.
+    #[must_use]
+    pub fn fluid_bound_ns(&self, bounds: &Bounds) -> f64 {
+        let (work, rate) = bounds.load;
+        let all = if rate == 0 { 0.0 } else { self.fluid_ns(1, 1) * (work as f64 / rate as f64) };
+        self.fluid_ns(bounds.fluid.chunks, bounds.fluid.rate).max(all)
     }
 
     /// Ticks in ns.

@@ -7,8 +7,10 @@ use crate::{
     crc32::Crc32,
     form::{Choices, Control, Field, RowChoice},
     overlap::{
+        export::TreesError,
         features::{Settings, chosen},
         files::Loaded,
+        imported::Feed,
         models::Kind,
         predict,
         result::{Run, Shown, Studied},
@@ -18,7 +20,7 @@ use crate::{
     progress::Progress,
     report::{self, Contents, Exhibit, Report, Section, TextFile},
     sorted::SortedSet,
-    text::Listing,
+    text::{Listing, excerpt},
     units::count,
 };
 
@@ -95,28 +97,33 @@ impl Overlap {
     fn settings(&self) -> Result<Settings, WorkbenchError> {
         let run = self.choices.parsed::<u32>("run", "the number of a run")?.unwrap_or(1);
         let columns = self.choices.get("metrics").map(|chosen| {
-            let names: Vec<&str> = chosen.split(',').collect();
             let dataset = self.study.loaded().datasets.get(run.saturating_sub(1) as usize);
-            let columns = dataset.map(|dataset| dataset.columns.clone()).unwrap_or_default();
-            columns.into_iter().filter(|column| names.contains(&key(column).as_str())).collect()
+            let columns = dataset.map_or(&[][..], |dataset| &dataset.columns);
+            // A name that no column has is told by the study.
+            let named = |name: &str| columns.iter().find(|column| key(column) == name).cloned();
+            chosen.split(',').map(|name| named(name).unwrap_or_else(|| name.to_owned())).collect()
         });
         Ok(Settings { dataset: run.saturating_sub(1), columns, ..Settings::default() })
     }
 
-    fn shown(&self) -> Option<Shown> {
+    /// Whose predictions are chosen to be shown, as far as it is there.
+    pub fn shown(&self) -> Option<Shown> {
         let chosen = self.choices.get("shown")?;
-        let standardised = self.choices.get("scaled") == Some("1");
         let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
-        let imported = number.map(|number| Shown::Imported { model: number.saturating_sub(1), standardised });
+        let count = self.studied.as_ref().map_or(0, |studied| studied.models.len());
+        let number = number.filter(|number| (1..=count).contains(&(*number as usize)));
+        let imported = number.map(|number| {
+            let model = number.saturating_sub(1);
+            let has_scaler = self.studied.as_ref().and_then(|of| of.models.get(model as usize)).is_some_and(|of| of.1);
+            let feed = match self.choices.get("scaled") {
+                Some("1") => Feed::Standardised,
+                Some("0") => Feed::Raw,
+                _ if has_scaler => Feed::Scaled,
+                _ => Feed::Raw,
+            };
+            Shown::Imported { model, feed }
+        });
         imported.or_else(|| Kind::parse(chosen).map(Shown::Model))
-    }
-
-    /// The model whose predictions are saved.
-    fn saved(&self) -> Kind {
-        match self.shown() {
-            Some(Shown::Model(kind)) => kind,
-            _ => Kind::TreesLad,
-        }
     }
 
     /// A measured kernel, under the name that was typed.
@@ -196,10 +203,16 @@ impl Overlap {
         }
         let mut models = vec![(String::new(), "as the verdict says".to_owned())];
         models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
-        models.extend((1..).zip(&studied.models).map(|(number, name)| (format!("model-{number}"), name.clone())));
+        models.extend((1..).zip(&studied.models).map(|(number, (name, _))| (format!("model-{number}"), name.clone())));
         fields.push(field("shown", "Shown", Control::One(models), ""));
-        if matches!(self.shown(), Some(Shown::Imported { .. })) {
-            fields.push(field("scaled", "features standardised", Control::Switch, ""));
+        if let Some(Shown::Imported { model, .. }) = self.shown() {
+            if studied.models.get(model as usize).is_some_and(|of| of.1) {
+                let feeds = [("", "by the scaler"), ("0", "as they are"), ("1", "standardised over the run")];
+                let feeds = feeds.map(|(value, name)| (value.to_owned(), name.to_owned())).to_vec();
+                fields.push(field("scaled", "Features", Control::One(feeds), ""));
+            } else {
+                fields.push(field("scaled", "features standardised", Control::Switch, ""));
+            }
         }
         let usual: Vec<String> = self.usual_columns()?.iter().map(|name| key(name)).collect();
         let columns = studied.columns.iter().map(|(name, _)| (key(name), name.clone())).collect();
@@ -284,8 +297,14 @@ impl Study for Overlap {
 
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (file, note) = match key {
-            "predictions" => (self.study.predictions(self.saved())?, "Predictions out of fold"),
-            "trees" => (self.study.trees(self.saved(), progress)?, "For XGBoost"),
+            "predictions" => match self.study.shown()? {
+                shown @ Shown::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
+                shown => (self.study.predictions(shown)?, "Predictions of the dropped model"),
+            },
+            "trees" => match self.study.shown()? {
+                Shown::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
+                Shown::Imported { .. } => return Err(StudyError::Trees(TreesError::NoTrees("A dropped model")).into()),
+            },
             _ => return Err(WorkbenchError::NoFile(key.to_owned())),
         };
         Ok(TextFile { name: file.name, text: file.text, note: note.into() })
@@ -315,6 +334,10 @@ impl Study for Overlap {
         let Material { files, problems } = material;
         let material = report::overlap::Material { study: &self.study, files, problems };
         let mut report = report::overlap::report(material, contents)?;
+        if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
+            let chosen = excerpt(chosen);
+            report.summary.push(format!("There is nothing called {chosen} to be shown here: the verdict's model is."));
+        }
         let at = report.sections.len().min(2);
         report.sections.splice(at..at, self.prediction.clone());
         Ok(report)

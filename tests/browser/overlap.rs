@@ -231,7 +231,7 @@ fn two_runs_of_one_program_show_how_well_any_model_can_do() {
     let first = example();
     page.drop_files(&[("first.csv", &first), ("second.csv", measured_again(&first).as_bytes())]);
     page.wait_until_idle();
-    page.wait_for_text("Noise ceiling");
+    page.wait_for_text("Repeatability");
     page.wait_for_text("first.csv and second.csv are two runs of one program");
     page.wait_for_text("the first predicts the durations of the second with an error of 5.7 %");
     page.assert_clean();

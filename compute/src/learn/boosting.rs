@@ -8,7 +8,7 @@ use super::{
     step_function::StepFunction,
 };
 use crate::{
-    math::{Stream, median},
+    math::{Stream, exp, ln, median},
     progress::Progress,
 };
 
@@ -321,6 +321,45 @@ impl Boosting {
         usage
     }
 
+    /// How many rows it was fitted to, as its trees say; `None` where they don't say it, or not the same.
+    #[must_use]
+    pub fn trained_on(&self) -> Option<u64> {
+        let weight = |tree: &RegressionTree| tree.weights().iter().sum::<f64>();
+        let first = self.trees.first().map(weight).filter(|rows| *rows >= 1.0 && rows.fract() == 0.0)?;
+        self.trees.iter().all(|tree| weight(tree) == first).then_some(first as u64)
+    }
+
+    /// Whether the rows that it was fitted to are among these. So many come to each leaf of each tree as it was fitted to,
+    /// or more, and that is no accident: of other rows some leaf would nearly always get too few. `false` where the trees
+    /// do not say how many rows they were fitted to, or are too small to tell.
+    ///
+    /// # Errors
+    /// Another number of features than in training, or numbers that are not finite.
+    pub fn was_fitted_to_some_of(&self, table: &Table) -> Result<bool, LearnError> {
+        /// Below one in a million that it is an accident, if trees were as little alike as their number's root.
+        const EVIDENCE: f64 = 14.0;
+        table.check_width(self.features)?;
+        let Some(rows) = self.trained_on() else { return Ok(false) };
+        let share = table.rows() as f64 / rows as f64;
+        if share < 1.0 {
+            return Ok(false);
+        }
+        let rounded: Vec<Vec<f64>> = (0..table.rows()).map(|row| self.rounded(table.row(row))).collect();
+        let mut evidence = 0.0;
+        for tree in &self.trees {
+            let mut come = vec![0.0; tree.nodes.len()];
+            rounded.iter().for_each(|row| come[tree.leaf(row)] += 1.0);
+            let weights = tree.weights();
+            if come.iter().zip(&weights).any(|(come, fitted)| come < fitted) {
+                return Ok(false);
+            }
+            if weights.iter().filter(|fitted| **fitted > 0.0).count() > 1 {
+                evidence -= weights.iter().map(|fitted| ln(at_least(*fitted, share * fitted))).sum::<f64>();
+            }
+        }
+        Ok(evidence > EVIDENCE * (self.trees.len().max(1) as f64).sqrt())
+    }
+
     /// How many features it was fitted to.
     #[must_use]
     pub fn width(&self) -> usize {
@@ -332,6 +371,22 @@ impl Boosting {
     pub fn stages(&self) -> usize {
         self.trees.len()
     }
+}
+
+/// The probability that a number of rows that is Poisson around `mean` is `least` or more.
+fn at_least(least: f64, mean: f64) -> f64 {
+    /// Beyond, the median is near enough to the mean.
+    const MOST: f64 = 500.0;
+    if least > MOST {
+        return if mean > 1.2 * least { 1.0 } else { 0.5 };
+    }
+    let (mut term, mut below, mut count) = (exp(-mean), 0.0, 0.0);
+    while count < least {
+        below += term;
+        count += 1.0;
+        term *= mean / count;
+    }
+    (1.0 - below).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
 /// What a tree sees of rows and features; `None` for all.

@@ -135,15 +135,28 @@ impl RegressionTree {
 
     /// What the tree says of a row of the table's features, rounded as the tree's thresholds are.
     pub(super) fn predict(&self, row: &[f64]) -> f64 {
-        let mut at = 0;
-        loop {
-            match self.nodes[at] {
-                Node::Leaf { value, .. } => return value,
-                Node::Split { feature, threshold, low, high, .. } => {
-                    at = if row[feature] < threshold { low } else { high };
-                }
-            }
+        match self.nodes[self.leaf(row)] {
+            Node::Leaf { value, .. } => value,
+            Node::Split { .. } => 0.0,
         }
+    }
+
+    /// The leaf that such a row comes to, by its place among the nodes.
+    pub(super) fn leaf(&self, row: &[f64]) -> usize {
+        let mut at = 0;
+        while let Node::Split { feature, threshold, low, high, .. } = self.nodes[at] {
+            at = if row[feature] < threshold { low } else { high };
+        }
+        at
+    }
+
+    /// The weight of the rows that each leaf was fitted to, by its place among the nodes; 0 for splits.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let weight = |node: &Node| match node {
+            Node::Leaf { cover, .. } => *cover,
+            Node::Split { .. } => 0.0,
+        };
+        self.nodes.iter().map(weight).collect()
     }
 
     /// What the splits of each feature are worth, added to `usage`.

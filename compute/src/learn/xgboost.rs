@@ -15,6 +15,8 @@ pub struct Model {
     pub features: Vec<String>,
     /// What was fitted.
     pub boosting: Boosting,
+    /// What stands in the file for people: names and texts.
+    pub attributes: Vec<(String, String)>,
 }
 
 /// Why a JSON is no model that can be used; completes a sentence that begins with the name of the file.
@@ -103,7 +105,10 @@ pub fn read(value: &Value) -> Result<Model, XgboostError> {
         let place = format!("learner.gradient_booster.model.trees[{number}]");
         trees.push(read_tree(&At { value: tree, place }, number, width as usize)?);
     }
-    Ok(Model { features, boosting: Boosting::of_trees(start, trees, width as usize) })
+    let attributes = learner.value.get("attributes").and_then(Value::as_object);
+    let text = |(name, text): (&String, &Value)| Some((name.clone(), text.as_str()?.to_owned()));
+    let attributes = attributes.into_iter().flatten().filter_map(text).collect();
+    Ok(Model { features, boosting: Boosting::of_trees(start, trees, width as usize), attributes })
 }
 
 fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<RegressionTree, XgboostError> {
@@ -169,10 +174,10 @@ fn read_tree(tree: &At<'_>, number: usize, features: usize) -> Result<Regression
     Ok(RegressionTree { nodes })
 }
 
-/// Writes a model as XGBoost 2.1 would. `attributes` stand in it for people.
+/// Writes a model as XGBoost 2.1 would.
 #[must_use]
-pub fn write(model: &Model, attributes: &[(&str, String)]) -> Value {
-    let Model { features, boosting } = model;
+pub fn write(model: &Model) -> Value {
+    let Model { features, boosting, attributes } = model;
     let trees: Vec<Value> =
         boosting.trees.iter().enumerate().map(|(id, tree)| write_tree(tree, id, boosting.features)).collect();
     let count = trees.len();
@@ -197,7 +202,7 @@ pub fn write(model: &Model, attributes: &[(&str, String)]) -> Value {
         ("reg_loss_param", object(vec![("scale_pos_weight", "1".into())])),
     ]);
     let learner = object(vec![
-        ("attributes", object(attributes.iter().map(|(name, text)| (*name, text.as_str().into())).collect())),
+        ("attributes", object(attributes.iter().map(|(name, text)| (name.as_str(), text.as_str().into())).collect())),
         ("feature_names", features.clone().into()),
         ("feature_types", vec!["float"; features.len()].into()),
         ("gradient_booster", object(vec![("model", model), ("name", "gbtree".into())])),
@@ -368,13 +373,16 @@ mod tests {
             seed: 0,
         };
         let boosting = Boosting::fit(&table, &target, parameters, &mut Silent).unwrap();
-        (Model { features: vec!["x".into(), "y".into()], boosting }, table)
+        (
+            Model { features: vec!["x".into(), "y".into()], boosting, attributes: vec![("note".into(), "=1".into())] },
+            table,
+        )
     }
 
     #[test]
     fn what_is_written_is_read_again() {
         let (model, table) = model();
-        let text = write(&model, &[("note", "=1".to_owned())]).to_string();
+        let text = write(&model).to_string();
         let again = read(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(again, model);
         assert_eq!(again.boosting.predict(&table), model.boosting.predict(&table));
@@ -398,7 +406,7 @@ mod tests {
     #[test]
     fn a_tree_without_an_end_is_refused() {
         let with = |trees: Vec<Value>| {
-            let mut changed = write(&model().0, &[]);
+            let mut changed = write(&model().0);
             *changed.pointer_mut("/learner/gradient_booster/model/trees").unwrap() = trees.into();
             read(&changed).map(|model| model.boosting)
         };
@@ -415,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_can_not_be_used_is_told_with_its_place() {
-        let whole = write(&model().0, &[]);
+        let whole = write(&model().0);
         let told = |pointer: &str, value: Value| {
             let mut changed = whole.clone();
             *changed.pointer_mut(pointer).unwrap() = value;

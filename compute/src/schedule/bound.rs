@@ -5,6 +5,8 @@
 //! - L2, cuts: whole chunks that keep links busy; per cut, the least time in which the links that leave it can bring over
 //!   as many chunks as have to leave.
 //! - L3, paths: the longest of the shortest ways that a chunk has to go.
+//! - L4, load: how far all chunks have to go together over what all links carry (`load.rs`), where not everyone wants
+//!   everything.
 //!
 //! [`Bounds::last_hop`] is L2 with one more step: what crosses a cut too late to be passed on beyond it has to cross once for
 //! every node there.
@@ -14,6 +16,7 @@ use super::{
     demand::Demand,
     flow::{self, bottleneck, leaving},
     graph::Graph,
+    load::{distances, load},
 };
 use crate::order::Order;
 
@@ -58,13 +61,17 @@ pub struct Bounds {
     pub path_time: u64,
     /// Its chunk and the node that wants it.
     pub path: Option<(u32, u32)>,
+    /// L4, in ticks; 0 where everyone wants everything.
+    pub load_time: u64,
+    /// How far all chunks have to go, and how far links bring them in a unit of time at their rates: a fluid bound as L1 is.
+    pub load: (u128, u128),
 }
 
 impl Bounds {
-    /// The bound that is shown, L2 or L3, in ticks.
+    /// The bound that is shown, the largest of L2, L3 and L4, in ticks.
     #[must_use]
     pub fn time(&self) -> u64 {
-        self.cut_time.max(self.path_time)
+        self.cut_time.max(self.path_time).max(self.load_time)
     }
 
     /// The best bound that is known, in ticks.
@@ -79,6 +86,8 @@ impl Bounds {
 pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
     let mut bounds = Bounds::default();
     paths(graph, demand, &mut bounds);
+    let load = load(graph, demand);
+    (bounds.load_time, bounds.load) = (load.time, (load.work, load.rate));
     let mut cut = Cut::new(graph, demand);
     if graph.nodes() <= ENUMERATED {
         // In the order of the Gray code, one node moves at a time.
@@ -97,7 +106,12 @@ pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
         consider(&cut, &mut bounds);
         inside.iter().for_each(|node| cut.flip(*node as usize));
     }
-    spheres(graph, &mut cut, &mut bounds);
+    spheres(graph, &mut cut, &mut bounds, &|centre| graph.distances([centre]));
+    if !load.lengths.is_empty() {
+        // Long links lie over what is narrow.
+        spheres(graph, &mut cut, &mut bounds, &|centre| distances(graph, &load.lengths, centre));
+        halves(graph, &mut cut, &mut bounds);
+    }
     bounds
 }
 
@@ -181,13 +195,39 @@ fn fluid(graph: &Graph, demand: &Demand, bounds: &mut Bounds) -> Option<Vec<u32>
     Some(inside)
 }
 
+/// What is nearer to one end of a link than to the other, for each link as far as effort allows: in a grid, a torus or a
+/// hypercube these are the halves.
+fn halves(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds) {
+    let nodes = graph.nodes();
+    let most = (EFFORT / cut.effort().max(1)).min(graph.links().len());
+    let mut is_inside = vec![false; nodes];
+    let mut last: Option<(u32, Vec<u64>)> = None;
+    for step in 0..most {
+        let link = graph.links()[step * graph.links().len() / most];
+        if last.as_ref().is_none_or(|(from, _)| *from != link.from) {
+            last = Some((link.from, graph.distances([link.from])));
+        }
+        let Some((_, from)) = &last else { continue };
+        let to = graph.distances([link.to]);
+        for node in 0..nodes {
+            let is_nearer = from[node] < to[node];
+            if is_nearer != is_inside[node] {
+                is_inside[node] = is_nearer;
+                cut.flip(node);
+            }
+        }
+        consider(cut, bounds);
+    }
+    (0..nodes).filter(|node| is_inside[*node]).for_each(|node| cut.flip(node));
+}
+
 /// What lies around each node, as far as effort allows.
-fn spheres(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds) {
+fn spheres(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds, distances: &dyn Fn(u32) -> Vec<u64>) {
     let nodes = graph.nodes();
     let most = (EFFORT / (2 * cut.effort()).max(1)).clamp(1, nodes);
     for step in 0..most {
         let centre = (step * nodes / most) as u32;
-        let distance = graph.distances([centre]);
+        let distance = distances(centre);
         let mut order: Vec<u32> = (0..nodes as u32).collect();
         order.order_by_key(|node| distance[*node as usize]);
         // Into the set from the centre outwards, and out of it again: first what lies around the centre, then the rest.

@@ -20,6 +20,7 @@ pub mod film;
 pub mod flood;
 pub mod flow;
 pub mod graph;
+mod load;
 pub mod plan;
 pub mod problem;
 pub mod replay;

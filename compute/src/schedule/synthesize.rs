@@ -52,6 +52,20 @@ impl Method {
     pub const OFFERED: [Self; 7] =
         [Self::Auto, Self::Tacos, Self::Earliest, Self::Restarts, Self::Symmetric, Self::Routed, Self::Exact];
 
+    /// For what it is made, where that is not everything.
+    #[must_use]
+    pub const fn made_for(self) -> Option<&'static str> {
+        match self {
+            Self::Symmetric => Some(
+                "it is for all_gather, reduce_scatter and all_reduce on graphs that look the same from every node, such as rings \
+                 and tori",
+            ),
+            Self::Exact => Some("it is for up to 16 nodes and 128 chunks"),
+            Self::Beam => Some("beyond 20,000 pairs of a chunk and a node restarts take its place"),
+            _ => None,
+        }
+    }
+
     /// Its word in commands.
     #[must_use]
     pub const fn name(self) -> &'static str {

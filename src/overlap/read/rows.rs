@@ -8,7 +8,8 @@ use crate::{
         kernel::slowdown,
         sheet::{Sheet, SheetRow},
     },
-    text::{Problem, Problems, number},
+    text::{Problem, Problems, excerpt, number},
+    units::count,
 };
 
 /// How long a launch took, and how much of it ran beside a collective.
@@ -57,6 +58,8 @@ pub struct Reading {
     pub problems: Problems,
     /// Rows whose slowdown is not that of their durations: the durations count. The first one's line.
     pub contradictions: (u64, Option<u64>),
+    /// What must be known of it besides.
+    pub notes: Vec<String>,
 }
 
 /// Slowdowns and those of the durations agree up to this share.
@@ -73,6 +76,8 @@ struct Columns<'a> {
     name: usize,
     /// Alone, duration, overlap ratio.
     times: Option<[usize; 3]>,
+    /// What an overlap ratio is multiplied by: 0.01 where they are per cent.
+    overlap_unit: f64,
     slowdown: Option<usize>,
     metrics: Vec<usize>,
 }
@@ -82,9 +87,7 @@ struct Columns<'a> {
 /// # Errors
 /// A needed column is missing; completes a sentence that begins with the name of the file.
 pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading, String> {
-    let missing = |column: &str| {
-        format!("lacks the column {column}; it has {}", crate::text::excerpt(&sheet.headers().join(", ")))
-    };
+    let missing = |column: &str| format!("lacks the column {column}; it has {}", excerpt(&sheet.headers().join(", ")));
     let needed = |names: &[&str]| sheet.find(names).ok_or_else(|| missing(names[0]));
     let names = [SHORT_NAME, KERNEL_NAME].concat();
     let name = needed(&names)?;
@@ -92,13 +95,25 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
         Kind::Metrics => None,
         _ => Some([needed(ALONE)?, needed(DURATION)?, needed(OVERLAP)?]),
     };
+    let mut notes = Vec::new();
+    if times.is_some() {
+        doubled(sheet, &mut notes);
+    }
     let standard = STANDARD.iter().filter_map(|(name, names)| Some((sheet.find(names)?, name)));
     let (mut places, mut columns): (Vec<usize>, Vec<String>) =
         standard.map(|(place, name)| (place, (*name).to_owned())).unzip();
     if kind == Kind::Statistics {
+        let unused: Vec<&str> =
+            further(sheet, &[], &mut notes).into_iter().map(|place| sheet.headers()[place].as_str()).collect();
+        if !unused.is_empty() {
+            notes.push(format!(
+                "of slowdown statistics durations and overlap are used, not {}: metrics stand in a table of their own",
+                excerpt(&unused.join(", "))
+            ));
+        }
         (places, columns) = (Vec::new(), Vec::new());
     } else {
-        let further = further(sheet, &places);
+        let further = further(sheet, &places, &mut notes);
         if let Some(place) = further.get(MOST_FURTHER) {
             let header = &sheet.headers()[*place];
             let expected = format!("and those behind it are not used: the first {MOST_FURTHER} metrics are");
@@ -110,8 +125,9 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
         }
     }
     let slowdown = times.and_then(|_| sheet.find(SLOWDOWN));
-    let columns_of = Columns { sheet, name, times, slowdown, metrics: places };
-    let mut reading = Reading { columns, problems, ..Reading::default() };
+    let overlap_unit = times.map_or(1.0, |[_, _, overlap]| overlap_unit(sheet, overlap, &mut notes));
+    let columns_of = Columns { sheet, name, times, overlap_unit, slowdown, metrics: places };
+    let mut reading = Reading { columns, problems, notes, ..Reading::default() };
     for row in sheet.rows() {
         match columns_of.read(row, &mut reading) {
             Ok(()) => {}
@@ -121,8 +137,37 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     Ok(reading)
 }
 
+/// What overlap ratios are multiplied by: most that are above zero are above 1 only where they are per cent.
+fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
+    let values = || sheet.rows().filter_map(move |row| number(row.get(column)));
+    let above_zero = values().filter(|value| *value > 0.0).count();
+    let per_cent = || values().filter(|value| (1.0 + EXCESS..=100.0).contains(value));
+    let largest = per_cent().fold(0.0, f64::max);
+    // A factor that was taken for a share is hardly above 2.
+    if per_cent().count() * 2 <= above_zero || largest <= 2.0 {
+        return 1.0;
+    }
+    let header = &sheet.headers()[column];
+    notes.push(format!("{header} holds values up to {largest}, no shares: they were read as per cent, 0 to 100"));
+    0.01
+}
+
+/// Names of which several columns have one: the first counts.
+fn doubled(sheet: &Sheet, notes: &mut Vec<String>) {
+    for names in [ALONE, DURATION, OVERLAP] {
+        let Some(first) = sheet.find(names) else { continue };
+        let is_one = |header: &str| names.iter().any(|name| header.trim().eq_ignore_ascii_case(name));
+        for (_, header) in sheet.headers().iter().enumerate().filter(|(at, header)| *at != first && is_one(header)) {
+            notes.push(format!(
+                "the columns {} and {header} say the same: the first of them counts",
+                sheet.headers()[first]
+            ));
+        }
+    }
+}
+
 /// Columns that are neither known nor labels, with a number in every row.
-fn further(sheet: &Sheet, standard: &[usize]) -> Vec<usize> {
+fn further(sheet: &Sheet, standard: &[usize], notes: &mut Vec<String>) -> Vec<usize> {
     let known = [ALONE, DURATION, OVERLAP, SLOWDOWN, LABELS].concat();
     let is_open = |column: &usize| {
         let header = sheet.headers()[*column].as_str();
@@ -131,9 +176,21 @@ fn further(sheet: &Sheet, standard: &[usize]) -> Vec<usize> {
             && !known.iter().any(|name| header.eq_ignore_ascii_case(name))
             && sheet.headers()[..*column].iter().all(|before| !before.eq_ignore_ascii_case(header))
     };
-    let is_numeric =
-        |column: &usize| sheet.rows().len() > 0 && sheet.rows().all(|row| number(row.get(*column)).is_some());
-    (0..sheet.headers().len()).filter(is_open).filter(is_numeric).collect()
+    let mut numeric = Vec::new();
+    for column in (0..sheet.headers().len()).filter(is_open) {
+        let lacking = sheet.rows().filter(|row| number(row.get(column)).is_none()).count();
+        let rows = sheet.rows().len();
+        if lacking == 0 && rows > 0 {
+            numeric.push(column);
+        } else if lacking * 2 < rows {
+            notes.push(format!(
+                "the column {} has no number in {}: nothing can be learnt from it",
+                excerpt(&sheet.headers()[column]),
+                count(lacking as u64, "row")
+            ));
+        }
+    }
+    numeric
 }
 
 impl Columns<'_> {
@@ -164,9 +221,11 @@ impl Columns<'_> {
             None => None,
             Some([alone, duration, overlap]) => {
                 let (alone_ns, duration_ns) = (self.duration(row, alone)?, self.duration(row, duration)?);
-                let overlap_ratio = self.number(row, overlap)?;
+                let overlap_ratio = self.number(row, overlap)? * self.overlap_unit;
                 if !(0.0..=1.0 + EXCESS).contains(&overlap_ratio) {
-                    return Err(self.problem(row, overlap, "is not a share from 0 to 1"));
+                    let is_share = self.overlap_unit == 1.0;
+                    let expected = if is_share { "is not a share from 0 to 1" } else { "is not 0 to 100 per cent" };
+                    return Err(self.problem(row, overlap, expected));
                 }
                 Some(Timed { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
             }

@@ -157,7 +157,13 @@ impl Algo {
     /// The first rule that is broken.
     pub fn read(text: &str) -> Result<Self, RuleError> {
         let broken = |line: u64, why: String| RuleError { line, why };
-        let root = parse(text).map_err(|why| broken(1, why))?;
+        let root = parse(text).map_err(|why| {
+            // The place stands before it.
+            let placed = why.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+            let placed = placed.and_then(|(line, why)| Some((line.parse().ok()?, why.to_owned())));
+            let (line, why) = placed.unwrap_or((1, why));
+            broken(line, why)
+        })?;
         let fail = |element: &Element, why: String| Err(broken(element.line, why));
         if root.name != "algo" {
             return fail(&root, format!("<{}> where <algo> was expected", root.name));

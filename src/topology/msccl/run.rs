@@ -1,10 +1,16 @@
 //! Runs an algorithm: does it compute its collective, and does it ever stand still?
 //!
-//! A send and its receive happen together, which is stricter than the runtime, where a few sends fit between: what does
-//! not stand still here does not there.
+//! A connection, from one rank to another on a channel, holds what a few steps send before it is received: two in RCCL (its
+//! buffer of `NCCL_STEPS` slots takes `MSCCL_CHUNKSTEPS` of them for each), where each step's chunks fit one of them, as
+//! `minBytes` and `maxBytes` are to see to. What does not stand still with fewer does not with more.
+
+use std::collections::{HashMap, VecDeque};
 
 use super::rules::{Algo, Type};
 use crate::order::Order;
+
+/// How many steps' chunks a connection of RCCL holds.
+pub const HOLDS: usize = 2;
 
 /// What is wrong with an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +35,30 @@ pub enum RunError {
         /// Which step.
         step: usize,
     },
+    /// A step takes another number of chunks than was sent to it.
+    #[error("rank {rank}, thread block {block}, step {step} receives {wanted} chunks, and {sent} were sent")]
+    Count {
+        /// Which rank.
+        rank: usize,
+        /// Which thread block.
+        block: usize,
+        /// Which step.
+        step: usize,
+        /// What it takes.
+        wanted: usize,
+        /// What came.
+        sent: usize,
+    },
+    /// Something is sent that nobody receives.
+    #[error("rank {from} sends to rank {to} on channel {channel} what is never received")]
+    Unreceived {
+        /// Who sends.
+        from: usize,
+        /// To whom.
+        to: usize,
+        /// On which channel.
+        channel: usize,
+    },
     /// A buffer ends with something else than the collective says.
     #[error("rank {rank} ends with the wrong chunk {chunk}")]
     Wrong {
@@ -47,27 +77,59 @@ type Value = Vec<(u32, i64)>;
 
 struct Machine<'a> {
     algo: &'a Algo,
+    /// Input and output are one buffer.
+    in_place: bool,
+    /// Chunks of one rank.
+    per_rank: i64,
     /// Buffers of each rank; where input and output are one, they are here as well.
     buffers: Vec<[Vec<Option<Value>>; 3]>,
-    /// The next step of each thread block, and what it holds between receiving and sending.
+    /// The next step of each thread block.
     next: Vec<Vec<usize>>,
-    held: Vec<Vec<Option<Vec<Value>>>>,
+    /// What was sent and not yet received, by who sends, to whom, on which channel: each step's chunks together.
+    sent: HashMap<(usize, usize, usize), VecDeque<Vec<Value>>>,
+    /// How many steps' chunks each of these holds.
+    holds: usize,
 }
 
-/// Runs it.
+/// Runs it, as RCCL does.
 ///
 /// # Errors
 /// It does not compute its collective.
 pub fn run(algo: &Algo) -> Result<(), RunError> {
+    run_holding(algo, HOLDS)
+}
+
+/// Runs it where connections hold what so many steps send.
+///
+/// # Errors
+/// It does not compute its collective.
+pub fn run_holding(algo: &Algo, holds: usize) -> Result<(), RunError> {
+    // As it may be chosen.
+    if algo.in_place {
+        run_as(algo, holds, true)?;
+    }
+    if algo.out_of_place || !algo.in_place {
+        run_as(algo, holds, false)?;
+    }
+    Ok(())
+}
+
+fn run_as(algo: &Algo, holds: usize, in_place: bool) -> Result<(), RunError> {
     let per_rank = algo.chunks / algo.gpus.len().max(1) as i64;
     let mut machine = Machine {
         algo,
+        in_place,
+        per_rank,
         buffers: Vec::new(),
         next: algo.gpus.iter().map(|gpu| vec![0; gpu.blocks.len()]).collect(),
-        held: algo.gpus.iter().map(|gpu| vec![None; gpu.blocks.len()]).collect(),
+        sent: HashMap::new(),
+        holds: holds.max(1),
     };
     for (rank, gpu) in algo.gpus.iter().enumerate() {
-        let mut buffers = gpu.chunks.map(|chunks| vec![None; chunks.max(0) as usize]);
+        let [input, output, scratch] = gpu.chunks;
+        // In place both are one buffer, whichever of them its steps name.
+        let (input, output) = if in_place { (input.max(output), input.max(output)) } else { (input, output) };
+        let mut buffers = [input, output, scratch].map(|chunks| vec![None; chunks.max(0) as usize]);
         let mut fill = |buffer: usize, from: i64, count: i64| {
             for chunk in 0..count {
                 if let Some(slot) = buffers[buffer].get_mut((from + chunk) as usize) {
@@ -75,7 +137,7 @@ pub fn run(algo: &Algo) -> Result<(), RunError> {
                 }
             }
         };
-        match (algo.collective.as_str(), algo.in_place && !algo.out_of_place) {
+        match (algo.collective.as_str(), in_place) {
             ("allgather", true) => fill(1, rank as i64 * per_rank, per_rank),
             ("allgather", false) => fill(0, 0, per_rank),
             ("broadcast", true) => fill(1, 0, algo.chunks),
@@ -84,7 +146,7 @@ pub fn run(algo: &Algo) -> Result<(), RunError> {
         machine.buffers.push(buffers);
     }
     machine.finish()?;
-    machine.check(per_rank)
+    machine.check()
 }
 
 impl Machine<'_> {
@@ -109,7 +171,12 @@ impl Machine<'_> {
                     }
                 }
             }
-            return Ok(());
+            let mut left: Vec<_> = self.sent.iter().filter(|(_, sent)| !sent.is_empty()).map(|(of, _)| *of).collect();
+            left.order();
+            return match left.first() {
+                Some(&(from, to, channel)) => Err(RunError::Unreceived { from, to, channel }),
+                None => Ok(()),
+            };
         }
     }
 
@@ -121,12 +188,14 @@ impl Machine<'_> {
         })
     }
 
-    /// Does a thread block's next step, a receive together with its send; `false` where it has to wait.
+    /// Does a thread block's next step; `false` where it has to wait for what it receives, or for room for what it sends.
     fn advance(&mut self, rank: usize, block: usize) -> Result<bool, RunError> {
         if !self.is_ready(rank, block) {
             return Ok(false);
         }
-        let step = self.algo.gpus[rank].blocks[block].steps[self.next[rank][block]];
+        let own = &self.algo.gpus[rank].blocks[block];
+        let (send, receive, channel) = (own.send, own.receive, own.channel);
+        let step = own.steps[self.next[rank][block]];
         match step.what {
             Type::Nop => {}
             Type::Copy => {
@@ -137,44 +206,39 @@ impl Machine<'_> {
                 let values = self.sum(rank, block, &step, step.destination, &[])?;
                 self.store(rank, step.destination, &values);
             }
-            what if what.receives() && self.held[rank][block].is_none() => {
-                let Some(got) = self.receive(rank, block)? else { return Ok(false) };
-                let values = if matches!(what, Type::Receive | Type::ReceiveCopySend) {
-                    got
+            what => {
+                let to = send.filter(|_| what.sends()).map(|to| (rank, to, channel));
+                let is_full = |to| self.sent.get(&to).is_some_and(|sent| sent.len() >= self.holds);
+                if to.is_some_and(is_full) {
+                    return Ok(false);
+                }
+                let values = if what.receives() {
+                    let from = receive.map(|from| (from, rank, channel));
+                    let Some(got) = from.and_then(|from| self.sent.get_mut(&from)?.pop_front()) else {
+                        return Ok(false);
+                    };
+                    if got.len() as i64 != step.count {
+                        let (wanted, sent) = (step.count as usize, got.len());
+                        return Err(RunError::Count { rank, block, step: self.next[rank][block], wanted, sent });
+                    }
+                    if matches!(what, Type::Receive | Type::ReceiveCopySend) {
+                        got
+                    } else {
+                        self.sum(rank, block, &step, step.source, &got)?
+                    }
                 } else {
-                    self.sum(rank, block, &step, step.source, &got)?
+                    self.read(rank, block, step.source, step.count)?
                 };
-                if what != Type::ReceiveReduceSend {
+                if what.receives() && what != Type::ReceiveReduceSend {
                     self.store(rank, step.destination, &values);
                 }
-                if what.sends() {
-                    // The step is over when its peer has taken it.
-                    self.held[rank][block] = Some(values);
-                    return Ok(true);
+                if let Some(to) = to {
+                    self.sent.entry(to).or_default().push_back(values);
                 }
             }
-            // A send is done by who receives.
-            _ => return Ok(false),
         }
         self.next[rank][block] += 1;
         Ok(true)
-    }
-
-    /// What the peer of a thread block sends, if it is there yet; the peer's step is done then.
-    fn receive(&mut self, rank: usize, block: usize) -> Result<Option<Vec<Value>>, RunError> {
-        let own = &self.algo.gpus[rank].blocks[block];
-        let Some(peer) = own.receive else { return Ok(None) };
-        let blocks = &self.algo.gpus[peer].blocks;
-        let sender = blocks.iter().position(|other| other.send == Some(rank) && other.channel == own.channel);
-        let Some(sender) = sender.filter(|sender| self.is_ready(peer, *sender)) else { return Ok(None) };
-        let step = blocks[sender].steps[self.next[peer][sender]];
-        let values = match (step.what, self.held[peer][sender].take()) {
-            (Type::Send, _) => self.read(peer, sender, step.source, step.count)?,
-            (_, Some(held)) => held,
-            _ => return Ok(None),
-        };
-        self.next[peer][sender] += 1;
-        Ok(Some(values))
     }
 
     fn read(
@@ -184,8 +248,10 @@ impl Machine<'_> {
         (buffer, offset): (char, i64),
         count: i64,
     ) -> Result<Vec<Value>, RunError> {
-        let slots = &self.buffers[rank][index(buffer)];
-        let value = |at: i64| usize::try_from(offset + at).ok().and_then(|at| slots.get(at)?.clone());
+        let value = |at: i64| {
+            let (buffer, at) = self.place(rank, (buffer, offset + at));
+            self.buffers[rank][buffer].get(at?)?.clone()
+        };
         let unwritten = || RunError::Unwritten { rank, block, step: self.next[rank][block] };
         (0..count).map(|at| value(at).ok_or_else(unwritten)).collect()
     }
@@ -211,15 +277,29 @@ impl Machine<'_> {
 
     fn store(&mut self, rank: usize, (buffer, offset): (char, i64), values: &[Value]) {
         for (at, value) in (offset..).zip(values) {
-            if let Some(slot) = usize::try_from(at).ok().and_then(|at| self.buffers[rank][index(buffer)].get_mut(at)) {
+            let (buffer, at) = self.place(rank, (buffer, at));
+            if let Some(slot) = at.and_then(|at| self.buffers[rank][buffer].get_mut(at)) {
                 *slot = Some(value.clone());
             }
         }
     }
 
-    fn check(&self, per_rank: i64) -> Result<(), RunError> {
+    /// Where a chunk of a buffer lies: in place some of the input or the output is the other.
+    fn place(&self, rank: usize, (buffer, offset): (char, i64)) -> (usize, Option<usize>) {
+        let own = rank as i64 * self.per_rank;
+        let (buffer, offset) = match (self.in_place, self.algo.collective.as_str(), buffer) {
+            (true, "allgather", 'i') => ('o', offset + own),
+            (true, "broadcast", 'i') => ('o', offset),
+            (true, "reducescatter", 'o') => ('i', offset + own),
+            (true, "allreduce", 'o') => ('i', offset),
+            (_, _, other) => (other, offset),
+        };
+        (index(buffer), usize::try_from(offset).ok())
+    }
+
+    fn check(&self) -> Result<(), RunError> {
         let ranks = self.algo.gpus.len() as u32;
-        let in_place = self.algo.in_place && !self.algo.out_of_place;
+        let (in_place, per_rank) = (self.in_place, self.per_rank);
         let all = |chunk: i64| -> Value { (0..ranks).map(|rank| (rank, chunk)).collect() };
         for rank in 0..ranks {
             let own = i64::from(rank) * per_rank;

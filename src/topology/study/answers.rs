@@ -40,7 +40,7 @@ pub struct Opened {
 pub struct Standing {
     /// The best so far, in ns.
     pub time_ns: Option<f64>,
-    /// The bound that is shown (L2 or L3), in ns.
+    /// The bound that is shown (the largest of L2, L3 and L4), in ns.
     pub bound_ns: f64,
     /// What is proven besides, in ns.
     pub proven_ns: f64,
@@ -92,6 +92,8 @@ pub struct Verified {
     pub time_ns: f64,
     /// The bound, in ns.
     pub bound_ns: f64,
+    /// The time that the file claims, in ns.
+    pub claimed_ns: Option<f64>,
     /// The schedule.
     pub film: Option<Film>,
 }

@@ -2,14 +2,14 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
+    collections::{BinaryHeap, HashMap, VecDeque},
 };
 
 use super::{
     super::{
         conditions::{Wanted, WantedError},
         listing,
-        model::Topology,
+        model::{Link, Topology},
         result::ResultFile,
         time::Clock,
     },
@@ -17,6 +17,7 @@ use super::{
     film,
 };
 use crate::{
+    collective::Collective,
     order::Order,
     schedule::{
         bound::Bounds,
@@ -28,10 +29,33 @@ use crate::{
     units::count,
 };
 
-/// What a result is to be checked against: what was asked for, or an all_gather of the chunks that it has.
+/// Chunks of each node, or for each, where a collective has so many in all.
+#[must_use]
+pub fn chunks_each(collective: Collective, nodes: u32, all: u32) -> u32 {
+    let others = nodes.saturating_sub(1).max(1);
+    let shares = match collective {
+        Collective::Broadcast | Collective::Reduce => 1,
+        Collective::Scatter | Collective::Gather => others,
+        Collective::AllToAll => nodes.saturating_mul(others),
+        _ => nodes,
+    };
+    (all / shares.max(1)).max(1)
+}
+
+/// What a result is to be checked against: what was asked for, else what it says that it is, else an all_gather of the chunks
+/// that it has. What it says of itself is worth more than what is asked for on the page for another graph.
 pub(super) fn wanted(result: &ResultFile, topology: &Topology, asked: Option<Wanted>) -> Wanted {
-    let per_node = result.chunks / topology.nodes.max(1);
-    let mut wanted = asked.unwrap_or_else(|| Wanted { chunks: per_node.max(1), ..Wanted::default() });
+    let of_file = result.collective.flatten();
+    let is_other = |asked: &Wanted| of_file.is_some_and(|own| asked.collective != Some(own));
+    let mut wanted = asked.filter(|asked| !is_other(asked)).unwrap_or_else(|| {
+        let collective = of_file.unwrap_or(Collective::AllGather);
+        Wanted {
+            collective: Some(collective),
+            root: result.root.unwrap_or(0),
+            chunks: chunks_each(collective, topology.nodes, result.chunks),
+            ..Wanted::default()
+        }
+    });
     wanted.chunk_bytes = result.chunk_bytes.unwrap_or(wanted.chunk_bytes);
     wanted
 }
@@ -47,9 +71,18 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         schedule = timed(&problem, schedule, &mut faults);
     }
     mark_reducing(&problem, &mut schedule);
+    let of_links = faults.len();
     let found = problem.faults(&schedule);
     let is_cut = found.len() >= MOST;
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
+    let chunks = problem.chunks();
+    if !faults.is_empty() && result.says_chunks && chunks != result.chunks as usize {
+        let (has, words) = (count(u64::from(result.chunks), "chunk"), wanted.words());
+        faults.insert(of_links, format!("the result has {has}, and {words} has {chunks}"));
+    }
+    if result.collective == Some(None) && wanted.custom.is_none() {
+        faults.insert(0, "the result is a schedule of conditions of one's own, which are not given".to_owned());
+    }
     let time_ns = clock.ns(schedule.end(&problem.graph));
     // Of a part that counts twice, twice.
     let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.times();
@@ -61,7 +94,9 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         count(schedule.transfers.len() as u64, "transfer"),
         listing::time(time_ns)
     )];
-    if faults.is_empty() {
+    if faults.is_empty() && bounds == 0 {
+        sentences.push("Nothing is wrong with it; nothing has to be sent.".to_owned());
+    } else if faults.is_empty() {
         let ratio = time_ns / bound_ns;
         sentences.push(format!(
             "Nothing is wrong with it; it takes {ratio:.3} times the bound of {}.",
@@ -74,8 +109,40 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         sentences.push(format!("It says that it takes {}.", listing::time(claimed)));
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
+    sentences.extend(other_links(result, topology));
     let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
-    Ok(Verified { dialect: result.dialect.to_owned(), sentences, faults, is_cut, time_ns, bound_ns, film })
+    Ok(Verified {
+        dialect: result.dialect.to_owned(),
+        sentences,
+        faults,
+        is_cut,
+        time_ns,
+        bound_ns,
+        claimed_ns: result.claimed_ns,
+        film,
+    })
+}
+
+/// Links of the result that are others in the graph, whose count.
+fn other_links(result: &ResultFile, topology: &Topology) -> Option<String> {
+    let bytes = |topology: &Topology, link: &Link| link.bandwidth * topology.unit.bytes_per_second() as f64;
+    let rates: HashMap<(u32, u32), (f64, f64)> =
+        topology.links.iter().map(|link| ((link.from, link.to), (link.latency_ns, bytes(topology, link)))).collect();
+    let is_other = |link: &&Link| {
+        rates.get(&(link.from, link.to)).is_some_and(|(latency, rate)| {
+            let own = bytes(&result.topology, link);
+            *latency != link.latency_ns || (own - rate).abs() > 1e-9 * rate.abs()
+        })
+    };
+    let others: Vec<&Link> = result.topology.links.iter().filter(is_other).collect();
+    let first = others.first()?;
+    Some(format!(
+        "{} of the result {} another latency or bandwidth in the graph, first that from {} to {}: the graph's count.",
+        count(others.len() as u64, "link"),
+        if others.len() == 1 { "has" } else { "have" },
+        topology.label(first.from),
+        topology.label(first.to)
+    ))
 }
 
 /// Checks a result file on a topology, or on its own links where none is given, for a collective.

@@ -72,7 +72,7 @@ impl Robustness {
             } else {
                 let question = robust::Question { draws, ..self.varied.clone() };
                 let varied = study.varied(&question)?;
-                self.text.push(listing::varied(&varied, question.sigma, question.draws));
+                self.text.push(listing::varied(&varied, question.sigma));
                 self.chart = Some(charts::varied(&varied, question.sigma));
             }
             return Ok(());
@@ -130,7 +130,7 @@ pub(super) struct Luck {
 const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earliest, Pick::Rarest)];
 /// Seeds that are tried unasked, and at most.
 const SEEDS: u32 = 100;
-const MOST_SEEDS: u32 = 10_000;
+pub(super) const MOST_SEEDS: u32 = 10_000;
 /// The longest schedule that is made again, in transfers: each is made as a whole.
 const LONGEST: usize = 2_000_000;
 

@@ -123,6 +123,13 @@ fn number(graph: &str, kind: char) -> Option<usize> {
     graph.strip_prefix(kind)?.parse::<usize>().ok()?.checked_sub(1)
 }
 
+/// The loaded links that are chosen: a topology, or those of a schedule.
+pub(super) fn loaded<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Topology> {
+    let place = number(graph, 'f').map(|place| of_kind(parts, topology).nth(place));
+    let place = place.or_else(|| number(graph, 'r').map(|place| of_kind(parts, links).nth(place)));
+    place.flatten().map(|(_, topology)| topology)
+}
+
 /// The dump that is chosen.
 pub(super) fn chosen_machine<'a>(graph: &str, parts: &'a [(String, Part)]) -> Option<&'a Machine> {
     of_kind(parts, machine).nth(number(graph, 'm')?).map(|(_, machine)| machine)
@@ -151,15 +158,28 @@ pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, Workbench
     recipe.bandwidth = positive(choices, "bandwidth")?.unwrap_or(recipe.bandwidth);
     recipe.slow_bandwidth = positive(choices, "slower")?.or(recipe.slow_bandwidth);
     recipe.slow_latency_ns = positive(choices, "later")?.or(recipe.slow_latency_ns);
-    recipe.unit = unit(choices).unwrap_or(recipe.unit);
+    recipe.unit = unit(choices)?.unwrap_or(recipe.unit);
     Ok(recipe)
 }
 
-fn unit(choices: &Choices) -> Option<Unit> {
-    match choices.get("unit")? {
-        "gb" => Some(Unit::Gb),
-        _ => Some(Unit::Gib),
+fn unit(choices: &Choices) -> Result<Option<Unit>, ChoiceError> {
+    match choices.get("unit") {
+        None => Ok(None),
+        Some("gb") => Ok(Some(Unit::Gb)),
+        Some("gib") => Ok(Some(Unit::Gib)),
+        Some(other) => Err(wrong("Bandwidths in", other, "gib or gb")),
     }
+}
+
+/// A choice that can't be.
+pub(super) fn wrong(label: &str, value: &str, expected: &str) -> ChoiceError {
+    ChoiceError { label: label.into(), value: value.chars().take(40).collect(), expected: expected.into() }
+}
+
+/// The synthesizer of a name.
+pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
+    let known = || format!("one of {}", Method::ALL.map(Method::name).join(", "));
+    Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| wrong(label, name, &known()))
 }
 
 /// Rates of the links of a dump.
@@ -183,10 +203,8 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
     if let Some(place) = number(&graph, 'm') {
         return Ok(Source::Machine(place as u32, rates(choices)?));
     }
-    let place = number(&graph, 'f').map(|place| of_kind(parts, topology).nth(place));
-    let place = place.or_else(|| number(&graph, 'r').map(|place| of_kind(parts, links).nth(place)));
-    let mut topology = place.flatten().map(|(_, topology)| topology.clone()).ok_or(StudyError::NoFile)?;
-    topology.unit = unit(choices).unwrap_or(topology.unit);
+    let mut topology = loaded(&graph, parts).cloned().ok_or(StudyError::NoFile)?;
+    topology.unit = unit(choices)?.unwrap_or(topology.unit);
     Ok(Source::Edited(topology))
 }
 
@@ -219,7 +237,7 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
     wanted.chunk_bytes = chunk.or(size).unwrap_or(wanted.chunk_bytes);
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
-    let by = choices.get("by").and_then(|name| Method::ALL.into_iter().find(|method| method.name() == name));
+    let by = choices.get("by").map(|name| method(name, "Synthesizer")).transpose()?;
     Ok(Asked {
         wanted,
         by: by.unwrap_or_default(),

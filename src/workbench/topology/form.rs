@@ -2,13 +2,17 @@
 
 use super::{
     Topology,
-    asked::{MADE, chosen_machine, custom, graph, links, machine, made, of_kind, recipe, title, topology, usual_graph},
+    asked::{
+        MADE, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title, topology,
+        usual_graph,
+    },
 };
 use crate::{
     collective::Collective,
     form::{Control, Field},
     schedule::synthesize::Method,
     topology::{conditions::has_root, dump::Rates, model::Unit},
+    units::Size,
 };
 
 /// The section of what may go wrong.
@@ -106,8 +110,12 @@ impl Topology {
         all.push(option("own", "Conditions of one's own"));
         let usual = Collective::AllGather.name();
         let mut fields = vec![self.field("collective", "Collective", Control::One(all), usual)];
-        fields.push(self.field("chunk", "Chunk", Self::likely(&["64 KiB", "1 MiB", "16 MiB"]), "1 MiB"));
         let chosen = self.choices.get("collective").unwrap_or(usual);
+        // Conditions of a file may say it.
+        let place = chosen.strip_prefix('c').and_then(|place| place.parse::<usize>().ok()?.checked_sub(1));
+        let of_file = place.and_then(|place| of_kind(self.study.parts(), custom).nth(place)?.1.1);
+        let size = of_file.map_or_else(|| "1 MiB".to_owned(), |bytes| Size(bytes).to_string());
+        fields.push(self.field("chunk", "Chunk", Self::likely(&["64 KiB", "1 MiB", "16 MiB"]), size));
         match Collective::parse(chosen) {
             Some(collective) => {
                 fields.push(self.field("chunks", "Chunks per node", Control::Number, "1"));
@@ -162,9 +170,14 @@ impl Topology {
                 fields.push(number("later", &format!("Latency {which}, ns"), usual(recipe.slow_latency_ns)));
             }
         }
+        // A file may say it.
+        let usual = match loaded(graph, self.study.parts()).map(|topology| topology.unit) {
+            Some(Unit::Gb) => "gb",
+            _ => "gib",
+        };
         let units = [("gib", Unit::Gib, "2^30"), ("gb", Unit::Gb, "10^9")];
         let units = units.map(|(key, unit, bytes)| option(key, format!("{}, {bytes} B/s", unit.name())));
-        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), "gib").of(LINKS));
+        fields.push(self.field("unit", "Bandwidths in", Control::One(units.into()), usual).of(LINKS));
         fields
     }
 }

@@ -174,7 +174,14 @@ impl Topology {
 
     /// Looks at the best so far, from all sides where it is another.
     fn look(&mut self) -> Result<(), WorkbenchError> {
-        let Some(time_ns) = self.active().standing()?.time_ns else { return Ok(()) };
+        let standing = self.active().standing()?;
+        let Some(time_ns) = standing.time_ns else {
+            if let (false, Some(asked)) = (standing.is_working, &self.asked) {
+                let why = asked.by.made_for().unwrap_or("it has nothing more to try");
+                self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
+            }
+            return Ok(());
+        };
         if let Some(mut shown) = self.found.take().filter(|shown| shown.standing.time_ns == Some(time_ns)) {
             self.active().renew(&mut shown)?;
             self.found = Some(shown);
@@ -189,25 +196,38 @@ impl Topology {
     /// What else is chosen besides the search.
     fn settle(&mut self) -> Result<(), WorkbenchError> {
         let usual = robust::Question::default();
+        let within = |label: &str, value: f64, least: f64, most: f64| {
+            let expected = || format!("from {least} to {most}");
+            let is_in = (least..=most).contains(&value);
+            if is_in { Ok(()) } else { Err(asked::wrong(label, &value.to_string(), &expected())) }
+        };
         let varied = robust::Question {
             sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
             draws: self.choices.parsed("draws", "a whole number")?.unwrap_or(usual.draws),
             ..usual
         };
+        within("Spread of durations", varied.sigma, 0.0, robust::WIDEST)?;
+        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MOST_DRAWS))?;
+        within(
+            "Search for at most",
+            self.choices.parsed("limit", "a number of seconds")?.unwrap_or(1.0),
+            0.1,
+            86_400.0,
+        )?;
         let every = self.choices.get("every") == Some("1");
         if (&self.robustness.varied, self.robustness.every) != (&varied, every) {
             self.robustness = Robustness::new(varied, every);
         }
         let seeds = self.choices.parsed("seeds", "a whole number")?;
+        within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(after::MOST_SEEDS))?;
         if self.luck.asked != seeds {
             self.luck = Luck::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by);
-        let methods: Vec<Method> = Method::ALL
-            .into_iter()
-            .filter(|method| chosen.split(',').any(|name| name == method.name()) && by != Some(*method))
-            .collect();
+        let names = chosen.split(',').filter(|name| !name.is_empty());
+        let mut methods = names.map(|name| asked::method(name, "Compared with")).collect::<Result<Vec<Method>, _>>()?;
+        methods.retain(|method| by != Some(*method));
         self.is_new |= self.rivals.iter().any(|rival| !methods.contains(&rival.method()));
         self.rivals.retain(|rival| methods.contains(&rival.method()));
         for method in methods {

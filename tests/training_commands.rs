@@ -22,7 +22,7 @@ fn sum(of: &Value) -> f64 {
 fn a_step_is_written_with_its_parts() {
     let step = json(&["step", EXAMPLE, "--json"]);
     let total = step["total_us"].as_f64().unwrap();
-    let [low, high] = [0, 1].map(|end| step["interval_us"][end].as_f64().unwrap());
+    let [low, high] = [0, 1].map(|end| step["spread_us"][end].as_f64().unwrap());
     assert!(low < total && total < high, "{low} {total} {high}");
     assert_eq!(step["mode"], "default");
     let keys: Vec<&str> = step["components"].as_object().unwrap().keys().map(String::as_str).collect();

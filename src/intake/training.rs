@@ -40,11 +40,11 @@ pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     }
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return Some(Err(format!("begins like a model of XGBoost, but is no JSON: {error}"))),
+        Err(error) => return Some(Ok(near(format!("begins like a model of XGBoost, but is no JSON: {error}"), file))),
     };
     Some(match crate::learn::xgboost::read(&value) {
         Ok(model) => Ok(opened(Part::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Ok(near(error.to_string(), file)),
     })
 }
 

@@ -267,6 +267,7 @@ impl Gathering<'_> {
                     gemm: None,
                     flop: None,
                     bytes: None,
+                    least_bytes: None,
                     backward_factor: None,
                     stands_in_for: None::<StandIn>,
                 });
@@ -435,6 +436,10 @@ impl Gathering<'_> {
                 self.ask(index, Asks::Unit { unit: Unit::Seconds, suspicion });
             }
             _ => table.suspicion = None,
+        }
+        if !table.unknown.is_empty() {
+            let list = excerpt(&table.unknown.join(", "));
+            self.bundle.files[index].notes.push(format!("These columns say nothing here: {list}"));
         }
         for step in &mut table.steps {
             step.place.file = index as u32;

@@ -106,14 +106,26 @@ pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &m
     })
 }
 
+/// Of each form a key that the others don't have.
+const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
+
+/// Whether a line of a text begins with a key of a configuration, as no log does.
+#[must_use]
+pub fn has_configuration_line(text: &str) -> bool {
+    let quotes = ['"', '\'', ' ', '\t'];
+    let is_key = |line: &str, key: &str| {
+        let rest = line.trim_start_matches(['"', '\'', '{']).strip_prefix(key);
+        rest.is_some_and(|rest| rest.trim_start_matches(quotes).starts_with(':'))
+    };
+    text.lines().any(|line| KEYS.iter().any(|key| is_key(line, key)))
+}
+
 /// Whether a text may be a configuration of this trade, told by its beginning.
 #[must_use]
 pub fn may_be_configuration(head: &str) -> bool {
-    /// Of each form a key that the others don't have.
-    const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
     let is_key = |at: usize, key: &str| {
         let before = head[..at].chars().next_back();
-        let after = head[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
+        let after = head[at + key.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
         before.is_none_or(|c| c.is_whitespace() || "{,\"'".contains(c)) && after.starts_with(':')
     };
     KEYS.iter().any(|key| head.match_indices(key).any(|(at, _)| is_key(at, key)))

@@ -329,7 +329,15 @@ fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes:
             Fate::KnownUnused(why) => notes.say(format!("{path} is not used: {why}")),
             Fate::Used | Fate::Asked => {}
         }
-        file.notes.iter().for_each(|note| notes.say(format!("{path}: {note}")));
+        // Those of how it was read have been said, and stand in the JSON with the others.
+        let told = read.iter().find(|known| known.name == *path).map(|known| match &known.outcome {
+            Outcome::Loaded { notes, .. } | Outcome::Known { notes, .. } => notes.as_slice(),
+            _ => &[],
+        });
+        for note in &file.notes {
+            let sentence = format!("{path}: {note}");
+            if told.is_some_and(|told| told.contains(note)) { notes.0.push(sentence) } else { notes.say(sentence) }
+        }
         if file.doubled > 0 && file.doubled < file.rows {
             let rows = count(file.doubled as u64, "row");
             notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
@@ -353,6 +361,18 @@ fn say_needs(study: &Study, notes: &mut Notes) -> Result<(), CliError> {
     study.notes().into_iter().for_each(|note| notes.say(note));
     for need in study.needs() {
         notes.say(need.sentence);
+    }
+    let coverage = study.coverage().map_err(told)?;
+    for sampling in &study.bundle().samplings {
+        notes.say(match coverage.iter().find(|known| known.function == sampling.function) {
+            Some(known) => format!(
+                "of the sampling of {}, {} of {} points are there that can be",
+                known.function,
+                grouped(known.sampled as u64),
+                grouped(known.intended.saturating_sub(known.impossible) as u64)
+            ),
+            None => format!("of the sampling of {} there are no samples", sampling.function),
+        });
     }
     let flags = &study.health().map_err(told)?.flags;
     // What says that times have another unit comes first.

@@ -79,8 +79,6 @@ pub struct StepTable {
     pub name: String,
     /// Its rows.
     pub steps: Vec<MeasuredStep>,
-    /// Columns that say nothing here.
-    pub unknown: Vec<String>,
     /// The times look like seconds instead of milliseconds, by so much: off by this factor.
     pub suspicion: Option<f64>,
 }

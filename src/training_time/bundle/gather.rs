@@ -55,7 +55,7 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
             doubled: 0,
             fate: Fate::Used,
             problems: file.problems,
-            notes: Vec::new(),
+            notes: file.notes,
         });
         parts.push((index, file.path, part));
     }
@@ -436,10 +436,6 @@ impl Gathering<'_> {
                 self.ask(index, Asks::Unit { unit: Unit::Seconds, suspicion });
             }
             _ => table.suspicion = None,
-        }
-        if !table.unknown.is_empty() {
-            let list = excerpt(&table.unknown.join(", "));
-            self.bundle.files[index].notes.push(format!("These columns say nothing here: {list}"));
         }
         for step in &mut table.steps {
             step.place.file = index as u32;

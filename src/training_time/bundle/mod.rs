@@ -42,6 +42,8 @@ pub struct DroppedFile {
     pub part: Part,
     /// Rows that were left out.
     pub problems: Problems,
+    /// What must be known of how it was read.
+    pub notes: Vec<String>,
 }
 
 /// Tokens of the vocabulary where a file of samples says nothing else.

@@ -98,6 +98,12 @@ impl ClusterEntry {
     /// In words, that a layout has more GPUs or other nodes than the cluster.
     #[must_use]
     pub fn exceeded(&self, layout: &super::run::Layout) -> Option<String> {
+        if layout.gpus_per_node != self.gpus_per_node {
+            return Some(format!(
+                "The run has {} GPUs a node, and {} has {} in the catalogue",
+                layout.gpus_per_node, self.name, self.gpus_per_node
+            ));
+        }
         let gpus = u64::from(self.nodes?) * u64::from(self.gpus_per_node);
         (layout.gpus() > gpus).then(|| {
             format!("The run has {} GPUs, and {} has {gpus} of them in the catalogue", layout.gpus(), self.name)

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     learn::xgboost,
     text::{
-        Problems, Records,
+        Problems, Records, excerpt,
         yaml::{self, KeyError, Node},
     },
 };
@@ -75,11 +75,18 @@ impl RunNode {
     }
 }
 
-/// Reads a table of this trade, whose header is the next record that is no comment.
+/// Reads a table of this trade, whose header is the next record that is no comment. `notes` are told of columns that say
+/// nothing.
 ///
 /// # Errors
 /// What stands in the way; completes a sentence that begins with the file's name.
-pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &mut Problems) -> Result<Part, String> {
+pub fn table(
+    records: &mut Records<'_>,
+    family: Family,
+    path: &str,
+    problems: &mut Problems,
+    notes: &mut Vec<String>,
+) -> Result<Part, String> {
     let headers: Vec<String> = loop {
         let Some(record) = records.next() else { return Err("is empty".to_owned()) };
         let headers: Vec<String> = record.cells().map(str::to_owned).collect();
@@ -89,6 +96,10 @@ pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &m
             break headers;
         }
     };
+    let unknown = headers::unknown(family, &headers);
+    if !unknown.is_empty() {
+        notes.push(format!("These columns say nothing here: {}", excerpt(&unknown.join(", "))));
+    }
     Ok(match family {
         Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
         Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),

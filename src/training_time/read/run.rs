@@ -57,7 +57,9 @@ pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) ->
     };
     configured.run.name = name::stem(path).to_owned();
     let told = |key: &str| {
-        let near = nearest(key, KEYS.into_iter().filter(|_| form != Form::VTrain));
+        // A key with something behind it is meant before one that is spelled alike.
+        let begins = KEYS.into_iter().filter(|known| key.strip_prefix(known).is_some_and(|rest| rest.starts_with('_')));
+        let near: Vec<&str> = begins.chain(nearest(key, KEYS.into_iter())).filter(|_| form != Form::VTrain).collect();
         let near = near.first().map_or_else(String::new, |near| format!(" (nearest in spelling: {near})"));
         format!("{}{near}", crate::text::excerpt(key))
     };

@@ -6,7 +6,7 @@ use super::{
         samples::Place,
         steps::{MeasuredStep, ReduceTable, Said, StepTable},
     },
-    headers::{REDUCE, STEPS, find},
+    headers::{MORE, REDUCE, STEPS, find},
     name,
     samples::rows,
 };
@@ -27,11 +27,7 @@ pub(super) fn steps(
         *column = find(headers, name).ok_or_else(|| format!("lacks {name}"))?;
     }
     let more = MORE.map(|names| names.iter().find_map(|name| find(headers, name)));
-    let known = columns.iter().copied().chain(more.into_iter().flatten());
-    let known: Vec<usize> = known.collect();
-    let unknown = headers.iter().enumerate().filter(|(at, name)| !known.contains(at) && !name.trim().is_empty());
-    let unknown = unknown.map(|(_, name)| name.trim().to_owned()).collect();
-    let mut table = StepTable { name: name::leaf(path).to_owned(), unknown, ..StepTable::default() };
+    let mut table = StepTable { name: name::leaf(path).to_owned(), ..StepTable::default() };
     rows(records, headers, problems, |record| {
         table.steps.push(step(record, headers, &columns, &more)?);
         Ok(())
@@ -39,20 +35,6 @@ pub(super) fn steps(
     table.suspicion = suspicion(&table.steps);
     Ok(table)
 }
-
-/// What a table may say besides, in the order of [`step`].
-const MORE: [&[&str]; 10] = [
-    &["Parameters (billion)"],
-    &["recompute"],
-    &["sequence parallel"],
-    &["virtual stages"],
-    &["vocabulary"],
-    &["architecture"],
-    &["attention"],
-    &["feed-forward width", "ffn"],
-    &["kv heads", "kv_heads", "key-value heads"],
-    &["zero"],
-];
 
 fn step(
     record: Record<'_>,

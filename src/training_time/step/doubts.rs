@@ -86,7 +86,7 @@ impl Plan {
                 (_, Some(least)) => {
                     format!("{name}{way}: {takes} is less than the {} that the hardware takes at least", time(least))
                 }
-                _ => format!("{name}{way}: {takes} rests on samples that are odd"),
+                _ => format!("{name}{way}: {takes} rests on samples that are odd, or mislead here"),
             };
             Doubt { name: part.name.clone(), direction, time_us: said.time_us, least_us, why }
         };

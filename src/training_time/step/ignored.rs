@@ -28,6 +28,9 @@ pub fn ignored(run: &Run, mode: Mode, catalogue: &Catalogue) -> Vec<String> {
             ));
         }
     }
+    if model.experts < 2 && (model.top_k != 1 || model.load_balance != 1.0) {
+        notes.push("top_k and load_balance change nothing where experts is 1".to_owned());
+    }
     if mode == Mode::Parity {
         let recompute = match execution.recompute {
             Recompute::Full => None,

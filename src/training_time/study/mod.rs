@@ -36,6 +36,7 @@ use super::{
 use crate::{
     progress::{Progress, Silent},
     text::excerpt,
+    units::count,
 };
 
 /// How it is studied.
@@ -385,11 +386,18 @@ impl Study {
             notes.extend(ignored);
             let entry = bench.catalogue.cluster_of(&bench.cluster);
             notes.extend(entry.and_then(|entry| entry.exceeded(&run.layout)).filter(|_| search.is_none()));
-            if bench.catalogue.gpu(&bench.cluster.gpu).is_none() {
-                notes.push(format!(
+            let precision = &run.execution.precision;
+            match bench.catalogue.gpu(&bench.cluster.gpu) {
+                None => notes.push(format!(
                     "The catalogue does not know the GPU {}: no time is held against what it can compute or move",
                     excerpt(&bench.cluster.gpu)
-                ));
+                )),
+                Some(gpu) if gpu.peak_flops(precision).is_none() => notes.push(format!(
+                    "The catalogue knows no peak of {} in {}: no time is held against what it can compute",
+                    gpu.name,
+                    excerpt(precision)
+                )),
+                Some(_) => {}
             }
         }
         if let Some(question) = &self.settings.search {
@@ -401,6 +409,10 @@ impl Study {
                     "layers_per_stage is that of the run's own layout: the search spreads layers evenly".to_owned(),
                 );
             }
+        }
+        let saved = bundle.models.len() as u64;
+        if saved > 0 && self.settings.mode == Mode::Default {
+            notes.push(format!("{} not used: they are parity's", count(saved, "saved regressor")));
         }
         if let Some(bench) = &self.bench {
             notes.extend(bench.tables.iter().cloned());
@@ -465,6 +477,16 @@ impl Study {
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
         let bench = self.bench()?;
         let (Some(steps), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else { return Ok(None) };
+        let name = |gpu: &str| bench.catalogue.gpu(gpu).map(|known| known.name.clone());
+        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&bench.cluster.gpu))
+            && of_steps != of_samples
+        {
+            return Err(StudyError::OtherGpu(format!(
+                "the measured steps ran on {}, whose GPU is {of_steps}, and the samples are of {of_samples}: choose the \
+                 cluster whose samples are of that GPU",
+                steps.ran_on.name
+            )));
+        }
         let mode = self.settings.mode;
         let is_trained = |regressor: &u32| steps.library.is_trained(*regressor);
         let calibration = &steps.calibrations[usize::from(terms == Terms::Six)];

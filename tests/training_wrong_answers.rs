@@ -152,8 +152,6 @@ fn keys_that_say_nothing_are_named() {
     );
     let parity = answer(&["step", &samples.path(), "--run", &run, "--mode", "parity"]);
     parity.notes("knows no recompute none, interleaved chunks, overlapped messages, sequence_parallel");
-    let layouts = ["layouts", &samples.path(), "--run", &run, "--gpus", "8", "--batch", "64", "--mode", "parity"];
-    answer(&[&layouts[..], &["--recompute", "none,selective"]].concat()).notes("Parity computes everything again");
     let run = samples.file("run.yml", &format!("{LAYOUT}precision: banana\ntop_k: 2\n"));
     let odd = answer(&["step", &samples.path(), "--run", &run]);
     odd.notes("The catalogue knows no peak of SimulatedGPU in banana");

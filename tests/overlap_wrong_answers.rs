@@ -366,7 +366,7 @@ fn files_that_are_not_used_are_named() {
     let graph = write(&folder, "graph.csv", "2\nSrc,Dest,Latency (ns),Bandwidth (GB/s)\n0,1,500,50\n1,0,500,50\n");
     let output = overlap(&[&run, &graph]);
     ended(&output, 0);
-    assert!(text(&output.stderr).contains("graph.csv was not used: it is "));
+    assert!(text(&output.stderr).contains("graph.csv is not used: it holds "));
     let statistics = "kShortName,ground_truth,duration,overlap_ratio,power\na,100,120,0.5,70\na,100,130,0.5,71\n";
     let statistics = write(&folder, "statistics.csv", statistics);
     let (report, _) = report(&[&statistics]);

@@ -148,7 +148,7 @@ fn a_bad_line_on_top_costs_itself_and_other_files_are_named() {
         let told = text(&output.stderr);
         assert!(!output.status.success(), "{told}");
         assert!(told.contains("has the columns a, b, c; this command reads"), "{told}");
-        assert!(told.contains("sweep.csv was not used: it is "), "{told}");
+        assert!(told.contains("sweep.csv is not used: it holds "), "{told}");
         for absent in ["--configuration", "--set", "drop "] {
             assert!(!told.contains(absent), "{absent}: {told}");
         }

@@ -95,6 +95,24 @@ pub(super) fn read_any(
     measured: &Measured,
     reads: Reads,
 ) -> Result<Opened, CliError> {
+    let opened = read_untold(paths, configuration, measured, reads)?;
+    opened.files.iter().for_each(|file| tell(file, reads));
+    if let Reads::Of(workbench) = reads {
+        say_unused(&opened, workbench, reads);
+    }
+    Ok(opened)
+}
+
+/// Reads files as [`read_any`] does, and leaves it to the caller to say what became of each.
+///
+/// # Errors
+/// A file can't be opened, or there is no such set.
+pub(super) fn read_untold(
+    paths: &[PathBuf],
+    configuration: Option<&Mapping>,
+    measured: &Measured,
+    reads: Reads,
+) -> Result<Opened, CliError> {
     let mut names = Vec::new();
     let mut sources = Vec::new();
     for (id, path) in (0..).zip(files(paths)?) {
@@ -111,11 +129,8 @@ pub(super) fn read_any(
         })
     };
     let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
-    opened.files.iter().for_each(|file| tell(file, reads));
-    if let Reads::Of(workbench) = reads {
-        say_unused(&opened, workbench, reads);
-    }
     if let Some(error) = unknown {
+        opened.files.iter().for_each(|file| tell(file, reads));
         return Err(error);
     }
     if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
@@ -137,7 +152,7 @@ fn say_unused(opened: &Opened, workbench: Workbench, reads: Reads) {
         };
         terminal::say(
             "warning",
-            &format!("{} was not used: it is {format}; this command reads {}", file.name, reads.words()),
+            &format!("{} is not used: it holds {format}; this command reads {}", file.name, reads.words()),
         );
     }
 }
@@ -164,23 +179,30 @@ fn listed(sets: &[Set]) -> String {
     sets.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The files that paths mean: a folder means all files in it and below. Hidden ones, links and what is no file, such as a
-/// pipe that nobody writes into, are left out.
+/// The files that paths mean: a folder means all files in it and below, also behind symbolic links, each folder once.
+/// Hidden ones and what is no file, such as a pipe that nobody writes into, are left out.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
     let mut all = Vec::new();
     let mut open: Vec<PathBuf> = paths.iter().rev().cloned().collect();
+    // A link may lead back to where it stands in.
+    let mut entered: Vec<PathBuf> = Vec::new();
     while let Some(path) = open.pop() {
         if is_stdin(&path) || !path.is_dir() {
             all.push(path);
             continue;
         }
         let named = |error| CliError::Open { name: name(&path), error };
+        let place = fs::canonicalize(&path).map_err(named)?;
+        if entered.contains(&place) && !paths.contains(&path) {
+            continue;
+        }
+        entered.push(place);
         let entries = fs::read_dir(&path).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(named)?;
         let mut inside: Vec<PathBuf> = entries
             .into_iter()
             .filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir()))
             .map(|entry| entry.path())
+            .filter(|path| fs::metadata(path).is_ok_and(|file| file.is_file() || file.is_dir()))
             .collect();
         inside.sort_unstable_by(|a, b| b.cmp(a));
         open.append(&mut inside);
@@ -235,7 +257,7 @@ fn source(path: &Path) -> io::Result<Source> {
 }
 
 /// Says on stderr what of a file could not be used.
-fn tell(file: &FileReport, reads: Reads) {
+pub(super) fn tell(file: &FileReport, reads: Reads) {
     let name = &file.name;
     match &file.outcome {
         Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {

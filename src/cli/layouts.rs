@@ -10,6 +10,7 @@ use crate::{
     progress::Silent,
     text::json::indented,
     training_time::{
+        interval::Basis,
         memory::GIB,
         run,
         search::{Found, Question, Row, listing},
@@ -66,7 +67,7 @@ enum Recompute {
 
 impl Layouts {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let (mut study, mut settings) = self.bundle.open()?;
+        let steps::Opened { mut study, mut settings, mut notes } = self.bundle.open()?;
         let run = settings.run.clone().ok_or(CliError::Typed("a run configuration is needed: --run CONFIG"))?;
         let of_gpu = study.bundle().memory_gib(&run, settings.cluster);
         let mut question = Question::new(run, 1, self.batch);
@@ -84,14 +85,14 @@ impl Layouts {
         (question.reserve_gib, question.best, question.everything) = (settings.reserve_gib, self.best, self.all);
         settings.run = None;
         settings.search = Some(question);
-        steps::learn(&mut study, settings)?;
-        let calibration = steps::calibration(&study)?;
+        steps::learn(&mut study, settings, &mut notes)?;
+        let calibration = steps::calibration(&study, &mut notes)?;
         let searched = study
             .searched(calibration.as_ref(), &mut Silent, &mut |_| ControlFlow::Continue(()))
             .map_err(steps::told)?;
         let found = searched.map(|searched| searched.found).unwrap_or_default();
         if self.bundle.json {
-            return terminal::write_json(&json(&found));
+            return terminal::write_json(&json(&found, &notes.0));
         }
         if let Some(why) = found.nothing() {
             terminal::say("note", &why);
@@ -106,12 +107,15 @@ impl Layouts {
 fn for_people(found: &Found) -> String {
     let mut text =
         format!("{} layouts, {} candidates fit, {} looked at\n\n", found.layouts, found.candidates, found.looked_at);
-    text += &table::of_listing(&listing::layouts(&found.rows));
+    text += &table::of_listing(&listing::layouts(&found.rows, found.basis));
+    if !found.rows.is_empty() {
+        text += &format!("\n{}: {}.\n", found.basis.title(), found.basis.told());
+    }
     text += &format!("\n{}", table::of_listing(&listing::dropped(found)));
     if let Some(covered) = &found.covered {
         text += &format!(
             "\nBest that needs no extrapolation:\n{}",
-            table::of_listing(&listing::layouts(std::slice::from_ref(covered)))
+            table::of_listing(&listing::layouts(std::slice::from_ref(covered), found.basis))
         );
     }
     text
@@ -129,6 +133,10 @@ struct Report<'a> {
     /// Why there is nothing, and what to change.
     nothing: Option<String>,
     missing: &'a [String],
+    /// What the spreads of the rows are.
+    spread: &'static str,
+    /// What was said on stderr.
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -142,7 +150,9 @@ struct RowReport {
     micro_batches: u32,
     recompute: &'static str,
     total_us: f64,
+    /// Holds about nine of ten steps, as measured steps tell; null where they don't.
     interval_us: Option<[f64; 2]>,
+    spread_us: Option<[f64; 2]>,
     tokens_per_second_per_gpu: f64,
     mfu: Option<f64>,
     memory_gib: f64,
@@ -150,7 +160,7 @@ struct RowReport {
     marks: Marks,
 }
 
-fn row(row: &Row) -> RowReport {
+fn row(row: &Row, basis: Basis) -> RowReport {
     RowReport {
         rank: row.rank,
         tp: row.layout.tensor,
@@ -161,7 +171,8 @@ fn row(row: &Row) -> RowReport {
         micro_batches: row.micro_batches,
         recompute: listing::recompute(row.recompute),
         total_us: row.total_us,
-        interval_us: row.interval_us,
+        interval_us: row.interval_us.filter(|_| basis.is_interval()),
+        spread_us: row.interval_us,
         tokens_per_second_per_gpu: row.tokens_per_gpu,
         mfu: row.utilisation,
         memory_gib: row.memory_bytes / GIB,
@@ -170,7 +181,7 @@ fn row(row: &Row) -> RowReport {
     }
 }
 
-fn json(found: &Found) -> String {
+fn json(found: &Found, notes: &[String]) -> String {
     let mut dropped = serde_json::Map::new();
     for (reason, count) in found.dropped.iter() {
         dropped.insert(reason.key().to_owned(), count.into());
@@ -180,10 +191,12 @@ fn json(found: &Found) -> String {
         candidates: found.candidates,
         looked_at: found.looked_at,
         dropped,
-        rows: found.rows.iter().map(row).collect(),
-        best_without_extrapolation: found.covered.as_ref().map(row),
+        rows: found.rows.iter().map(|known| row(known, found.basis)).collect(),
+        best_without_extrapolation: found.covered.as_ref().map(|known| row(known, found.basis)),
         nothing: found.nothing(),
         missing: &found.missing,
+        spread: found.basis.title(),
+        notes,
     };
     indented(&report) + "\n"
 }

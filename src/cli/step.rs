@@ -3,15 +3,18 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{CliError, steps, table, terminal};
+use super::{CliError, files::TOLD, steps, table, terminal};
 use crate::{
     text::json::indented,
     training_time::{
         calibrate::Calibration,
+        interval::Basis,
         memory::GIB,
-        prediction::Mark,
+        needs,
+        prediction::{Direction, Mark},
+        samples::Cluster,
         step::{
-            Component, Step as Times,
+            Component, Doubt, Step as Times,
             listing::{self, share, time},
         },
         study::Outcome,
@@ -30,25 +33,29 @@ pub(super) struct Step {
 
 impl Step {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let (mut study, settings) = self.bundle.open()?;
-        steps::learn(&mut study, settings)?;
-        let calibration = steps::calibration(&study)?;
+        let steps::Opened { mut study, settings, mut notes } = self.bundle.open()?;
+        steps::learn(&mut study, settings, &mut notes)?;
+        let calibration = steps::calibration(&study, &mut notes)?;
         let outcome = study.outcome(calibration.as_ref()).map_err(steps::told)?;
+        needs::points(&outcome.plan).into_iter().for_each(|need| notes.say(need.sentence));
         if self.bundle.json {
-            return terminal::write_json(&json(&outcome, calibration.as_ref()));
+            let samples = study.bundle().clusters.get(study.settings().cluster);
+            return terminal::write_json(&json(&outcome, calibration.as_ref(), samples, &notes.0));
         }
-        terminal::write(&for_people(&outcome))
+        let chosen = study.bundle().clusters.get(study.settings().cluster);
+        let stands_in = chosen.and_then(|chosen| study.bundle().stands_in(&outcome.plan.run, chosen));
+        terminal::write(&for_people(&outcome, stands_in))
     }
 }
 
-fn for_people(outcome: &Outcome) -> String {
-    let [low, high] = outcome.interval_us;
+fn for_people(outcome: &Outcome, stands_in: Option<String>) -> String {
+    let [low, high] = outcome.interval_us.map(time);
     let layout = &outcome.plan.run.layout;
+    let basis = outcome.basis;
+    let interval = if basis.is_interval() { format!(" [{low}, {high}]") } else { String::new() };
     let mut text = format!(
-        "{} [{}, {}] on {} GPUs: pp {}, tp {}, dp {}, b {}, m {}; {} mode\n\n",
+        "{}{interval} on {} GPUs: pp {}, tp {}, dp {}, b {}, m {}; {} mode\n\n",
         time(outcome.step.total_us),
-        time(low),
-        time(high),
         layout.gpus(),
         layout.pipeline,
         layout.tensor,
@@ -58,7 +65,18 @@ fn for_people(outcome: &Outcome) -> String {
         outcome.plan.mode.name()
     );
     let marks = Mark::ALL.map(|mark| format!("{} {}", share(outcome.marks[mark as usize]), listing::mark(mark)));
-    text += &format!("Of its time {}.\n\n", marks.join(", "));
+    text += &format!("Of its time {}.\n", marks.join(", "));
+    if basis != Basis::Nothing {
+        text += &format!("{low} to {high}: {}.\n", basis.told());
+    }
+    text.extend(stands_in.map(|whose| format!("{whose}.\n")));
+    let doubts = outcome.plan.doubts();
+    text.extend(doubts.iter().take(TOLD).map(|doubt| format!("Suspect: {}.\n", doubt.why)));
+    if doubts.len() > TOLD {
+        text += &format!("Suspect: {} more.\n", doubts.len() - TOLD);
+    }
+    text.extend(listing::fits(&outcome.memory, outcome.capacity_bytes).map(|fits| format!("{fits}\n")));
+    text += "\n";
     text += &table::of_listing(&listing::components(&outcome.step));
     text += &format!("\n{}", table::of_listing(&listing::layer(&outcome.plan)));
     text += &format!("\n{}", table::of_listing(&listing::stages(&outcome.step)));
@@ -69,18 +87,58 @@ fn for_people(outcome: &Outcome) -> String {
 #[derive(Serialize)]
 struct Report<'a> {
     mode: &'static str,
+    /// Whose samples.
+    cluster: &'a str,
+    /// Of which GPU.
+    gpu: &'a str,
     total_us: f64,
-    interval_us: [f64; 2],
+    /// Holds about nine of ten steps, as measured steps tell; null where they don't.
+    interval_us: Option<[f64; 2]>,
+    /// How far it is known as far as the errors of samples, or measured steps, tell; null before errors are computed.
+    spread_us: Option<[f64; 2]>,
+    /// What these are.
+    spread: &'static str,
+    /// Of the measured steps, how many in a hundred lie in such a spread.
+    spread_held_percent: Option<f64>,
     /// In µs; they sum to the total.
     components: serde_json::Map<String, serde_json::Value>,
-    /// Shares of the step's time.
+    /// Shares of the step's time; what is suspect counts with what it takes at least.
     marks: Marks,
+    /// Suspect times, each with the reason.
+    doubts: Vec<DoubtReport>,
     unchanged_us: Option<f64>,
     tokens_per_second_per_gpu: f64,
     stages: Vec<StageReport>,
     /// GiB that a device offers.
     capacity_gib: Option<f64>,
+    /// The sentence when a stage does not fit, or that all do.
+    fits: Option<String>,
     calibration: Option<&'a Calibration>,
+    /// Whether its coefficients are used here, and whether they help models like the run's.
+    calibration_is_used: Option<bool>,
+    calibration_helps: Option<bool>,
+    /// What was said on stderr.
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct DoubtReport {
+    name: String,
+    direction: Option<&'static str>,
+    time_us: f64,
+    at_least_us: Option<f64>,
+    why: String,
+}
+
+impl From<Doubt> for DoubtReport {
+    fn from(doubt: Doubt) -> Self {
+        let direction = doubt.direction.map(|direction| match direction {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+        });
+        let Doubt { name, time_us, least_us, why, .. } = doubt;
+        Self { name, direction, time_us, at_least_us: least_us, why }
+    }
 }
 
 #[derive(Serialize)]
@@ -124,7 +182,7 @@ fn components(step: &Times) -> serde_json::Map<String, serde_json::Value> {
     all
 }
 
-fn json(outcome: &Outcome, calibration: Option<&Calibration>) -> String {
+fn json(outcome: &Outcome, calibration: Option<&Calibration>, samples: Option<&Cluster>, notes: &[String]) -> String {
     let stage = |(index, stage): (usize, &crate::training_time::step::StageTime)| {
         // Parity's stages are kinds of stages, and have no memory of their own.
         let memory = outcome.memory.get(index).filter(|_| outcome.memory.len() == outcome.step.stages.len());
@@ -140,7 +198,17 @@ fn json(outcome: &Outcome, calibration: Option<&Calibration>) -> String {
     let report = Report {
         mode: outcome.plan.mode.name(),
         total_us: outcome.step.total_us,
-        interval_us: outcome.interval_us,
+        cluster: samples.map_or("", |samples| samples.name.as_str()),
+        gpu: samples.map_or("", |samples| samples.gpu.as_str()),
+        interval_us: Some(outcome.interval_us).filter(|_| outcome.basis.is_interval()),
+        spread_us: Some(outcome.interval_us).filter(|_| outcome.basis != Basis::Nothing),
+        spread: outcome.basis.title(),
+        spread_held_percent: outcome.applied.as_ref().and_then(|applied| applied.held_percent),
+        doubts: outcome.plan.doubts().into_iter().map(DoubtReport::from).collect(),
+        fits: listing::fits(&outcome.memory, outcome.capacity_bytes),
+        calibration_is_used: outcome.applied.as_ref().map(|applied| applied.is_used),
+        calibration_helps: outcome.applied.as_ref().map(|applied| applied.helps),
+        notes,
         components: components(&outcome.step),
         marks: Marks::of(&outcome.marks),
         unchanged_us: outcome.unchanged_us,

@@ -10,12 +10,15 @@ use clap::{Args, ValueEnum};
 
 use super::{CliError, arguments::Measured, files, terminal};
 use crate::{
+    intake::{FileReport, Outcome},
     progress::{Progress, Silent},
+    report::Workbench,
     training_time::{
         self,
-        bundle::{Asks, Fate, Question, Unit},
+        bundle::{Answer, Asks, Fate, Question, Unit},
         calibrate::{Calibration, Terms},
         dropped::Dropped,
+        health::Flag,
         memory,
         read::name::stem,
         regressors,
@@ -61,15 +64,25 @@ pub(super) struct Bundle {
     #[arg(long, value_name = "NAME", requires = "calibrate")]
     measured_on: Option<String>,
 
+    /// The architecture of the catalogue that they are of, where they do not say it; where not given, that of the catalogue's
+    /// entry of their cluster, or of the run
+    #[arg(long, value_name = "NAME", requires = "calibrate")]
+    measured_as: Option<String>,
+
+    /// Use their coefficients also where they make models like the run's worse
+    #[arg(long, requires = "calibrate")]
+    calibrate_anyway: bool,
+
     /// How many coefficients are fitted
-    #[arg(long, value_name = "N", default_value = "4", value_parser = ["4", "6"])]
+    #[arg(long, value_name = "N", default_value = "4", value_parser = ["4", "6"], requires = "calibrate")]
     coefficients: String,
 
-    /// Which cluster, where several were given: its name
+    /// Whose samples, by the cluster's name, where several were given; also to have them stand in for those of the GPU that
+    /// the run names
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 
-    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both, or out to leave it out
+    /// What a file is that does not tell it: its operator, seconds, bytes, as-written, both; or out, which leaves any file out
     #[arg(long, value_name = "FILE=ANSWER")]
     answer: Vec<String>,
 
@@ -87,6 +100,9 @@ pub(super) struct Bundle {
 }
 
 pub(super) fn told(error: StudyError) -> CliError {
+    if let StudyError::OtherGpu(why) = error {
+        return CliError::Told(format!("{why}: --cluster NAME"));
+    }
     CliError::Execute(ExecuteError::Workbench(WorkbenchError::from(error)))
 }
 
@@ -96,29 +112,76 @@ pub(super) fn gib(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected GiB, such as 80".to_owned())
 }
 
+const READS: files::Reads = files::Reads::Of(Workbench::TrainingTime);
+
+/// What is said beside an answer: on stderr at once, and in its JSON.
+#[derive(Default)]
+pub(super) struct Notes(pub(super) Vec<String>);
+
+impl Notes {
+    pub(super) fn say(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        terminal::say("note", &note);
+        self.0.push(note);
+    }
+}
+
+/// What a command works on.
+pub(super) struct Opened {
+    pub(super) study: Study,
+    pub(super) settings: Settings,
+    pub(super) notes: Notes,
+}
+
 impl Bundle {
-    /// The study of the files, and the settings that the arguments make, with the run if there is one.
-    pub(super) fn open(&self) -> Result<(Study, Settings), CliError> {
+    /// The study of the files, and the settings that the arguments make, with the run if there is one. What became of the
+    /// files is said.
+    ///
+    /// # Errors
+    /// A file that was named, or that is one of samples and configurations, can't be used; an argument names nothing.
+    pub(super) fn open(&self) -> Result<Opened, CliError> {
         let paths: Vec<PathBuf> = self.bundle.iter().chain(&self.run).chain(&self.calibrate).cloned().collect();
-        let opened = files::read_any(
-            &paths,
-            None,
-            &Measured::default(),
-            files::Reads::Of(crate::report::Workbench::TrainingTime),
-        )?;
+        let opened = files::read_untold(&paths, None, &Measured::default(), READS)?;
+        let mut notes = Notes::default();
+        let taken: Vec<u32> = opened.parts.samples.iter().map(|(id, _)| *id).collect();
         let mut dropped = Dropped::new(opened.parts.samples.into_iter().flat_map(|(_, files)| files).collect());
         self.answer(&mut dropped)?;
         let study = Study::new(dropped);
+        let mut broken = 0;
+        for (id, file) in (0..).zip(&opened.files) {
+            let is_named = paths.iter().any(|path| files::name(path) == file.name);
+            match (&file.outcome, files::refusal(&file.name, &file.outcome, READS)) {
+                // What is of samples is told below.
+                _ if taken.contains(&id) && !matches!(file.outcome, Outcome::Known { .. }) => {}
+                (_, Some(why)) if is_named => {
+                    terminal::say("error", &why);
+                    broken += 1;
+                }
+                (_, Some(why)) => notes.say(format!("not used: {why}")),
+                (Outcome::Loaded { format, .. } | Outcome::Known { format, .. }, None) if !taken.contains(&id) => {
+                    notes.say(format!("{} is not used: it holds {format}, of which no step is made", file.name));
+                }
+                (_, None) => files::tell(file, READS),
+            }
+        }
+        broken += say_files(study.bundle(), &opened.files, &mut notes);
         let bundle = study.bundle();
-        terminal::say_notes(&bundle.notes);
-        bundle.questions.iter().for_each(say_question);
-        let run = self.chosen(&study)?;
+        bundle.notes.iter().for_each(|note| notes.say(note));
+        bundle.questions.iter().for_each(|question| notes.say(asked(question)));
+        let run = self.chosen(&study, &mut notes)?;
+        if broken > 0 {
+            return Err(CliError::Told(format!(
+                "{} can't be used, so nothing is predicted: mend what is said above, give it no more, or leave a file of the \
+                 bundle out with --answer FILE=out",
+                count(broken, "file")
+            )));
+        }
         let usual = run.as_ref().and_then(|run| bundle.cluster_for(run));
         let held = || bundle.clusters.iter().map(|cluster| cluster.name.clone()).collect::<Vec<_>>().join(", ");
         let cluster = match &self.cluster {
             None => {
                 if usual.is_none() && bundle.clusters.len() > 1 {
-                    terminal::say("note", &format!("the first of {} is taken; --cluster takes another", held()));
+                    notes.say(format!("the first of {} is taken; --cluster takes another", held()));
                 }
                 usual.unwrap_or(0)
             }
@@ -127,6 +190,11 @@ impl Bundle {
                 found.ok_or_else(|| CliError::NoCluster { wanted: name.clone(), held: held() })?
             }
         };
+        let stands_in = self.cluster.is_some();
+        let chosen = bundle.clusters.get(cluster).filter(|_| !stands_in);
+        if let Some(why) = run.as_ref().zip(chosen).and_then(|(run, chosen)| bundle.other_gpu(run, chosen)) {
+            return Err(told(StudyError::OtherGpu(why)));
+        }
         let terms = if self.coefficients == "6" { Terms::Six } else { Terms::Four };
         let mode = match self.mode {
             Mode::Parity => regressors::Mode::Parity,
@@ -134,25 +202,43 @@ impl Bundle {
         };
         let calibrate = self.table(bundle)?.map(|table| (table, terms));
         let (reserve_gib, seed, measured_on) = (self.reserve, self.seed, self.measured_on.clone());
-        let settings =
-            Settings { cluster, mode, run, calibrate, measured_on, reserve_gib, seed, ..Settings::default() };
-        Ok((study, settings))
+        let (measured_as, calibrate_anyway) = (self.measured_as.clone(), self.calibrate_anyway);
+        let settings = Settings {
+            cluster,
+            mode,
+            run,
+            calibrate,
+            measured_on,
+            measured_as,
+            calibrate_anyway,
+            stands_in,
+            reserve_gib,
+            seed,
+            ..Settings::default()
+        };
+        Ok(Opened { study, settings, notes })
     }
 
-    /// Answers what is asked of files, by their paths or the ends of these.
+    /// Answers what is asked of files, by their paths or the ends of these. Any file can be left out.
     fn answer(&self, dropped: &mut Dropped) -> Result<(), CliError> {
         for given in &self.answer {
             let (path, word) = given.rsplit_once('=').ok_or(CliError::Typed("--answer takes FILE=ANSWER"))?;
-            let is_of = |question: &&Question| {
-                question.path.strip_suffix(path).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+            let is_of =
+                |whole: &str| whole.strip_suffix(path).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'));
+            let bundle = dropped.bundle();
+            let question = bundle.questions.iter().find(|question| is_of(&question.path));
+            let file = bundle.files.iter().find(|file| is_of(&file.path));
+            let (path, answer) = match (question, file) {
+                (Some(question), _) => {
+                    let answer = question.asks.answer(word).ok_or_else(|| {
+                        CliError::Told(format!("--answer {given}: {word} is no answer; {} are", words(question)))
+                    })?;
+                    (question.path.clone(), answer)
+                }
+                (None, Some(file)) if word == "out" => (file.path.clone(), Answer::LeftOut),
+                _ => return Err(CliError::Told(format!("--answer {given}: nothing is asked of it"))),
             };
-            let question = dropped.bundle().questions.iter().find(is_of);
-            let question =
-                question.ok_or_else(|| CliError::Told(format!("--answer {given}: nothing is asked of it")))?;
-            let answer = question.asks.answer(word).ok_or_else(|| {
-                CliError::Told(format!("--answer {given}: {word} is no answer; {} are", words(question)))
-            })?;
-            dropped.answer(&question.path.clone(), answer);
+            dropped.answer(&path, answer);
         }
         Ok(())
     }
@@ -161,6 +247,11 @@ impl Bundle {
     fn table(&self, bundle: &training_time::bundle::Bundle) -> Result<Option<usize>, CliError> {
         if self.calibrate.is_empty() {
             return Ok(None);
+        }
+        if let Some(wanted) = self.measured_as.as_ref().filter(|name| bundle.catalogue.architecture(name).is_none()) {
+            let names = bundle.catalogue.architectures.iter().map(|known| known.name.as_str()).collect::<Vec<_>>();
+            let names = names.join(", ");
+            return Err(CliError::Told(format!("--measured-as {wanted}: the catalogue knows {names}")));
         }
         if let Some(wanted) = self.measured_on.as_ref().filter(|name| bundle.catalogue.cluster(name).is_none()) {
             let names = bundle.catalogue.clusters.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>();
@@ -194,9 +285,15 @@ impl Bundle {
         }
     }
 
-    fn chosen(&self, study: &Study) -> Result<Option<Run>, CliError> {
+    fn chosen(&self, study: &Study, notes: &mut Notes) -> Result<Option<Run>, CliError> {
         let runs = &study.bundle().runs;
-        let Some(path) = &self.run else { return Ok(runs.first().map(|configured| configured.run.clone())) };
+        let Some(path) = &self.run else {
+            if let [first, _, ..] = runs.as_slice() {
+                let all = runs.len();
+                notes.say(format!("of {all} run configurations {} is taken; --run takes another", first.run.name));
+            }
+            return Ok(runs.first().map(|configured| configured.run.clone()));
+        };
         let name = files::name(path);
         let file = study.bundle().files.iter().rfind(|file| file.path == name);
         if let Some(Fate::Unrecognised(why)) = file.map(|file| &file.fate) {
@@ -214,40 +311,98 @@ fn words(question: &Question) -> String {
     question.asks.answers().into_iter().map(|(word, _)| word).collect::<Vec<_>>().join(", ")
 }
 
-fn say_question(question: &Question) {
+fn asked(question: &Question) -> String {
     // Times that may be seconds calibrate nothing; sizes that may be bytes are taken as they are written.
     let counts = matches!(question.asks, Asks::Unit { unit: Unit::Bytes, .. });
     let until = if counts { "It counts as written unless" } else { "It does not count until" };
     let (path, asked) = (&question.path, question.asks.sentence());
-    terminal::say("note", &format!("{path}: {asked} {until} --answer {path}=ANSWER says it: {}", words(question)));
+    format!("{path}: {asked} {until} --answer {path}=ANSWER says it: {}", words(question))
+}
+
+/// Says what became of the bundle's files, as the page's table of files does: the number of those that can't be used.
+fn say_files(bundle: &training_time::bundle::Bundle, read: &[FileReport], notes: &mut Notes) -> u64 {
+    let mut broken = 0;
+    for file in &bundle.files {
+        let path = &file.path;
+        match &file.fate {
+            Fate::Unrecognised(why) => {
+                terminal::say("error", &format!("{path}: {why}"));
+                broken += 1;
+            }
+            Fate::KnownUnused(why) => notes.say(format!("{path} is not used: {why}")),
+            Fate::Used | Fate::Asked => {}
+        }
+        // Those of how it was read have been said, and stand in the JSON with the others.
+        let told = read.iter().find(|known| known.name == *path).map(|known| match &known.outcome {
+            Outcome::Loaded { notes, .. } | Outcome::Known { notes, .. } => notes.as_slice(),
+            _ => &[],
+        });
+        for note in &file.notes {
+            let sentence = format!("{path}: {note}");
+            if told.is_some_and(|told| told.contains(note)) { notes.0.push(sentence) } else { notes.say(sentence) }
+        }
+        if file.doubled > 0 && file.doubled < file.rows {
+            let rows = count(file.doubled as u64, "row");
+            notes.say(format!("{path}: {rows} of {} stand in an earlier file as well, and count once", file.rows));
+        }
+        // Of an archive nobody has told the rows that were left out.
+        if read.iter().all(|known| known.name != *path) {
+            for problem in file.problems.kept.iter().take(files::TOLD) {
+                terminal::say("warning", &format!("{path}: {problem}"));
+            }
+            let rest = file.problems.count.saturating_sub(files::TOLD as u64);
+            if rest > 0 {
+                terminal::say("warning", &format!("{path}: {} more left out", count(rest, "line")));
+            }
+        }
+    }
+    broken
 }
 
 /// What must be known before anything is learnt: what was not sampled as the run needs it, and samples that are odd.
-fn say_needs(study: &Study) -> Result<(), CliError> {
+fn say_needs(study: &Study, notes: &mut Notes) -> Result<(), CliError> {
+    study.notes().into_iter().for_each(|note| notes.say(note));
     for need in study.needs() {
-        terminal::say("note", &need.sentence);
+        notes.say(need.sentence);
+    }
+    let coverage = study.coverage().map_err(told)?;
+    for sampling in &study.bundle().samplings {
+        notes.say(match coverage.iter().find(|known| known.function == sampling.function) {
+            Some(known) => format!(
+                "of the sampling of {}, {} of {} points are there that can be",
+                known.function,
+                grouped(known.sampled as u64),
+                grouped(known.intended.saturating_sub(known.impossible) as u64)
+            ),
+            None => format!("of the sampling of {} there are no samples", sampling.function),
+        });
     }
     let flags = &study.health().map_err(told)?.flags;
-    let odd: Vec<String> = flags
-        .iter()
-        .filter(|flag| flag.rule.is_doubtful())
-        .map(|flag| format!("{} of {} of {}", grouped(flag.count as u64), count(flag.of as u64, "row"), flag.target))
+    // What says that times have another unit comes first.
+    let mut odd: Vec<&Flag> = flags.iter().filter(|flag| flag.rule.is_doubtful()).collect();
+    odd.sort_by_key(|flag| !flag.what.ends_with('?'));
+    let odd: Vec<String> = odd
+        .into_iter()
+        .map(|flag| match flag.what.rsplit_once(": ").filter(|(_, asked)| asked.ends_with('?')) {
+            Some(_) => format!("{}, where {}", flag.target, flag.what),
+            None => format!("{} of {} of {}", grouped(flag.count as u64), count(flag.of as u64, "row"), flag.target),
+        })
         .collect();
     if !odd.is_empty() {
         let rest = odd.len().saturating_sub(files::TOLD);
         let more = if rest > 0 { format!(", and {rest} more") } else { String::new() };
         let odd = odd.into_iter().take(files::TOLD).collect::<Vec<_>>().join(", ");
-        terminal::say("note", &format!("odd samples, on which predictions are suspect: {odd}{more}"));
+        notes.say(format!("odd samples, on which predictions are suspect: {odd}{more}"));
     }
     Ok(())
 }
 
 /// Learns what the settings need, on all processors.
-pub(super) fn learn(study: &mut Study, settings: Settings) -> Result<(), CliError> {
+pub(super) fn learn(study: &mut Study, settings: Settings, notes: &mut Notes) -> Result<(), CliError> {
     study.choose(settings).map_err(told)?;
-    say_needs(study)?;
+    say_needs(study, notes)?;
     for (of, why) in study.library().map_err(told)?.unusable() {
-        terminal::say("note", &format!("the saved regressor of {of} is not used: {why}"));
+        notes.say(format!("the saved regressor of {of} is not used: {why}"));
     }
     let jobs: Vec<u32> = study.rounds().map_err(told)?.concat().into_iter().map(|(job, _)| job).collect();
     let next = AtomicUsize::new(0);
@@ -271,7 +426,7 @@ pub(super) fn learn(study: &mut Study, settings: Settings) -> Result<(), CliErro
 }
 
 /// The calibration that was asked for, told in words besides.
-pub(super) fn calibration(study: &Study) -> Result<Option<Calibration>, CliError> {
+pub(super) fn calibration(study: &Study, notes: &mut Notes) -> Result<Option<Calibration>, CliError> {
     let Some((table, _)) = study.settings().calibrate else { return Ok(None) };
     let ran_on = study.ran_on(table).ok_or(CliError::Typed(
         "on which cluster were the steps measured? Neither their path nor the samples name one that the catalogue knows: \
@@ -279,7 +434,13 @@ pub(super) fn calibration(study: &Study) -> Result<Option<Calibration>, CliError
     ))?;
     let found = study.calibration().map_err(told)?;
     if let Some(found) = &found {
-        terminal::say("note", &found.sentence(ran_on));
+        let settings = study.settings();
+        let search = settings.search.as_ref().map(|question| &question.run);
+        if let Some(run) = settings.run.as_ref().or(search) {
+            let applied = found.applied(&run.model, settings.calibrate_anyway);
+            let remedy = if applied.is_used { "" } else { "; --calibrate-anyway uses the coefficients" };
+            notes.say(format!("{}{remedy}", found.sentence(ran_on, &applied)));
+        }
         for (step, why) in found.left_out.iter().take(files::TOLD) {
             terminal::say("warning", &format!("measured step {step} is left out: {why}"));
         }

@@ -22,7 +22,7 @@ use crate::{
     progress::Progress,
     report::Report,
     text::{Decoder, Dialect, Lines, Listing, Preview, Records, excerpt},
-    training_time::bundle::DroppedFile,
+    training_time::{bundle::DroppedFile, read::has_configuration_line},
     tuning::{
         columns::{Column, Columns},
         job::JobLog,
@@ -224,9 +224,7 @@ pub(super) fn read_inflated(
         Recognised::Json => return read_json(text, file),
         Recognised::Conf | Recognised::Comparison => return documents::comparison(text).map(Into::into),
         Recognised::Log => return logs::text(&mut Lines::new(text), file, share_read),
-        Recognised::PerhapsLog(why) => {
-            return logs::text(&mut Lines::new(text), file, share_read).or(Err(why));
-        }
+        Recognised::PerhapsLog(why) => return read_unknown(text, file, why, share_read),
         Recognised::Kernels(kind) => return kernels::table(&mut Records::new(text, dialect), kind, 0).map(Into::into),
         Recognised::Rewards { is_own } => {
             return rewards::table(&mut Records::new(text, dialect), file.name, is_own).map(Into::into);
@@ -301,6 +299,35 @@ fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Re
     let mut yaml = String::new();
     text.take(LONGEST).read_to_string(&mut yaml).map_err(|error| format!("can't be read: {error}"))?;
     training::configuration(&yaml, file).ok_or(otherwise)
+}
+
+/// A log; or a configuration whose keys stand behind what was looked at, as long comments bring it about.
+fn read_unknown(
+    mut text: impl Read,
+    file: &File<'_>,
+    otherwise: String,
+    share_read: &mut dyn FnMut() -> f64,
+) -> Result<Opened> {
+    /// No configuration has its first key further behind.
+    const LONGEST: u64 = 1 << 20;
+    let mut begin = Vec::new();
+    let broken = Broken(text.by_ref().take(LONGEST).read_to_end(&mut begin).err());
+    if let Ok(begin) = std::str::from_utf8(&begin)
+        && has_configuration_line(begin)
+        && let Some(opened) = training::configuration(begin, file)
+    {
+        return Ok(opened);
+    }
+    logs::text(&mut Lines::new((&begin[..]).chain(broken).chain(text)), file, share_read).or(Err(otherwise))
+}
+
+/// An error of reading, at its place among what was read.
+struct Broken(Option<io::Error>);
+
+impl Read for Broken {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.

@@ -18,12 +18,13 @@ use crate::{
 /// Reads a table of this trade.
 pub(super) fn table(records: &mut Records<'_>, family: Family, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
-    let part = read::table(records, family, file.name, &mut problems)?;
+    let mut notes = Vec::new();
+    let part = read::table(records, family, file.name, &mut problems, &mut notes)?;
     if let Some(why) = records.error().and_then(fatal) {
         return Err(why);
     }
-    let broken = records.error().map(|error| format!("{error}: what stands before line {} was read", records.line()));
-    Ok(opened(part, problems, broken.into_iter().collect(), file))
+    notes.extend(records.error().map(|error| format!("{error}: what stands before line {} was read", records.line())));
+    Ok(opened(part, problems, notes, file))
 }
 
 /// Reads a configuration; `None` where the text is one of another trade.
@@ -40,11 +41,11 @@ pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     }
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(error) => return Some(Err(format!("begins like a model of XGBoost, but is no JSON: {error}"))),
+        Err(error) => return Some(Ok(near(format!("begins like a model of XGBoost, but is no JSON: {error}"), file))),
     };
     Some(match crate::learn::xgboost::read(&value) {
         Ok(model) => Ok(opened(Part::Model(Box::new(model)), Problems::default(), Vec::new(), file)),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Ok(near(error.to_string(), file)),
     })
 }
 
@@ -56,7 +57,7 @@ pub(super) fn near(why: String, file: &File<'_>) -> Opened {
 }
 
 fn dropped(path: &str, size_bytes: u64, part: Part) -> DroppedFile {
-    DroppedFile { path: path.to_owned(), size_bytes, part, problems: Problems::default() }
+    DroppedFile { path: path.to_owned(), size_bytes, part, problems: Problems::default(), notes: Vec::new() }
 }
 
 fn opened(part: Part, problems: Problems, notes: Vec<String>, file: &File<'_>) -> Opened {
@@ -79,8 +80,8 @@ fn opened(part: Part, problems: Problems, notes: Vec<String>, file: &File<'_>) -
         Part::Model(model) => ("saved regressor", count(model.boosting.stages() as u64, "tree")),
         Part::Unrecognised(why) => return near(why.clone(), file),
     };
-    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes };
-    let content = Content::Training(vec![DroppedFile { problems, ..dropped(file.name, file.size_bytes, part) }]);
+    let outcome = Outcome::Known { format: format.to_owned(), holds, problems: problems.clone(), notes: notes.clone() };
+    let content = Content::Training(vec![DroppedFile { problems, notes, ..dropped(file.name, file.size_bytes, part) }]);
     (outcome, content).into()
 }
 

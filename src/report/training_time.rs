@@ -9,8 +9,8 @@ use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, lef
 use crate::{
     text::{Column, Entry, Listing, Problems},
     training_time::{
-        calibrate::Calibration,
-        memory::GIB,
+        calibrate::{Applied, Calibration},
+        interval::Basis,
         needs,
         prediction::Mark,
         regressors::what_if::{self, Change},
@@ -56,6 +56,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     let settings = study.settings();
     let mut summary = Vec::new();
     let mut sections = Vec::new();
+    let notes = study.notes();
     let mut needs = study.needs();
     if let Some(Ok(outcome)) = &outcome {
         needs.extend(needs::points(&outcome.plan));
@@ -67,7 +68,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     }
     match &outcome {
         Some(Ok(outcome)) => {
-            summary.extend(told(outcome, calibration));
+            summary.extend(told(outcome));
             sections.extend(step(outcome, &settings.changes));
         }
         Some(Err(why)) => summary.push(format!("There is no step: {why}.")),
@@ -80,6 +81,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
             summary.extend(samples::refused_runs(study.bundle()));
         }
     }
+    summary.extend(notes.iter().map(|note| sentence(note)));
     match searched {
         Some(searched) => {
             summary.extend(best(searched));
@@ -132,15 +134,17 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     Ok(report)
 }
 
+/// So many suspect times are told above; all are among the times of the step.
+const DOUBTS: usize = 3;
+
 /// The step in a few sentences.
-fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
+fn told(outcome: &Outcome) -> Vec<String> {
     let step = &outcome.step;
     let [low, high] = outcome.interval_us;
     let layout = &outcome.plan.run.layout;
-    let interval = if outcome.is_drawn || calibration.is_some() {
-        format!(", {} to {} in nine of ten cases", time(low), time(high))
-    } else {
-        String::new()
+    let interval = match outcome.basis {
+        basis if basis.is_interval() => format!(", {} to {} in nine of ten cases", time(low), time(high)),
+        _ => String::new(),
     };
     let mut sentences = vec![format!(
         "A step takes {}{interval}, on {} GPUs (pp {}, tp {}, dp {}): {:.0} tokens per second and GPU; the pipeline waits {}.",
@@ -152,25 +156,18 @@ fn told(outcome: &Outcome, calibration: Option<&Calibration>) -> Vec<String> {
         outcome.tokens_per_gpu,
         share(step.bubble())
     )];
+    if !outcome.basis.is_interval() && outcome.basis != Basis::Nothing {
+        sentences.push(format!("{} to {}: {}.", time(low), time(high), outcome.basis.told()));
+    }
     sentences.extend(changed(outcome));
+    sentences.extend(outcome.plan.doubts().iter().take(DOUBTS).map(|doubt| sentence(&doubt.why)));
     let beyond = outcome.marks[Mark::Extrapolated as usize] + outcome.marks[Mark::Suspect as usize];
     sentences.push(if beyond > 0.0 {
         format!("{} of its time is extrapolated or suspect.", share(beyond))
     } else {
         "None of it is extrapolated.".to_owned()
     });
-    if let Some(capacity) = outcome.capacity_bytes {
-        let fullest = outcome.memory.iter().enumerate().max_by(|a, b| a.1.total().total_cmp(&b.1.total()));
-        sentences.extend(fullest.map(|(stage, memory)| match memory.first_too_much(capacity) {
-            Some(what) => format!(
-                "It does not fit: stage {stage} needs {:.1} GiB of {:.1}; the first that is too much: {}.",
-                memory.total() / GIB,
-                capacity / GIB,
-                what.to_ascii_lowercase()
-            ),
-            None => format!("It fits: stage {stage} needs {:.1} GiB of {:.1}.", memory.total() / GIB, capacity / GIB),
-        }));
-    }
+    sentences.extend(listing::fits(&outcome.memory, outcome.capacity_bytes));
     sentences
 }
 
@@ -293,7 +290,7 @@ fn search_section(searched: &Searched) -> Section {
         )],
         charts: vec![views::time_over_memory(found), views::heat_chart(found)],
         tables: vec![
-            Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows)),
+            Exhibit::new("layouts", "Layouts by step time", layouts::layouts(&found.rows, found.basis)),
             Exhibit::new("layouts-dropped", "Layouts that were left out", layouts::dropped(found)),
         ],
         ..Section::default()
@@ -318,13 +315,21 @@ fn uncalibrated(study: &Study) -> String {
 
 fn calibration_section(study: &Study, calibration: &Calibration) -> Section {
     let ran_on = study.settings().calibrate.and_then(|(table, _)| study.ran_on(table)).unwrap_or_default();
+    let settings = study.settings();
+    let search = settings.search.as_ref().map(|question| &question.run);
+    let model = settings.run.as_ref().or(search).map(|run| &run.model);
+    let applied = model.map_or_else(Applied::default, |model| calibration.applied(model, settings.calibrate_anyway));
+    let remedy = (!applied.is_used).then(|| "Choose to use the coefficients anyway, and they are.".to_owned());
     let left_out = calibration.left_out.first().map(|(step, why)| {
         let all = count(calibration.left_out.len() as u64, "measured step");
-        format!("{all} left out, as nothing can be predicted of them; the first, {step}: {why}.")
+        format!("{all} left out; the first, {step}: {why}.")
     });
     Section {
         title: "Calibration".into(),
-        text: std::iter::once(sentence(&calibration.sentence(ran_on))).chain(left_out).collect(),
+        text: std::iter::once(sentence(&calibration.sentence(ran_on, &applied)))
+            .chain(remedy)
+            .chain(left_out)
+            .collect(),
         charts: vec![calibration.chart()],
         tables: vec![
             Exhibit::new("calibration-errors", "How well measured steps are predicted", calibration.scores_listing()),

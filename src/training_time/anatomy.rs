@@ -95,6 +95,13 @@ impl Anatomy {
             architecture.map_or(&[], |known| &known.last),
             &[run.model.norm.as_str(), "linear_final", "parallel_cross_entropy_128"],
         );
+        // A norm that the run names itself.
+        let mut last = last;
+        if let Some(norm) = architecture.and_then(|known| known.last.first()).map(|item| &item.operator)
+            && let Some(op) = last.iter_mut().find(|op| op.name == *norm)
+        {
+            op.name.clone_from(&run.model.norm);
+        }
         let mut layer = layer;
         for op in layer.iter_mut().filter(|op| spreads(run, &op.name)) {
             op.scope.set("l", f64::from(run.model.sequence) / f64::from(run.layout.tensor.max(1)));

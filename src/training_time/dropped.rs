@@ -91,6 +91,7 @@ impl Dropped {
             size_bytes: 0,
             part: Part::Catalogue(Box::new(catalogue.clone())),
             problems: Problems::default(),
+            notes: Vec::new(),
         });
         let files = self.files.iter().cloned().chain(typed).collect();
         self.bundle = bring_together(files, &self.answers);

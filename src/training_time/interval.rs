@@ -1,5 +1,7 @@
 //! How far a step's time is known: draws of the regressors' errors through the same composition.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     calibrate::Coefficients,
     prediction::{Mark, Regressors},
@@ -56,6 +58,55 @@ impl<'a> Draws<'a> {
             coefficients.total(plan, &plan.evaluate(&times))
         };
         (0..DRAWS).map(&mut total).collect()
+    }
+}
+
+/// What an interval of a step stands on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Basis {
+    /// No errors were computed yet: there is no interval.
+    #[default]
+    Nothing,
+    /// The errors of the single times alone: how far these spread a step, and no interval of steps, which are off by more
+    /// than that.
+    Samples,
+    /// Measured steps, of which such intervals held a share in per cent; `None` where nothing tells.
+    Steps(Option<f64>),
+}
+
+impl Basis {
+    /// It holds about nine of ten measured steps: 85 to 95 %.
+    #[must_use]
+    pub fn is_interval(self) -> bool {
+        matches!(self, Self::Steps(Some(held)) if (85.0..=95.0).contains(&held))
+    }
+
+    /// What the interval is called: `90 % interval`.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            _ if self.is_interval() => "90 % interval",
+            Self::Steps(_) => "Range of measured errors",
+            Self::Samples | Self::Nothing => "Spread of the samples",
+        }
+    }
+
+    /// What it is, in words behind its ends.
+    #[must_use]
+    pub fn told(self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            Self::Samples => {
+                "how far the errors of its samples alone spread it: no interval of steps, which only measured \
+                              steps tell"
+                    .to_owned()
+            }
+            Self::Steps(Some(held)) if self.is_interval() => {
+                format!("a 90 % interval, as such ones held {held:.0} % of the measured steps")
+            }
+            Self::Steps(Some(held)) => format!("no 90 % interval: such ranges held {held:.0} % of the measured steps"),
+            Self::Steps(None) => "no 90 % interval: nothing tells how many steps of other models it holds".to_owned(),
+        }
     }
 }
 

@@ -59,6 +59,13 @@ impl Wanted {
     }
 }
 
+impl Need {
+    /// Samples that are not there, for everything.
+    pub(super) fn of_samples(sentence: String) -> Self {
+        Self { what: Wanted::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
+    }
+}
+
 /// What a run needs in a mode and lacks; what nothing can stand in for comes first. Nothing of a run that breaks a rule.
 #[must_use]
 pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
@@ -66,13 +73,16 @@ pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Ve
         let named = run.cluster.as_deref().or(run.gpu.as_deref()).unwrap_or("any GPU");
         let known: Vec<&str> = bundle.clusters.iter().map(|cluster| cluster.name.as_str()).collect();
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
-        return vec![Need {
-            what: Wanted::Cluster,
-            purpose: "everything".to_owned(),
-            instead: None,
-            sentence: format!("The run asks for samples of {named}, and there are samples of {known}"),
-        }];
+        return vec![Need::of_samples(format!(
+            "The run asks for samples of {named}, and there are samples of {known}"
+        ))];
     };
+    of_cluster(bundle, cluster, run, functions, mode)
+}
+
+/// The same of the samples of a cluster, whatever the run names.
+#[must_use]
+pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     if rules::check(run, mode).is_err() {
         return Vec::new();
     }

@@ -44,11 +44,16 @@ pub struct Beyond {
     pub low: f64,
     /// The most that was sampled.
     pub high: f64,
+    /// In words, where a range would say less: `1×16 GPUs: 1×2, 1×4, 1×8 were sampled`.
+    pub told: Option<String>,
 }
 
 impl std::fmt::Display for Beyond {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [value, low, high] = [self.value, self.low, self.high].map(plain);
+        if let Some(told) = &self.told {
+            return f.write_str(told);
+        }
         if self.low == self.high {
             write!(f, "{} {value}: only {low} was sampled", self.input)
         } else {
@@ -73,6 +78,9 @@ pub struct Prediction {
     pub beyond: Option<Beyond>,
     /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
     pub regressor: u32,
+    /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is known.
+    /// What is suspect is weighed by this where it is more than its time.
+    pub least_us: f64,
 }
 
 /// Something that nothing is known of.

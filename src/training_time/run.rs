@@ -84,11 +84,27 @@ impl Model {
         }
     }
 
-    /// With the operators of an architecture's layer.
+    /// With what an architecture says: the operators of its layer, its all-reduces, its norm, and its variables where they
+    /// are names of a run.
     #[must_use]
     pub fn with_layer_of(mut self, architecture: &Architecture) -> Self {
         self.architecture = Some(architecture.name.clone());
         self.layer = architecture.layer.iter().map(|item| item.operator.clone()).collect();
+        [self.forward_syncs, self.backward_syncs] = architecture.syncs;
+        if let Some(norm) = architecture.last.first() {
+            self.norm.clone_from(&norm.operator);
+        }
+        for (name, value) in &architecture.variables {
+            let value = value.clamp(0.0, u32::MAX.into()) as u32;
+            match name.as_str() {
+                "ffn" => self.ffn = value,
+                "kv_heads" => self.kv_heads = value,
+                "vocabulary" => self.vocabulary = value,
+                "experts" => self.experts = value,
+                "top_k" => self.top_k = value,
+                _ => {}
+            }
+        }
         self
     }
 }

@@ -2,11 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    catalogue::Catalogue,
-    run::{Execution, Layout, Model, Recompute, Run},
-    samples::Place,
-};
+use super::{run::Recompute, samples::Place};
+
+/// What a table of measured steps may say of a model besides its shape. What it does not say is inherited.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// What was computed again.
+    pub recompute: Option<Recompute>,
+    /// Tokens of the vocabulary.
+    pub vocabulary: Option<u32>,
+    /// The architecture, by its name in the catalogue.
+    pub architecture: Option<String>,
+    /// Attention keeps no scores (flash attention), or does.
+    pub flash: Option<bool>,
+    /// Width of the MLP.
+    pub ffn: Option<u32>,
+    /// Key-value heads.
+    pub kv_heads: Option<u32>,
+    /// Whether the optimizer is sharded over the data-parallel ranks: 0 or 1.
+    pub zero: Option<u8>,
+}
 
 /// One measured step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +56,8 @@ pub struct MeasuredStep {
     pub virtual_stages: u32,
     /// Tokens of the vocabulary.
     pub vocabulary: u32,
+    /// What the table says of the model besides its shape.
+    pub said: Said,
     /// How long it took, in µs.
     pub time_us: f64,
     /// Where it stands.
@@ -52,35 +69,6 @@ impl MeasuredStep {
     #[must_use]
     pub const fn micro_batches(&self) -> u32 {
         self.global_batch / (self.micro_batch * self.data)
-    }
-
-    /// The run that was measured, on nodes of so many GPUs: the optimizer not sharded, no flash attention.
-    #[must_use]
-    pub fn run(&self, gpus_per_node: u32, catalogue: &Catalogue) -> Run {
-        let dense = Model {
-            vocabulary: self.vocabulary,
-            norm: "layernorm".to_owned(),
-            ..Model::dense(self.layers, self.hidden, self.heads, self.sequence)
-        };
-        Run {
-            name: format!("{}×{}×{}, b {}", self.pipeline, self.tensor, self.data, self.micro_batch),
-            gpu: None,
-            cluster: None,
-            model: match catalogue.architecture("gpt") {
-                Some(gpt) => dense.with_layer_of(gpt),
-                None => dense,
-            },
-            layout: Layout { pipeline: self.pipeline, tensor: self.tensor, data: self.data, expert: 1, gpus_per_node },
-            micro_batch: self.micro_batch,
-            micro_batches: self.micro_batches(),
-            execution: Execution {
-                recompute: self.recompute,
-                zero: 0,
-                virtual_stages: self.virtual_stages,
-                sequence_parallel: self.sequence_parallel,
-                ..Execution::default()
-            },
-        }
     }
 }
 

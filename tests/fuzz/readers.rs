@@ -409,11 +409,11 @@ struct Instant;
 
 impl Regressors for Instant {
     fn operator(&self, _: &str, _: Direction, _: &training_time::scope::Scope) -> Result<Prediction, Missing> {
-        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 0 })
+        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 0, least_us: 0.0 })
     }
 
     fn collective(&self, _: &str, _: u64, _: Communicator) -> Result<Prediction, Missing> {
-        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 1 })
+        Ok(Prediction { time_us: 1.0, mark: Mark::Measured, beyond: None, regressor: 1, least_us: 0.0 })
     }
 
     fn residuals(&self, _: u32, _: Mark) -> &[f64] {

@@ -51,7 +51,13 @@ impl Regressors for Physics {
         };
         let (factor, way) = if direction == Direction::Forward { (1.0, 0) } else { (2.1, 1) };
         let mark = if of("mp") > self.sampled_tensor { Mark::Extrapolated } else { Mark::Interpolated };
-        Ok(Prediction { time_us: forward * factor, mark, beyond: None, regressor: number % 1_000_003 * 2 + way })
+        Ok(Prediction {
+            time_us: forward * factor,
+            mark,
+            beyond: None,
+            regressor: number % 1_000_003 * 2 + way,
+            least_us: 0.0,
+        })
     }
 
     fn collective(&self, name: &str, elements: u64, group: Communicator) -> Result<Prediction, Missing> {
@@ -65,7 +71,7 @@ impl Regressors for Physics {
         };
         let time_us = 20.0 + 2.0 * elements as f64 * factor / gbps / 1e3;
         let mark = Mark::Interpolated;
-        Ok(Prediction { time_us, mark, beyond: None, regressor: number(name) % 1009 + group.ranks() })
+        Ok(Prediction { time_us, mark, beyond: None, regressor: number(name) % 1009 + group.ranks(), least_us: 0.0 })
     }
 
     fn residuals(&self, _: u32, _: Mark) -> &[f64] {

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub struct One;
 
 pub fn prediction(time_us: f64) -> Prediction {
-    Prediction { time_us, mark: Mark::Measured, beyond: None, regressor: 0 }
+    Prediction { time_us, mark: Mark::Measured, beyond: None, regressor: 0, least_us: 0.0 }
 }
 
 impl Regressors for One {

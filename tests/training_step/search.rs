@@ -124,7 +124,7 @@ fn views_hold_what_rows_hold() {
         assert!(front.iter().any(beaten));
     }
     assert_eq!(views::time_over_memory(&found).series.len(), 4);
-    let listing = search::listing::layouts(&found.rows);
+    let listing = search::listing::layouts(&found.rows, found.basis);
     assert_eq!(listing.rows.len(), 100);
 }
 

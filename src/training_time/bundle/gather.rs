@@ -55,7 +55,7 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
             doubled: 0,
             fate: Fate::Used,
             problems: file.problems,
-            notes: Vec::new(),
+            notes: file.notes,
         });
         parts.push((index, file.path, part));
     }
@@ -267,6 +267,7 @@ impl Gathering<'_> {
                     gemm: None,
                     flop: None,
                     bytes: None,
+                    least_bytes: None,
                     backward_factor: None,
                     stands_in_for: None::<StandIn>,
                 });

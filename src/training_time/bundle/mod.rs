@@ -15,10 +15,14 @@ use super::{
     catalogue::Catalogue,
     prediction::Direction,
     read::{Configured, Part, Sampling, name::leaf},
+    run::Run,
     samples::{Cluster, Place},
     steps::{ReduceTable, StepTable},
 };
-use crate::{learn::xgboost, text::Problems};
+use crate::{
+    learn::xgboost,
+    text::{Problems, excerpt},
+};
 
 /// The most bytes of one file, inflated.
 pub const MOST_FILE_BYTES: u64 = 64 << 20;
@@ -38,6 +42,8 @@ pub struct DroppedFile {
     pub part: Part,
     /// Rows that were left out.
     pub problems: Problems,
+    /// What must be known of how it was read.
+    pub notes: Vec<String>,
 }
 
 /// Tokens of the vocabulary where a file of samples says nothing else.
@@ -122,27 +128,60 @@ pub struct Bundle {
 impl Bundle {
     /// Memory of a run's device in GiB: what the run says, else the catalogue of the GPU of a cluster, by index.
     #[must_use]
-    pub fn memory_gib(&self, run: &super::run::Run, cluster: usize) -> Option<f64> {
+    pub fn memory_gib(&self, run: &Run, cluster: usize) -> Option<f64> {
         let of_gpu = || self.catalogue.gpu(&self.clusters.get(cluster)?.gpu)?.memory_gib;
         run.execution.memory_gib.or_else(of_gpu)
     }
 
-    /// The cluster that a run names: by its cluster, else by its GPU, else the only one.
+    /// The cluster whose samples a run names: by its cluster, else by its GPU. Where it names none, the only one; and where
+    /// it names a cluster that is not there, but no GPU, the only one stands in.
     #[must_use]
-    pub fn cluster_for(&self, run: &super::run::Run) -> Option<usize> {
+    pub fn cluster_for(&self, run: &Run) -> Option<usize> {
+        let is_of_gpu = |cluster: &Cluster| run.gpu.is_none() || self.is_of_gpu(run, cluster);
         let named = run.cluster.as_deref().and_then(|name| {
-            self.clusters.iter().position(|cluster| {
-                cluster.name.eq_ignore_ascii_case(name)
-                    && run
-                        .gpu
-                        .as_deref()
-                        .is_none_or(|gpu| cluster.gpu.is_empty() || cluster.gpu.eq_ignore_ascii_case(gpu))
-            })
+            self.clusters.iter().position(|cluster| cluster.name.eq_ignore_ascii_case(name) && is_of_gpu(cluster))
         });
-        let gpu = run.gpu.as_deref();
-        let by_gpu = || gpu.and_then(|gpu| self.clusters.iter().position(|c| c.gpu.eq_ignore_ascii_case(gpu)));
-        let only = || (self.clusters.len() == 1).then_some(0);
+        let by_gpu = || run.gpu.as_ref().and_then(|_| self.clusters.iter().position(is_of_gpu));
+        let only = || (self.clusters.len() == 1 && run.gpu.is_none()).then_some(0);
         named.or_else(by_gpu).or_else(only)
+    }
+
+    /// Whether samples are of the GPU that a run names, by any name that the catalogue has for it. Samples without a GPU's
+    /// name are.
+    fn is_of_gpu(&self, run: &Run, cluster: &Cluster) -> bool {
+        let Some(wanted) = run.gpu.as_deref() else { return true };
+        let name = |gpu: &str| self.catalogue.gpu(gpu).map_or(gpu, |known| known.name.as_str()).to_ascii_lowercase();
+        cluster.gpu.is_empty() || name(wanted) == name(&cluster.gpu)
+    }
+
+    /// Why samples are not those of the GPU that a run names, and of which GPU they are.
+    #[must_use]
+    pub fn other_gpu(&self, run: &Run, cluster: &Cluster) -> Option<String> {
+        let wanted = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster))?;
+        let held: Vec<String> =
+            self.clusters.iter().map(|cluster| format!("{} ({})", cluster.gpu, cluster.name)).collect();
+        Some(format!(
+            "the run is of the GPU {}, and there are samples of {}: drop samples of that GPU, or choose the cluster whose \
+             samples stand in",
+            excerpt(wanted),
+            held.join(", ")
+        ))
+    }
+
+    /// In words, that samples stand in for those of the GPU or of the cluster that a run names.
+    #[must_use]
+    pub fn stands_in(&self, run: &Run, cluster: &Cluster) -> Option<String> {
+        let gpu = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster));
+        let other = run.cluster.as_deref().filter(|name| !name.eq_ignore_ascii_case(&cluster.name));
+        let wanted = match (gpu, other) {
+            (Some(gpu), _) => format!("GPU {}", excerpt(gpu)),
+            (None, Some(name)) => format!("cluster {}", excerpt(name)),
+            (None, None) => return None,
+        };
+        Some(format!(
+            "Samples of {} ({}) stand in for those of {wanted}, which the run names",
+            cluster.gpu, cluster.name
+        ))
     }
 
     /// Files of which nothing can be used: their names without folders, and why.

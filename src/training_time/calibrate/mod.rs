@@ -9,7 +9,7 @@ use super::{
     catalogue::Catalogue,
     interval,
     prediction::Regressors,
-    run::Run,
+    run::{Model, Run},
     step::{self, Component, Mode, Plan, Step, StepError},
 };
 use crate::{
@@ -170,16 +170,97 @@ pub struct Calibration {
     pub coverage: f64,
     /// ln(predicted ÷ measured) of each step by coefficients that have not seen it, in the order of the steps.
     pub residuals: Vec<f64>,
+    /// The same by the coefficients of other models; empty for one model.
+    pub unseen_residuals: Vec<f64>,
+    /// The share of the steps that lie in the intervals which those of other models make, in %.
+    pub unseen_coverage: Option<f64>,
+    /// ln(predicted ÷ measured) of each step without any calibration.
+    pub plain_residuals: Vec<f64>,
+    /// The share of the steps that lie in the intervals which these make: of other folds, and of other models; in %.
+    pub plain_coverage: (f64, Option<f64>),
+    /// The measured models: hidden size, layers, heads, sequence.
+    pub models: Vec<(u32, u32, u32, u32)>,
     /// Measured and predicted times in µs, the latter by coefficients that have not seen it.
     pub points: Vec<(f64, f64)>,
+}
+
+/// What of a calibration holds for one model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// Those that change nothing where the calibration is not used.
+    pub coefficients: Coefficients,
+    /// ln(predicted ÷ measured) of the measured steps as this model is predicted: calibrated or not, by coefficients that
+    /// have seen it or not.
+    pub residuals: Vec<f64>,
+    /// What share of the measured steps lies in intervals of such residuals, in %; `None` where nothing tells.
+    pub held_percent: Option<f64>,
+    /// The model is among the measured ones.
+    pub is_seen: bool,
+    /// The coefficients make such models better than none do.
+    pub helps: bool,
+    /// The coefficients are used.
+    pub is_used: bool,
+}
+
+impl Calibration {
+    /// What of it holds for a model. Coefficients that make such models worse, or of which nothing tells whether they do,
+    /// are not used, unless `anyway`.
+    #[must_use]
+    pub fn applied(&self, model: &Model, anyway: bool) -> Applied {
+        let is_seen = self.models.contains(&key(model));
+        let (scores, residuals, held) = if is_seen {
+            (Some(&self.cross_validated), &self.residuals, Some(self.coverage))
+        } else {
+            (self.unseen_model.as_ref(), &self.unseen_residuals, self.unseen_coverage)
+        };
+        let plain = &self.uncalibrated;
+        // Among layouts of a model that was measured, their order counts as much.
+        let helps = scores.is_some_and(|with| with.mape < plain.mape || is_seen && with.regret < plain.regret);
+        let is_used = helps || anyway;
+        if !is_used {
+            let (by_folds, by_models) = self.plain_coverage;
+            let held_percent = if is_seen { Some(by_folds) } else { by_models };
+            let residuals = self.plain_residuals.clone();
+            return Applied { residuals, held_percent, is_seen, ..Applied::default() };
+        }
+        let residuals = if residuals.is_empty() { &self.residuals } else { residuals };
+        Applied {
+            coefficients: self.coefficients,
+            residuals: residuals.clone(),
+            held_percent: held,
+            is_seen,
+            helps,
+            is_used,
+        }
+    }
+}
+
+impl Applied {
+    /// Intervals of its residuals hold about nine of ten measured steps: 85 to 95 %.
+    #[must_use]
+    pub fn is_interval(&self) -> bool {
+        self.held_percent.is_some_and(|held| (85.0..=95.0).contains(&held))
+    }
 }
 
 /// Why there is no calibration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
-    /// Fewer steps than can be learnt from.
-    #[error("{0} measured steps can be predicted; at least {least} are needed to calibrate", least = 2 * FOLDS)]
-    TooFew(usize),
+    /// Fewer steps than can be learnt from; with the first that were left out, and why.
+    #[error(
+        "{0} measured steps can be predicted; at least {least} are needed to calibrate{told}",
+        least = 2 * FOLDS,
+        told = told(.1)
+    )]
+    TooFew(usize, Vec<(String, String)>),
+}
+
+fn told(left_out: &[(String, String)]) -> String {
+    left_out.iter().map(|(step, why)| format!(". {step} is left out: {why}")).collect()
+}
+
+fn key(model: &Model) -> (u32, u32, u32, u32) {
+    (model.hidden, model.layers, model.heads, model.sequence)
 }
 
 struct Row {
@@ -189,19 +270,19 @@ struct Row {
     contest: (u64, u32, u32, u64),
 }
 
-/// Calibrates on measured steps.
+/// Calibrates on measured steps; `left_out` are those that were left out before, each with the reason.
 ///
 /// # Errors
 /// Too few of them can be predicted.
 pub fn calibrate(
     measured: &[Measured],
+    mut left_out: Vec<(String, String)>,
     mode: Mode,
     how_many: Terms,
     catalogue: &Catalogue,
     regressors: &dyn Regressors,
 ) -> Result<Calibration, CalibrateError> {
     let mut rows = Vec::new();
-    let mut left_out = Vec::new();
     for step in measured {
         match row(step, mode, catalogue, regressors) {
             Ok(row) => rows.push(row),
@@ -209,7 +290,10 @@ pub fn calibrate(
         }
     }
     if rows.len() < 2 * FOLDS {
-        return Err(CalibrateError::TooFew(rows.len()));
+        /// So many say what is wrong with all.
+        const TOLD: usize = 2;
+        left_out.truncate(TOLD);
+        return Err(CalibrateError::TooFew(rows.len(), left_out));
     }
     let all: Vec<usize> = (0..rows.len()).collect();
     let fit = |learnt: &[usize]| fit(&rows, learnt, how_many);
@@ -224,15 +308,20 @@ pub fn calibrate(
     let mean = |of: fn(&Scores) -> f64| scored.iter().map(of).sum::<f64>() / scored.len() as f64;
     let errors = |(ends, score): ([f64; 2], &Scores)| [ends[0].min(score.mape), ends[1].max(score.mape)];
     let (first_folds, first) = &repeats[0];
-    let residuals: Vec<f64> = rows.iter().zip(first).map(|(row, said)| ln(said / row.time)).collect();
+    let residuals_of =
+        |said: &[f64]| -> Vec<f64> { rows.iter().zip(said).map(|(row, said)| ln(said / row.time)).collect() };
+    let residuals = residuals_of(first);
     let mut models: Vec<_> = rows.iter().map(|row| row.model).collect();
     models.order();
     models.dedup();
     let groups = models.len().min(MOST_GROUPS);
     let by_model: Vec<usize> =
         rows.iter().map(|row| models.binary_search(&row.model).unwrap_or_default() % groups).collect();
-    let unseen = (groups > 1).then(|| scores(&rows, &held_out(&rows, &by_model, groups, &fit)));
+    let unseen = (groups > 1).then(|| held_out(&rows, &by_model, groups, &fit));
+    let unseen_residuals = unseen.as_deref().map(residuals_of).unwrap_or_default();
     let plain: Vec<f64> = rows.iter().map(|row| Coefficients::default().of_terms(&row.terms)).collect();
+    let plain_residuals = residuals_of(&plain);
+    let by_models = |residuals: &[f64]| (groups > 1).then(|| coverage(residuals, &by_model, groups));
     Ok(Calibration {
         terms: how_many,
         coefficients: fit(&all),
@@ -245,8 +334,13 @@ pub fn calibrate(
             regret: mean(|score| score.regret),
         },
         repeats: scored.iter().fold([f64::MAX, 0.0], |ends, score| errors((ends, score))),
-        unseen_model: unseen,
-        coverage: coverage(&residuals, first_folds),
+        unseen_model: unseen.map(|said| scores(&rows, &said)),
+        coverage: coverage(&residuals, first_folds, FOLDS),
+        unseen_coverage: by_models(&unseen_residuals),
+        unseen_residuals,
+        plain_coverage: (coverage(&plain_residuals, first_folds, FOLDS), by_models(&plain_residuals)),
+        plain_residuals,
+        models,
         points: rows.iter().zip(first).map(|(row, said)| (row.time, *said)).collect(),
         residuals,
     })
@@ -259,7 +353,7 @@ fn row(measured: &Measured, mode: Mode, catalogue: &Catalogue, regressors: &dyn 
     Ok(Row {
         terms: terms(&plan, &plan.step()),
         time: measured.time_us,
-        model: (model.hidden, model.layers, model.heads, model.sequence),
+        model: key(model),
         contest: (run.layout.gpus(), model.hidden, model.layers, run.global_batch()),
     })
 }
@@ -311,9 +405,9 @@ fn scores(rows: &[Row], said: &[f64]) -> Scores {
 }
 
 /// The share of residuals that lie between the quantiles of those of the other folds, in %.
-fn coverage(residuals: &[f64], folds: &[usize]) -> f64 {
+fn coverage(residuals: &[f64], folds: &[usize], count: usize) -> f64 {
     let mut covered = 0;
-    for fold in 0..FOLDS {
+    for fold in 0..count {
         let (others, own) = crate::learn::folds::split(folds, fold);
         let mut others: Vec<f64> = others.iter().map(|row| residuals[*row]).collect();
         ascending(&mut others);

@@ -1,6 +1,6 @@
 //! A calibration in words, tables and a chart.
 
-use super::{Calibration, Scores};
+use super::{Applied, Calibration, Scores};
 use crate::{
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
@@ -8,14 +8,36 @@ use crate::{
 };
 
 impl Calibration {
-    /// In words, with the cluster that the steps ran on.
+    /// In words, with the cluster that the steps ran on, and what of it holds for the run's model.
     #[must_use]
-    pub fn sentence(&self, ran_on: &str) -> String {
-        format!(
-            "calibrated on {} measured steps, run on {ran_on}: {:.1} % mean error out of fold ({:.1} % without), {:.0} % \
-             inside their intervals",
-            self.steps, self.cross_validated.mape, self.uncalibrated.mape, self.coverage
-        )
+    pub fn sentence(&self, ran_on: &str, applied: &Applied) -> String {
+        let steps = format!("{} measured steps, run on {ran_on}", self.steps);
+        let held = applied.held_percent.map_or_else(
+            || "how many lie inside their intervals, nothing tells".to_owned(),
+            |held| format!("{held:.0} % inside their intervals"),
+        );
+        let without = self.uncalibrated.mape;
+        let (whose, with) = if applied.is_seen {
+            ("out of fold", Some(self.cross_validated.mape))
+        } else {
+            ("of models that were not learnt from", self.unseen_model.as_ref().map(|scores| scores.mape))
+        };
+        match (applied.is_used, with) {
+            (true, Some(with)) => {
+                let doubt = if applied.helps { "" } else { ", which is worse than without" };
+                format!("calibrated on {steps}: {with:.1} % mean error {whose}{doubt} ({without:.1} % without), {held}")
+            }
+            (true, None) => format!(
+                "calibrated on {steps}: all of one model, so nothing tells what the coefficients do to another; {held}"
+            ),
+            (false, Some(with)) => format!(
+                "not calibrated: the coefficients of {steps} do not help, with {with:.1} % mean error {whose} ({without:.1} % \
+                 without); {held}"
+            ),
+            (false, None) => format!(
+                "not calibrated: all of the {steps} are of one model, so nothing tells what their coefficients do to another"
+            ),
+        }
     }
 
     /// The coefficients with what they stand for.

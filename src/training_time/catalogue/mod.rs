@@ -16,6 +16,16 @@ use super::{
 };
 use crate::text::yaml::{KeyError, Node};
 
+/// What lies in a cache moves faster than memory can: up to about three times as fast on the GPUs of the shared samples.
+/// Nothing is said to be impossible before this many times.
+pub const CACHED: f64 = 4.0;
+
+/// No link gives one GPU so many GB/s: ports of 800 Gb/s have 100 between nodes, the fastest links within one 900.
+#[must_use]
+pub const fn most_gbps(communicator: Communicator) -> f64 {
+    if communicator.nodes > 1 { 200.0 } else { 2000.0 }
+}
+
 /// What is known besides samples. Names are unique within a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
@@ -80,6 +90,34 @@ pub struct ClusterEntry {
     pub inter_gbps_per_gpu: Option<f64>,
     /// Latency of a message in µs.
     pub latency_us: Option<f64>,
+    /// What steps that were measured there ran, where their table does not say it.
+    pub steps: Option<StepsEntry>,
+}
+
+impl ClusterEntry {
+    /// In words, that a layout has more GPUs or other nodes than the cluster.
+    #[must_use]
+    pub fn exceeded(&self, layout: &super::run::Layout) -> Option<String> {
+        if layout.gpus_per_node != self.gpus_per_node {
+            return Some(format!(
+                "The run has {} GPUs a node, and {} has {} in the catalogue",
+                layout.gpus_per_node, self.name, self.gpus_per_node
+            ));
+        }
+        let gpus = u64::from(self.nodes?) * u64::from(self.gpus_per_node);
+        (layout.gpus() > gpus).then(|| {
+            format!("The run has {} GPUs, and {} has {gpus} of them in the catalogue", layout.gpus(), self.name)
+        })
+    }
+}
+
+/// What measured steps ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepsEntry {
+    /// The architecture.
+    pub architecture: String,
+    /// Whether the optimizer was sharded: 0 or 1.
+    pub zero: u8,
 }
 
 /// What predicts an operator that nobody sampled.
@@ -106,6 +144,8 @@ pub struct Operator {
     pub flop: Option<Expression>,
     /// Bytes touched forward at least, in fp16.
     pub bytes: Option<Expression>,
+    /// Bytes touched at least, where regressors see none: only what is faster than a GPU's memory is told by it.
+    pub least_bytes: Option<Expression>,
     /// Backward time over forward time, where only forward was sampled.
     pub backward_factor: Option<f64>,
     /// What predicts it where it was not sampled.
@@ -144,6 +184,22 @@ impl Operator {
             return flop.evaluate(scope).map(Some);
         }
         Ok(self.gemm(scope)?.map(|[count, m, k, n]| 2.0 * count * m * k * n))
+    }
+
+    /// Whether it computes twice as much backward: a matrix product, or what says its operations.
+    #[must_use]
+    pub const fn multiplies(&self) -> bool {
+        self.gemm.is_some() || self.flop.is_some()
+    }
+
+    /// The least time in µs of one pass forward on a GPU, by its peaks; 0 where nothing is known. What a cache holds moves
+    /// [`CACHED`] times as fast as memory.
+    #[must_use]
+    pub fn least_us(&self, gpu: &Gpu, precision: &str, scope: &Scope) -> f64 {
+        let flop = self.flop(scope).ok().flatten().unwrap_or_default();
+        let declared = || self.least_bytes.as_ref()?.evaluate(scope).ok();
+        let bytes = self.bytes(scope).ok().flatten().or_else(declared).unwrap_or_default();
+        gpu.floor_us(precision, flop, bytes / CACHED)
     }
 
     /// Bytes that it touches forward at least, in fp16: 2·count·(m·k + k·n + m·n) of a matrix product. `None` where

@@ -2,7 +2,7 @@
 
 use super::{
     super::expression::Expression, Architecture, Catalogue, ClusterEntry, Collective, Gpu, LayerItem, NAMES, Operator,
-    Parameters, Role, StandIn,
+    Parameters, Role, StandIn, StepsEntry,
 };
 use crate::text::yaml::{Fields, KeyError, Node};
 
@@ -97,7 +97,25 @@ fn cluster(fields: &mut Fields<'_>, name: String) -> Result<ClusterEntry> {
         intra_gbps: positive(fields.optional("intra_gbps"), "intra_gbps")?,
         inter_gbps_per_gpu: positive(fields.optional("inter_gbps_per_gpu"), "inter_gbps_per_gpu")?,
         latency_us: positive(fields.optional("latency_us"), "latency_us")?,
+        steps: fields.optional("steps").map(steps).transpose()?,
     })
+}
+
+/// What measured steps ran.
+fn steps(node: &Node) -> Result<StepsEntry> {
+    let mut fields = Fields::of(node, "steps")?;
+    let architecture = fields.needed("architecture", "an architecture's name")?.word("architecture")?.to_owned();
+    let zero = fields.needed("zero", "0 or 1")?;
+    let entry = StepsEntry {
+        architecture,
+        zero: match zero.text() {
+            Some("0") => 0,
+            Some("1") => 1,
+            _ => return Err(zero.unexpected("zero", "0 or 1")),
+        },
+    };
+    refuse_rest(&fields, "architecture or zero")?;
+    Ok(entry)
 }
 
 fn operator(fields: &mut Fields<'_>, name: String) -> Result<Operator> {
@@ -105,7 +123,7 @@ fn operator(fields: &mut Fields<'_>, name: String) -> Result<Operator> {
     let features = fields.needed("features", "a list of expressions")?.list("features")?;
     let features = features.iter().map(|node| expression(node, "features", &inputs)).collect::<Result<_>>()?;
     let mut of = |key: &str| fields.optional(key).map(|node| expression(node, key, &inputs)).transpose();
-    let (flop, bytes) = (of("flop")?, of("bytes")?);
+    let (flop, bytes, least_bytes) = (of("flop")?, of("bytes")?, of("least_bytes")?);
     let gemm = match fields.optional("gemm") {
         None => None,
         Some(node) => {
@@ -131,7 +149,7 @@ fn operator(fields: &mut Fields<'_>, name: String) -> Result<Operator> {
         Some(node) => Some(StandIn::Operator(node.word("stands_in_for")?.to_owned())),
     };
     let backward_factor = positive(fields.optional("backward_factor"), "backward_factor")?;
-    Ok(Operator { name, inputs, features, gemm, flop, bytes, backward_factor, stands_in_for })
+    Ok(Operator { name, inputs, features, gemm, flop, bytes, least_bytes, backward_factor, stands_in_for })
 }
 
 /// The roles with the words for them.

@@ -71,6 +71,13 @@ fn cluster(cluster: &ClusterEntry) -> String {
         .with("intra_gbps", cluster.intra_gbps.map(|value| value.to_string()))
         .with("inter_gbps_per_gpu", cluster.inter_gbps_per_gpu.map(|value| value.to_string()))
         .with("latency_us", cluster.latency_us.map(|value| value.to_string()))
+        .with(
+            "steps",
+            cluster.steps.as_ref().map(|steps| {
+                let entry = Entry::default().with("architecture", scalar(&steps.architecture));
+                entry.with("zero", steps.zero.to_string()).text()
+            }),
+        )
         .text()
 }
 
@@ -86,6 +93,7 @@ fn operator(operator: &Operator) -> String {
         .with("gemm", operator.gemm.as_ref().map(|gemm| list(gemm.iter().map(quoted))))
         .with("flop", operator.flop.as_ref().map(quoted))
         .with("bytes", operator.bytes.as_ref().map(quoted))
+        .with("least_bytes", operator.least_bytes.as_ref().map(quoted))
         .with("backward_factor", operator.backward_factor.map(|value| value.to_string()))
         .with("stands_in_for", stands_in_for)
         .text()

@@ -2,15 +2,13 @@
 
 use super::{
     super::{
-        catalogue::Catalogue,
+        catalogue::{Catalogue, most_gbps},
         samples::{Cluster, CollectiveRow, CollectiveSamples},
     },
     Flag, Health, Rule, Summary, Target,
 };
 use crate::units::{count, grouped, significant};
 
-/// No network gives one GPU so many GB/s: ports of 800 Gb/s have 100.
-const MOST_BETWEEN_NODES_GBPS: f64 = 200.0;
 /// The running median reaches so many rows to either side.
 const REACH: usize = 10;
 /// Outside of these times the running median a row is left out of the curve.
@@ -76,21 +74,21 @@ impl Rows<'_> {
         let all = || count(self.rows.len() as u64, "row");
         let number = |rows: &[usize]| grouped(rows.len() as u64);
         let communicator = self.rows.first().map(|row| row.communicator).unwrap_or_default();
-        if communicator.nodes > 1
-            && let Some(collective) = catalogue.collective(&self.samples.collective)
-        {
+        if let Some(collective) = catalogue.collective(&self.samples.collective) {
+            let most = most_gbps(communicator);
             let speeds: Vec<Option<f64>> = self
                 .rows
                 .iter()
                 .map(|row| collective.busbw_gbps(row.elements, row.communicator, row.time_us))
                 .collect();
-            let is_above = |row: &usize| speeds[*row].is_some_and(|gbps| gbps > MOST_BETWEEN_NODES_GBPS);
+            let is_above = |row: &usize| speeds[*row].is_some_and(|gbps| gbps > most);
             let rows: Vec<usize> = (0..self.rows.len()).filter(is_above).collect();
             let fastest = speeds.iter().flatten().copied().fold(0.0, f64::max);
             let what = format!(
-                "{} of {} between nodes have more than {MOST_BETWEEN_NODES_GBPS} GB/s of bus bandwidth, up to {}",
+                "{} of {} {} have more than {most} GB/s of bus bandwidth, up to {}",
                 number(&rows),
                 all(),
+                if communicator.nodes > 1 { "between nodes" } else { "within a node" },
                 significant(fastest)
             );
             let effect = "Such messages would cost next to nothing; without these rows the curve rests on the others";

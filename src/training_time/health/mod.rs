@@ -23,7 +23,9 @@ pub enum Rule {
     FarBelow,
     /// Faster than the GPU can compute.
     AbovePeak,
-    /// More bus bandwidth between nodes than any network has.
+    /// Faster than the GPU's memory, or its caches, can move what it touches.
+    AboveMemory,
+    /// More bus bandwidth than any link has.
     AboveLink,
     /// More than 1.5 × the running median over message size.
     SlowBeside,

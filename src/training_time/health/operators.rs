@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        catalogue::{Catalogue, Gpu, Operator},
+        catalogue::{CACHED, Catalogue, Gpu, Operator},
         samples::{Cluster, OperatorSamples},
         scope::Scope,
     },
@@ -35,6 +35,7 @@ pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health
         backward_faster(&mut flags, known);
         far_off(&mut flags, &distinct);
         above_peak(&mut flags, known, gpu);
+        above_memory(&mut flags, known, gpu);
         repeated(&mut flags, &summary);
         too_few(&mut flags, &summary);
         few_values(&mut flags, &summary, &degrees);
@@ -148,7 +149,7 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
 /// Matrix work costs twice as much backward.
 fn backward_faster(flags: &mut Flags<'_>, known: Option<&Operator>) {
     let samples = flags.samples;
-    let multiplies = known.is_some_and(|operator| operator.gemm.is_some() || operator.flop.is_some());
+    let multiplies = known.is_some_and(Operator::multiplies);
     if !multiplies || samples.backward_us.is_empty() {
         return;
     }
@@ -246,7 +247,7 @@ fn above_peak(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>
     let samples = flags.samples;
     let peak = gpu.and_then(|gpu| gpu.peak_flops(&samples.precision));
     let (Some(operator), Some(peak)) = (known, peak) else { return };
-    if operator.gemm.is_none() && operator.flop.is_none() {
+    if !operator.multiplies() {
         return;
     }
     let mut rows = Vec::new();
@@ -261,13 +262,47 @@ fn above_peak(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>
         }
     });
     let what = format!(
-        "{} of {} would have computed faster than the GPU's {} TFLOP/s, up to {}",
+        "{} of {} would have computed faster than the GPU's {} TFLOP/s, up to {}{}",
         grouped(rows.len() as u64),
         count(samples.len() as u64, "row"),
         significant(peak / 1e12),
-        significant(fastest / 1e12)
+        significant(fastest / 1e12),
+        unit_hint(fastest / peak)
     );
     flags.raise(Rule::AbovePeak, rows, what, "Predictions near them are below what the hardware can do");
+}
+
+/// No GPU is so many times as fast as its peak, but for times that are a thousandth of what they are.
+fn unit_hint(times_too_fast: f64) -> &'static str {
+    if times_too_fast > 100.0 { ": are its times milliseconds?" } else { "" }
+}
+
+/// What is not computed at the peak is moved through memory.
+fn above_memory(flags: &mut Flags<'_>, known: Option<&Operator>, gpu: Option<&Gpu>) {
+    let samples = flags.samples;
+    let (Some(operator), Some(gpu)) = (known, gpu) else { return };
+    let Some(gbps) = gpu.memory_gbps else { return };
+    let mut rows = Vec::new();
+    let mut fastest = 0.0_f64;
+    each_scope(samples, |row, scope| {
+        // Computing has a rule of its own.
+        let least_us = operator.least_us(gpu, "", scope);
+        let shortest =
+            samples.backward_us.get(row).map_or(samples.forward_us[row], |back| back.min(samples.forward_us[row]));
+        if shortest < least_us {
+            rows.push(row);
+            fastest = fastest.max(least_us / shortest * CACHED);
+        }
+    });
+    let what = format!(
+        "{} of {} would have moved their bytes up to {} times as fast as the GPU's memory with {} GB/s can{}",
+        grouped(rows.len() as u64),
+        count(samples.len() as u64, "row"),
+        significant(fastest),
+        significant(gbps),
+        unit_hint(fastest)
+    );
+    flags.raise(Rule::AboveMemory, rows, what, "Predictions near them are below what the hardware can do");
 }
 
 /// Calls `each` with every row and the names of its inputs.

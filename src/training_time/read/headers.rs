@@ -64,6 +64,31 @@ pub(super) fn find(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name))
 }
 
+/// What a table of measured steps may say besides, each by all its names.
+pub(super) const MORE: [&[&str]; 10] = [
+    &["Parameters (billion)"],
+    &["recompute"],
+    &["sequence parallel"],
+    &["virtual stages"],
+    &["vocabulary"],
+    &["architecture"],
+    &["attention"],
+    &["feed-forward width", "ffn"],
+    &["kv heads", "kv_heads", "key-value heads"],
+    &["zero"],
+];
+
+/// The columns of collectives and of measured steps that say nothing; those of operators are inputs.
+pub(super) fn unknown(family: Family, headers: &[String]) -> Vec<&str> {
+    let known: Vec<&str> = match family {
+        Family::Collective => COLLECTIVE.to_vec(),
+        Family::Steps => STEPS.iter().chain(MORE.into_iter().flatten()).copied().collect(),
+        _ => return Vec::new(),
+    };
+    let is_known = |header: &&str| header.is_empty() || known.iter().any(|name| header.eq_ignore_ascii_case(name));
+    headers.iter().map(|header| header.trim()).filter(|header| !is_known(header)).collect()
+}
+
 /// What a table with these headers holds; `None` for another trade.
 #[must_use]
 pub fn family(headers: &[String]) -> Option<Family> {

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     learn::xgboost,
     text::{
-        Problems, Records,
+        Problems, Records, excerpt,
         yaml::{self, KeyError, Node},
     },
 };
@@ -75,11 +75,18 @@ impl RunNode {
     }
 }
 
-/// Reads a table of this trade, whose header is the next record that is no comment.
+/// Reads a table of this trade, whose header is the next record that is no comment. `notes` are told of columns that say
+/// nothing.
 ///
 /// # Errors
 /// What stands in the way; completes a sentence that begins with the file's name.
-pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &mut Problems) -> Result<Part, String> {
+pub fn table(
+    records: &mut Records<'_>,
+    family: Family,
+    path: &str,
+    problems: &mut Problems,
+    notes: &mut Vec<String>,
+) -> Result<Part, String> {
     let headers: Vec<String> = loop {
         let Some(record) = records.next() else { return Err("is empty".to_owned()) };
         let headers: Vec<String> = record.cells().map(str::to_owned).collect();
@@ -89,6 +96,10 @@ pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &m
             break headers;
         }
     };
+    let unknown = headers::unknown(family, &headers);
+    if !unknown.is_empty() {
+        notes.push(format!("These columns say nothing here: {}", excerpt(&unknown.join(", "))));
+    }
     Ok(match family {
         Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
         Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),
@@ -106,14 +117,26 @@ pub fn table(records: &mut Records<'_>, family: Family, path: &str, problems: &m
     })
 }
 
+/// Of each form a key that the others don't have.
+const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
+
+/// Whether a line of a text begins with a key of a configuration, as no log does.
+#[must_use]
+pub fn has_configuration_line(text: &str) -> bool {
+    let quotes = ['"', '\'', ' ', '\t'];
+    let is_key = |line: &str, key: &str| {
+        let rest = line.trim_start_matches(['"', '\'', '{']).strip_prefix(key);
+        rest.is_some_and(|rest| rest.trim_start_matches(quotes).starts_with(':'))
+    };
+    text.lines().any(|line| KEYS.iter().any(|key| is_key(line, key)))
+}
+
 /// Whether a text may be a configuration of this trade, told by its beginning.
 #[must_use]
 pub fn may_be_configuration(head: &str) -> bool {
-    /// Of each form a key that the others don't have.
-    const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
     let is_key = |at: usize, key: &str| {
         let before = head[..at].chars().next_back();
-        let after = head[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
+        let after = head[at + key.len()..].trim_start_matches(['"', '\'', ' ', '\t']);
         before.is_none_or(|c| c.is_whitespace() || "{,\"'".contains(c)) && after.starts_with(':')
     };
     KEYS.iter().any(|key| head.match_indices(key).any(|(at, _)| is_key(at, key)))

@@ -56,13 +56,51 @@ pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) ->
         Form::VTrain => v_train(&mut fields, catalogue)?,
     };
     configured.run.name = name::stem(path).to_owned();
-    let unknown: Vec<String> = fields.rest().map(|(key, ..)| crate::text::excerpt(key)).collect();
-    if !unknown.is_empty() && form != Form::VTrain {
+    let told = |key: &str| {
+        // A key with something behind it is meant before one that is spelled alike.
+        let begins = KEYS.into_iter().filter(|known| key.strip_prefix(known).is_some_and(|rest| rest.starts_with('_')));
+        let near: Vec<&str> = begins.chain(nearest(key, KEYS.into_iter())).filter(|_| form != Form::VTrain).collect();
+        let near = near.first().map_or_else(String::new, |near| format!(" (nearest in spelling: {near})"));
+        format!("{}{near}", crate::text::excerpt(key))
+    };
+    let unknown: Vec<String> = fields.rest().map(|(key, ..)| told(key)).collect();
+    if !unknown.is_empty() {
         configured.notes.push(format!("These keys say nothing here: {}", unknown.join(", ")));
     }
     check(root, &configured, catalogue)?;
     Ok(configured)
 }
+
+/// The keys that the short form and the long form have beside their shape.
+const KEYS: [&str; 27] = [
+    "gpu_name",
+    "cluster",
+    "operator_data_folder",
+    "nccl_data_folder",
+    "function_list",
+    "architecture",
+    "encoder_function_list",
+    "vocabulary",
+    "ffn",
+    "kv_heads",
+    "experts",
+    "top_k",
+    "fwd_syncs",
+    "bwd_syncs",
+    "load_balance",
+    "layernorm_name",
+    "comm_bucket",
+    "recompute",
+    "zero",
+    "schedule",
+    "virtual_stages",
+    "layers_per_stage",
+    "p2p",
+    "dp_overlap",
+    "memory_gib",
+    "gradient_bytes",
+    "sequence_parallel",
+];
 
 /// The names of `training_config`, in order.
 const SHORT: [&str; 9] = ["pp", "mp", "dp", "b", "h", "l", "dim", "steps_per_update", "gpus_per_node"];
@@ -156,14 +194,20 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
         ..Execution::default()
     };
     let model = Model { vocabulary, norm: "layernorm".to_owned(), ..dense };
+    let gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
     let mut configured = Configured {
-        run: Run { execution, ..new(model, layout, micro, m) },
+        run: Run { execution, gpu, ..new(model, layout, micro, m) },
         functions: Vec::new(),
         bandwidths: intra.map(|intra| [inter.unwrap_or(800.0) / 8.0, intra]),
         notes: Vec::new(),
     };
+    if inter.or(intra).is_some() {
+        let note = "inter_node_bandwidth and intra_node_bandwidth change nothing: the samples' curves count, and where there \
+                    are none the cluster's entry in the catalogue";
+        configured.notes.push(note.to_owned());
+    }
     if let Some(gpt) = gpt {
-        take_architecture(&mut configured.run.model, gpt);
+        configured.run.model = configured.run.model.with_layer_of(gpt);
     }
     Ok(configured)
 }
@@ -219,26 +263,6 @@ fn common(
     Ok(configured)
 }
 
-fn take_architecture(model: &mut Model, architecture: &super::super::catalogue::Architecture) {
-    model.architecture = Some(architecture.name.clone());
-    model.layer = architecture.layer.iter().map(|item| item.operator.clone()).collect();
-    [model.forward_syncs, model.backward_syncs] = architecture.syncs;
-    if let Some(norm) = architecture.last.first() {
-        model.norm.clone_from(&norm.operator);
-    }
-    for (name, value) in &architecture.variables {
-        let value = value.clamp(0.0, u32::MAX.into()) as u32;
-        match name.as_str() {
-            "ffn" => model.ffn = value,
-            "kv_heads" => model.kv_heads = value,
-            "vocabulary" => model.vocabulary = value,
-            "experts" => model.experts = value,
-            "top_k" => model.top_k = value,
-            _ => {}
-        }
-    }
-}
-
 /// Keys that describe the model, of the configuration itself or of its part `model`.
 fn model_keys(fields: &mut Fields<'_>, configured: &mut Configured, catalogue: &Catalogue) -> Result<()> {
     let model = &mut configured.run.model;
@@ -256,7 +280,7 @@ fn model_keys(fields: &mut Fields<'_>, configured: &mut Configured, catalogue: &
     };
     let listed = fields.optional("encoder_function_list");
     if let Some(architecture) = architecture {
-        take_architecture(model, architecture);
+        *model = model.clone().with_layer_of(architecture);
     }
     if let Some(node) = listed {
         model.layer = node.words("encoder_function_list")?;
@@ -310,12 +334,21 @@ fn execution(fields: &mut Fields<'_>, execution: &mut Execution) -> Result<()> {
         };
     }
     let schedule = fields.optional("schedule");
-    if let Some(node) = fields.optional("virtual_stages") {
+    let chunks = fields.optional("virtual_stages");
+    let is_chunked = chunks.is_some();
+    if let Some(node) = chunks {
         execution.virtual_stages = node.count("virtual_stages", 1)?;
     }
     match schedule.map(|node| (node, node.text().unwrap_or_default())) {
         None => {}
-        Some((_, "1f1b")) => execution.virtual_stages = 1,
+        Some((node, "1f1b")) if execution.virtual_stages > 1 => {
+            let chunks = execution.virtual_stages;
+            return Err(node.wrong("schedule", format!("1f1b has one chunk a stage, and virtual_stages is {chunks}")));
+        }
+        Some((_, "1f1b")) => {}
+        Some((node, "interleaved")) if is_chunked && execution.virtual_stages < 2 => {
+            return Err(node.wrong("schedule", "interleaved has at least 2 chunks a stage, and virtual_stages is 1"));
+        }
         Some((_, "interleaved")) => execution.virtual_stages = execution.virtual_stages.max(2),
         Some((node, _)) => return Err(node.unexpected("schedule", "1f1b or interleaved")),
     }

@@ -4,9 +4,9 @@ use super::{
     super::{
         run::Recompute,
         samples::Place,
-        steps::{MeasuredStep, ReduceTable, StepTable},
+        steps::{MeasuredStep, ReduceTable, Said, StepTable},
     },
-    headers::{REDUCE, STEPS, find},
+    headers::{MORE, REDUCE, STEPS, find},
     name,
     samples::rows,
 };
@@ -26,8 +26,7 @@ pub(super) fn steps(
     for (column, name) in columns.iter_mut().zip(STEPS) {
         *column = find(headers, name).ok_or_else(|| format!("lacks {name}"))?;
     }
-    let more = ["Parameters (billion)", "recompute", "sequence parallel", "virtual stages", "vocabulary"]
-        .map(|name| find(headers, name));
+    let more = MORE.map(|names| names.iter().find_map(|name| find(headers, name)));
     let mut table = StepTable { name: name::leaf(path).to_owned(), ..StepTable::default() };
     rows(records, headers, problems, |record| {
         table.steps.push(step(record, headers, &columns, &more)?);
@@ -41,7 +40,7 @@ fn step(
     record: Record<'_>,
     headers: &[String],
     columns: &[usize; STEPS.len()],
-    more: &[Option<usize>; 5],
+    more: &[Option<usize>; MORE.len()],
 ) -> Result<MeasuredStep, Problem> {
     let line = record.line();
     let cell = |column: usize| record.get(column).unwrap_or_default();
@@ -68,8 +67,28 @@ fn step(
     if u64::from(global_batch) % replicas != 0 {
         return Err(problem(columns[1], format!("is not divisible by micro batch·data = {replicas}")));
     }
-    let [billions, recompute, sequence_parallel, virtual_stages, vocabulary] = more
+    let [
+        billions,
+        recompute,
+        sequence_parallel,
+        virtual_stages,
+        vocabulary,
+        architecture,
+        attention,
+        ffn,
+        kv_heads,
+        zero,
+    ] = more
         .map(|column| column.filter(|column| !is_missing(cell(*column)) || cell(*column).eq_ignore_ascii_case("none")));
+    let again = match recompute {
+        None => None,
+        Some(column) => Some(match cell(column).to_ascii_lowercase().as_str() {
+            "full" => Recompute::Full,
+            "selective" => Recompute::Selective,
+            "none" => Recompute::None,
+            _ => return Err(problem(column, "is not full, selective or none".to_owned())),
+        }),
+    };
     Ok(MeasuredStep {
         billions: billions.and_then(|column| number(cell(column))),
         gpus,
@@ -82,15 +101,7 @@ fn step(
         tensor,
         data,
         pipeline,
-        recompute: match recompute {
-            None => Recompute::Full,
-            Some(column) => match cell(column).to_ascii_lowercase().as_str() {
-                "full" => Recompute::Full,
-                "selective" => Recompute::Selective,
-                "none" => Recompute::None,
-                _ => return Err(problem(column, "is not full, selective or none".to_owned())),
-            },
-        },
+        recompute: again.unwrap_or_default(),
         sequence_parallel: match sequence_parallel {
             None => false,
             Some(column) => match cell(column) {
@@ -101,6 +112,29 @@ fn step(
         },
         virtual_stages: virtual_stages.map_or(Ok(1), count)?,
         vocabulary: vocabulary.map_or(Ok(50257), count)?,
+        said: Said {
+            recompute: again,
+            vocabulary: vocabulary.map(count).transpose()?,
+            architecture: architecture.map(|column| cell(column).to_owned()),
+            flash: match attention {
+                None => None,
+                Some(column) => match cell(column).to_ascii_lowercase().as_str() {
+                    "flash" => Some(true),
+                    "plain" => Some(false),
+                    _ => return Err(problem(column, "is not flash or plain".to_owned())),
+                },
+            },
+            ffn: ffn.map(count).transpose()?,
+            kv_heads: kv_heads.map(count).transpose()?,
+            zero: match zero {
+                None => None,
+                Some(column) => match cell(column) {
+                    "0" | "0.0" => Some(0),
+                    "1" | "1.0" => Some(1),
+                    _ => return Err(problem(column, "is not 0 or 1".to_owned())),
+                },
+            },
+        },
         time_us: time_ms * 1000.0,
         place: Place { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
     })

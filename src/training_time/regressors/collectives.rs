@@ -5,6 +5,7 @@ use crate::{
     math,
     order::Order,
     training_time::{
+        catalogue::most_gbps,
         prediction::{Beyond, Mark, Prediction},
         samples::Communicator,
     },
@@ -15,12 +16,33 @@ pub(in crate::training_time) fn family_of(collective: &str) -> &str {
     collective.strip_suffix("_large").unwrap_or(collective)
 }
 
+/// What was sampled of a collective, beside the GPUs that it is asked for.
+fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
+    /// No more have a use in a sentence.
+    const NAMED: usize = 12;
+    let ranks = || sampled.iter().map(|of| f64::from(of.ranks()));
+    let names: Vec<String> = sampled.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = sampled.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let told = match sampled {
+        [only] => format!("over {asked} GPUs: only {only} was sampled"),
+        _ => format!("over {asked} GPUs: {}{more} were sampled", names.join(", ")),
+    };
+    Beyond {
+        input: "GPUs".to_owned(),
+        value: f64::from(asked.ranks()),
+        low: ranks().fold(f64::INFINITY, f64::min),
+        high: ranks().fold(0.0, f64::max),
+        told: Some(told),
+    }
+}
+
 /// Which curves speak for some GPUs.
 enum Around {
     /// Theirs.
     Exact(u32),
     /// Those of fewer and of more GPUs; the same one where there are none on one side.
-    Between { low: (Communicator, u32), high: (Communicator, u32), ranks: (u32, u32) },
+    Between { low: (Communicator, u32), high: (Communicator, u32), sampled: Vec<Communicator> },
     /// None is needed.
     Alone,
     /// None is there.
@@ -57,15 +79,15 @@ impl Library {
         elements: u64,
         communicator: Communicator,
     ) -> Option<Prediction> {
-        let (low, high, ranks_sampled) = match self.around(without, name, communicator) {
+        let (low, high, sampled) = match self.around(without, name, communicator) {
             Around::Exact(regressor) => return self.message(regressor, elements, communicator),
             Around::Alone => {
                 // Nobody to talk to.
                 let regressor = self.find(&Target::Wire)?;
-                return Some(Prediction { time_us: 0.0, mark: Mark::Measured, beyond: None, regressor });
+                return Some(Prediction { time_us: 0.0, mark: Mark::Measured, beyond: None, regressor, least_us: 0.0 });
             }
             Around::Nothing => return self.wire(name, elements, communicator),
-            Around::Between { low, high, ranks } => (low, high, ranks),
+            Around::Between { low, high, sampled } => (low, high, sampled),
         };
         let ranks = f64::from(communicator.ranks());
         let factor = |of: Communicator| self.busbw_factor(name, of);
@@ -81,11 +103,12 @@ impl Library {
             speed += (fast - speed) * share;
             said.mark = said.mark.max(other.mark);
         }
-        let (least, most) = ranks_sampled;
-        let beyond = Beyond { input: "GPUs".to_owned(), value: ranks, low: least.into(), high: most.into() };
+        let beyond = beyond(communicator, &sampled);
         let time_us = elements as f64 * factor(communicator)? / speed;
         let mark = said.mark.max(Mark::Extrapolated);
-        Some(Prediction { time_us, mark, beyond: said.beyond.or(Some(beyond)), regressor: said.regressor })
+        let least_us = said.least_us * factor(communicator)? / factor(low.0)?;
+        let regressor = said.regressor;
+        Some(Prediction { time_us, mark, beyond: said.beyond.or(Some(beyond)), regressor, least_us })
             .filter(|said| said.time_us.is_finite())
     }
 
@@ -116,6 +139,8 @@ impl Library {
             // What the catalogue knows of the network says more than curves of another one.
             return Around::Nothing;
         }
+        let mut sampled: Vec<Communicator> = curves.iter().map(|(of, _)| *of).collect();
+        sampled.order();
         let per_node = |of: Communicator| f64::from(of.per_node.max(1));
         let away = |of: Communicator| math::ln(per_node(of) / per_node(communicator)).abs();
         let Some(nearest) = curves.iter().map(|(of, _)| away(*of)).min_by(f64::total_cmp) else {
@@ -125,11 +150,14 @@ impl Library {
         curves.order_by_key(|(of, _)| of.ranks());
         let next = curves.partition_point(|(of, _)| of.ranks() <= communicator.ranks());
         let last = curves.len() - 1;
-        Around::Between {
-            low: curves[next.max(1) - 1],
-            high: curves[next.min(last)],
-            ranks: (curves[0].0.ranks(), curves[last].0.ranks()),
-        }
+        Around::Between { low: curves[next.max(1) - 1], high: curves[next.min(last)], sampled }
+    }
+
+    /// The least time of a message, by what no link carries.
+    pub(super) fn sending_us(&self, regressor: u32, elements: u64, communicator: Communicator) -> f64 {
+        let Some(Target::Collective { name, .. }) = self.target(regressor) else { return 0.0 };
+        let factor = self.busbw_factor(name, communicator).unwrap_or_default();
+        2e-3 * elements as f64 * factor / most_gbps(communicator)
     }
 
     /// The regressors that a collective asks.
@@ -172,7 +200,7 @@ impl Library {
         let time_us =
             entry.latency_us.unwrap_or_default() + bytes * self.busbw_factor(name, communicator)? / gbps / 1e3;
         let regressor = self.find(&Target::Wire)?;
-        Some(Prediction { time_us, mark: Mark::Extrapolated, beyond: None, regressor })
+        Some(Prediction { time_us, mark: Mark::Extrapolated, beyond: None, regressor, least_us: 0.0 })
             .filter(|said| said.time_us.is_finite())
     }
 }

@@ -144,7 +144,7 @@ impl Rehearsal<'_> {
             }
         }
         let regressor = *regressors.first()?;
-        Some(Prediction { time_us: 1.0, mark: Default::default(), beyond: None, regressor })
+        Some(Prediction { time_us: 1.0, mark: Default::default(), beyond: None, regressor, least_us: 0.0 })
     }
 }
 

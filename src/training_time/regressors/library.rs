@@ -305,7 +305,10 @@ impl Library {
                 }
                 Source::Gemms => Sampled::gemms(&self.cluster.operators, &self.catalogue, doubtful),
                 Source::Messages { name, communicator } => {
-                    Sampled::messages(self.messages(name, *communicator), communicator.is_none(), doubtful)
+                    // The reference's trees see the GPUs also where they are always the same, and draw their features
+                    // among all.
+                    let with_communicator = communicator.is_none() || self.options.mode == Mode::Parity;
+                    Sampled::messages(self.messages(name, *communicator), with_communicator, doubtful)
                 }
                 Source::Nothing => Sampled::messages(std::iter::empty(), false, doubtful),
             }

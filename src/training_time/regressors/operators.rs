@@ -5,7 +5,7 @@ use super::{
     sampled::{Query, View},
 };
 use crate::training_time::{
-    catalogue::StandIn,
+    catalogue::{CACHED, StandIn},
     prediction::{Direction, Mark, Missing, Prediction, Regressors},
     samples::Communicator,
     scope::Scope,
@@ -13,19 +13,21 @@ use crate::training_time::{
 
 /// A regressor with more than this share of doubtful rows is suspect altogether.
 const DOUBTFUL: f64 = 0.1;
+/// What parity's trees say of a sampled row is that row only as long as it is not this many times as long or as short.
+const OFF: f64 = 1.5;
 
 impl Library {
     /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
-    /// measured: to compute it takes `floor_us`. What parity says below that is suspect, as is what rests on doubtful
-    /// rows; what was sampled in another precision is extrapolated.
+    /// measured: to compute it takes `floor_us`. Whatever is below that is suspect, also what was sampled, as is what rests
+    /// on doubtful rows; what was sampled in another precision is extrapolated.
     fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
         let direction = self.direction(regressor);
-        let floor_us = match self.peaks.as_ref().and_then(|gpu| gpu.memory_gbps) {
-            Some(gbps) => sampled.moving_us(query, direction, 1e-3 / gbps).max(floor_us),
-            None => floor_us,
-        };
+        let us_per_byte = self.peaks.as_ref().and_then(|gpu| gpu.memory_gbps).map_or(0.0, |gbps| 1e-3 / gbps);
+        let moving_us = query.bytes * us_per_byte;
+        let possible_us = floor_us.max(moving_us / CACHED);
+        let floor_us = sampled.moving_us(query, direction, us_per_byte).max(floor_us);
         let measured = sampled.measured(query, direction);
         let (mut mark, beyond) = sampled.mark(query);
         let time_us = match measured {
@@ -37,20 +39,28 @@ impl Library {
         if self.is_of_other_precision(regressor) {
             mark = mark.max(Mark::Extrapolated);
         }
-        let is_doubtful = measured.map_or(sampled.doubt() > DOUBTFUL, |(_, doubtful)| doubtful);
-        if is_doubtful || time_us < floor_us {
+        // Trees that have learnt from odd rows say odd things of the others too.
+        let is_mixed = sampled.doubt() > DOUBTFUL;
+        let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
+        let is_doubtful = match measured {
+            None => is_mixed,
+            Some((time, _)) if is_parity && (time_us > OFF * time || time > OFF * time_us) => true,
+            Some((_, doubtful)) => doubtful || is_parity && is_operator && is_mixed,
+        };
+        if is_doubtful || time_us < floor_us || time_us < possible_us {
             mark = Mark::Suspect;
         }
-        Some(Prediction { time_us, mark, beyond, regressor })
+        Some(Prediction { time_us, mark, beyond, regressor, least_us: floor_us.max(moving_us) })
     }
 
-    /// The least time of an operator's computing, backward twice that forward; 0 where the peak is not known.
+    /// The least time of an operator's computing, backward twice that forward, and of its moving with all that a cache may
+    /// spare; 0 where the peaks are not known.
     fn computing_us(&self, name: &str, direction: Direction, scope: &Scope) -> f64 {
         let (Some(gpu), Some(operator)) = (&self.peaks, self.catalogue.operator(name)) else { return 0.0 };
         let flop = operator.flop(scope).ok().flatten().unwrap_or_default();
         let times = if direction == Direction::Backward { 2.0 } else { 1.0 };
         let precision = if self.options.precision.is_empty() { "fp16" } else { &self.options.precision };
-        gpu.floor_us(precision, flop * times, 0.0)
+        gpu.floor_us(precision, flop * times, 0.0).max(operator.least_us(gpu, "", scope))
     }
 
     /// The time of an operator that nobody sampled, from what stands in for it.
@@ -69,6 +79,7 @@ impl Library {
                 let share = bytes(name)? / bytes(other)?;
                 let mut prediction = self.sampled_operator(other, direction, scope)?;
                 prediction.time_us *= share;
+                prediction.least_us *= share;
                 prediction
             }
         };
@@ -101,6 +112,7 @@ impl Library {
                 let factor = self.catalogue.operator(name)?.backward_factor?;
                 let mut prediction = ask(forward, Direction::Forward)?;
                 prediction.time_us *= factor;
+                prediction.least_us *= factor;
                 prediction.mark = prediction.mark.max(Mark::Extrapolated);
                 Some(prediction)
             }
@@ -133,7 +145,7 @@ impl Library {
     /// What a regressor of messages says.
     pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let query = self.sampled(regressor)?.message_query(elements, communicator)?;
-        self.say(regressor, &query, 0.0)
+        self.say(regressor, &query, self.sending_us(regressor, elements, communicator))
     }
 }
 

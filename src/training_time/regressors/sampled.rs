@@ -6,7 +6,7 @@ use crate::{
     order::Order,
     training_time::{
         catalogue::{Catalogue, Operator},
-        prediction::{Beyond, Direction, Mark},
+        prediction::{Beyond, Direction, Mark, plain},
         samples::{CollectiveRow, Communicator, OperatorSamples, Place},
         scope::Scope,
     },
@@ -225,7 +225,8 @@ impl Sampled {
             })
             .collect();
         self.least_us_per_byte = [&self.forward_us, &self.backward_us].map(|times| {
-            let per_byte = times.iter().zip(queries).map(|(time, query)| time / query.bytes);
+            let sound = times.iter().zip(queries).zip(&self.doubtful).filter(|(_, doubtful)| !**doubtful);
+            let per_byte = sound.map(|((time, query), _)| time / query.bytes);
             per_byte.fold(f64::INFINITY, f64::min)
         });
         let mut by_features: Vec<u32> = (0..rows as u32).collect();
@@ -307,7 +308,7 @@ impl Sampled {
     }
 
     /// The least time in µs in which a query's bytes can move through a memory that takes so long for one, as far as no
-    /// row was faster.
+    /// row that is not in doubt was faster.
     pub(super) fn moving_us(&self, query: &Query, direction: Direction, us_per_byte: f64) -> f64 {
         let [forward, backward] = self.least_us_per_byte;
         query.bytes * us_per_byte.min(if direction == Direction::Backward { backward } else { forward })
@@ -327,12 +328,22 @@ impl Sampled {
         for ((name, values), value) in self.inputs().zip(&query.inputs) {
             let (Some(low), Some(high)) = (values.first(), values.last()) else { continue };
             let is_unseen = COUNTS.contains(&name) && !values.contains(value);
-            consider(&mut worst, is_unseen, Beyond { input: name.to_owned(), value: *value, low: *low, high: *high });
+            consider(
+                &mut worst,
+                is_unseen,
+                Beyond {
+                    told: among(name, *value, values),
+                    input: name.to_owned(),
+                    value: *value,
+                    low: *low,
+                    high: *high,
+                },
+            );
         }
         if worst.is_none() {
             for (number, (value, (low, high))) in query.features.iter().zip(&self.ranges).enumerate() {
                 let input = format!("feature {}", number + 1);
-                consider(&mut worst, false, Beyond { input, value: *value, low: *low, high: *high });
+                consider(&mut worst, false, Beyond { input, value: *value, low: *low, high: *high, told: None });
             }
         }
         match worst {
@@ -340,6 +351,15 @@ impl Sampled {
             None => (Mark::Interpolated, None),
         }
     }
+}
+
+/// Counts of which several were sampled, in words: between two of them lies nothing that a range could promise.
+fn among(name: &str, value: f64, sampled: &[f64]) -> Option<String> {
+    /// No more have a use in a sentence.
+    const NAMED: usize = 12;
+    let is_told = COUNTS.contains(&name) && (2..=NAMED).contains(&sampled.len());
+    let listed = || sampled.iter().map(|count| plain(*count)).collect::<Vec<_>>().join(", ");
+    is_told.then(|| format!("{name} {}: {} were sampled", plain(value), listed()))
 }
 
 /// Keeps what lies the farthest outside, by ratio.

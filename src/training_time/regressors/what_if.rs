@@ -163,7 +163,7 @@ impl<R: Regressors + ?Sized> Regressors for WhatIf<'_, R> {
                     .is_some_and(|(first, last)| (first.0..=last.0).contains(&(elements as f64)));
                 let mark = if is_inside && times == 1.0 { Mark::Interpolated } else { Mark::Extrapolated };
                 let regressor = said.map_or(u32::MAX, |said| said.regressor);
-                Prediction { time_us: times * curve.at(elements as f64), mark, beyond: None, regressor }
+                Prediction { time_us: times * curve.at(elements as f64), mark, beyond: None, regressor, least_us: 0.0 }
             }
             (None, said) => said?,
         };
@@ -184,13 +184,13 @@ mod tests {
 
     impl Regressors for Constant {
         fn operator(&self, _: &str, _: Direction, _: &Scope) -> Result<Prediction, Missing> {
-            Ok(Prediction { time_us: 10.0, mark: Mark::Measured, beyond: None, regressor: 1 })
+            Ok(Prediction { time_us: 10.0, mark: Mark::Measured, beyond: None, regressor: 1, least_us: 0.0 })
         }
 
         fn collective(&self, name: &str, _: u64, communicator: Communicator) -> Result<Prediction, Missing> {
             match name {
                 "alltoall" => Err(Missing::Collective { collective: name.to_owned(), communicator }),
-                _ => Ok(Prediction { time_us: 100.0, mark: Mark::Measured, beyond: None, regressor: 2 }),
+                _ => Ok(Prediction { time_us: 100.0, mark: Mark::Measured, beyond: None, regressor: 2, least_us: 0.0 }),
             }
         }
 

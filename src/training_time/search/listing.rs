@@ -4,6 +4,7 @@ use super::{Found, Row};
 use crate::{
     text::{Column, Entry, Listing},
     training_time::{
+        interval::Basis,
         memory::GIB,
         prediction::Mark,
         run::Recompute,
@@ -11,9 +12,9 @@ use crate::{
     },
 };
 
-/// The rows in order.
+/// The rows in order, with what their intervals stand on.
 #[must_use]
-pub fn layouts(rows: &[Row]) -> Listing {
+pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
     let columns = vec![
         Column::numbers("Rank", "by step time; layouts that the intervals can't tell apart share it"),
         Column::numbers("GPUs", "in all"),
@@ -25,7 +26,14 @@ pub fn layouts(rows: &[Row]) -> Listing {
         Column::numbers("m", "micro-batches per step and replica"),
         Column::words("Recompute", "what is computed again in the backward pass"),
         Column::numbers("Step", "predicted time of a step"),
-        Column::words("90 %", "interval of the step's time"),
+        Column::words(
+            basis.title(),
+            if basis.is_interval() {
+                "of the step's time"
+            } else {
+                "of the step's time: no interval that holds nine of ten steps"
+            },
+        ),
         Column::numbers("Tokens/s/GPU", "tokens per second and GPU"),
         Column::numbers("MFU", "share of the GPUs' peak that the model's operations come to"),
         Column::numbers("Memory", "of the fullest stage"),

@@ -18,9 +18,9 @@ pub use space::{Dropped, Question, Reason, Space};
 
 use super::{
     anatomy::Anatomy,
-    calibrate::Calibration,
+    calibrate::Applied,
     catalogue::{Catalogue, Gpu},
-    interval::{self, Draws},
+    interval::{self, Basis, Draws},
     memory,
     prediction::{Mark, Regressors},
     run::{Layout, Recompute, Run},
@@ -41,8 +41,8 @@ pub struct Knowledge<'a> {
     pub catalogue: &'a Catalogue,
     /// The GPU, for bounds and utilisation.
     pub gpu: Option<&'a Gpu>,
-    /// Coefficients from measured steps.
-    pub calibration: Option<&'a Calibration>,
+    /// What measured steps say of the model.
+    pub applied: Option<&'a Applied>,
     /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where the
     /// hardware's peak bounds nothing, so that every candidate is looked at.
     pub least_factor: f64,
@@ -54,7 +54,7 @@ impl<'a> Knowledge<'a> {
     /// Without a calibration.
     #[must_use]
     pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
-        Self { regressors, catalogue, gpu, calibration: None, least_factor: 1.0, seed: interval::SEED }
+        Self { regressors, catalogue, gpu, applied: None, least_factor: 1.0, seed: interval::SEED }
     }
 }
 
@@ -73,7 +73,7 @@ pub struct Row {
     pub rank: Option<u32>,
     /// Its step in µs.
     pub total_us: f64,
-    /// 90 % interval, where it was drawn.
+    /// How far it is known, where that was drawn: see [`Found::basis`].
     pub interval_us: Option<[f64; 2]>,
     /// Tokens per second and GPU.
     pub tokens_per_gpu: f64,
@@ -106,6 +106,8 @@ pub struct Found {
     pub dropped: Dropped,
     /// How many of the candidates were looked at; others can't be among the best.
     pub looked_at: u64,
+    /// What the intervals of the rows stand on.
+    pub basis: Basis,
     /// By time: the best, or all that were looked at.
     pub rows: Vec<Row>,
     /// The best that needs no extrapolation.
@@ -135,7 +137,7 @@ pub fn search(
 ) -> Found {
     let memo = Memo::new(known.regressors, known.catalogue);
     let Space { layouts, mut dropped, runs } = space::space(question);
-    let coefficients = known.calibration.map(|calibration| calibration.coefficients).unwrap_or_default();
+    let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let capacity = question.memory_gib.map(|gib| memory::capacity_bytes(gib, question.reserve_gib));
     let mut least_too_much: Option<f64> = None;
     let mut candidates = Vec::new();
@@ -161,6 +163,7 @@ pub fn search(
     candidates.order_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
     let count = candidates.len() as u64;
     let mut found = Found { layouts, candidates: count, dropped, least_too_much, ..Found::default() };
+    found.basis = known.applied.map_or(Basis::Samples, |applied| Basis::Steps(applied.held_percent));
     let best = question.best.max(1) as usize;
     let mut plans: Vec<(Row, Plan)> = Vec::new();
     let mut told = false;
@@ -212,7 +215,7 @@ pub fn search(
 }
 
 fn floor<'a>(known: &Knowledge<'a>) -> &'a [f64] {
-    known.calibration.map_or(&[], |calibration| &calibration.residuals)
+    known.applied.map_or(&[], |applied| &applied.residuals)
 }
 
 /// A candidate whose time is at least its bound can't be among the best on as many GPUs, nor be the best that is covered.
@@ -251,7 +254,7 @@ fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -
 /// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws, which share their
 /// errors, it is not slower in 95 %.
 fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) {
-    let coefficients = known.calibration.map(|calibration| calibration.coefficients).unwrap_or_default();
+    let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let mut residuals = floor(known).to_vec();
     ascending(&mut residuals);
     let mut leader: Option<(u32, Vec<f64>)> = None;

@@ -83,15 +83,17 @@ impl Plan {
     }
 
     /// Shares of the step's time by where it comes from, in the order of [`crate::training_time::prediction::Mark`]; the
-    /// bubble's are those of the pipeline.
+    /// bubble's are those of the pipeline. What is suspect counts with what it takes at least ([`Plan::weights`]).
     #[must_use]
     pub fn marks(&self, step: &Step) -> [f64; 4] {
-        let times = self.times();
-        let mut pipeline = [0.0; 4];
-        let add = |sums: &mut [f64; 4], uses: &[Use], count: f64| {
+        let (times, weights) = (self.times(), self.weights());
+        // By mark, and last the time as it is counted.
+        let mut pipeline = [0.0; 5];
+        let add = |sums: &mut [f64; 5], uses: &[Use], count: f64| {
             for used in uses {
                 let Some(part) = self.parts.get(used.part as usize) else { continue };
-                sums[part.prediction.mark as usize] += count * used.count * times[used.part as usize];
+                sums[part.prediction.mark as usize] += count * used.count * weights[used.part as usize];
+                sums[4] += count * used.count * times[used.part as usize];
             }
         };
         let last = self.stages.len().saturating_sub(1);
@@ -106,18 +108,20 @@ impl Plan {
                 add(&mut pipeline, stage.message.as_slice(), 1.0);
             }
         }
-        let busy: f64 = pipeline.iter().sum();
-        let mut marks = pipeline.map(|time| if busy > 0.0 { time / busy * step.pipeline_us } else { 0.0 });
-        let shown = step.components.of(Component::GradientAllReduce);
+        // The share of the whole that is shown, as long as its weights make it.
+        let scaled = |[marks @ .., counted]: [f64; 5], shown: f64| {
+            marks.map(|weight: f64| if counted > 0.0 { weight / counted * shown } else { 0.0 })
+        };
+        let mut marks: [f64; 4] = scaled(pipeline, step.pipeline_us);
         let [reducing, updating] = step.updating.map(|stage| self.stages.get(stage));
         if let (Some(reducing), Some(updating)) = (reducing, updating) {
-            let mut reduced = [0.0; 4];
+            let (mut reduced, mut updated) = ([0.0; 5], [0.0; 5]);
             add(&mut reduced, &reducing.all_reduce, 1.0);
-            let all: f64 = reduced.iter().sum();
-            let scale = if all > 0.0 { shown / all } else { 0.0 };
-            marks.iter_mut().zip(reduced).for_each(|(mark, time)| *mark += time * scale);
-            add(&mut marks, &updating.all_gather, 1.0);
-            add(&mut marks, &updating.optimizer, 1.0);
+            add(&mut updated, &updating.all_gather, 1.0);
+            add(&mut updated, &updating.optimizer, 1.0);
+            let reduced = scaled(reduced, step.components.of(Component::GradientAllReduce));
+            let all = marks.iter_mut().zip(reduced).zip(updated);
+            all.for_each(|((mark, reduced), updated)| *mark += reduced + updated);
         }
         let all: f64 = marks.iter().sum();
         marks.map(|time| if all > 0.0 { time / all } else { 0.0 })

@@ -181,6 +181,18 @@ pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     Listing { columns, rows: stages.iter().enumerate().map(row).collect() }
 }
 
+/// Whether all stages fit, in a sentence; `None` where nothing tells what a device has.
+#[must_use]
+pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<String> {
+    let capacity = capacity_bytes?;
+    let (stage, memory) = stages.iter().enumerate().max_by(|a, b| a.1.total().total_cmp(&b.1.total()))?;
+    let needs = format!("stage {stage} needs {:.1} GiB of {:.1}", memory.total() / GIB, capacity / GIB);
+    Some(match memory.first_too_much(capacity) {
+        Some(what) => format!("It does not fit: {needs}; the first that is too much: {}.", what.to_ascii_lowercase()),
+        None => format!("It fits: {needs}."),
+    })
+}
+
 /// A mark in words.
 #[must_use]
 pub const fn mark(mark: Mark) -> &'static str {

@@ -6,8 +6,10 @@
 
 pub mod charts;
 pub mod component;
+pub mod doubts;
 pub mod evaluate;
 mod experts;
+mod ignored;
 pub mod listing;
 pub mod ours;
 mod parity;
@@ -15,7 +17,9 @@ pub mod plan;
 pub mod rules;
 
 pub use component::{Component, Times};
+pub use doubts::Doubt;
 pub use evaluate::{StageTime, Step};
+pub use ignored::ignored;
 pub use plan::{Part, Plan};
 
 pub use super::regressors::Mode;
@@ -45,9 +49,11 @@ pub enum StepError {
 pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Plan, StepError> {
     rules::check(run, mode)?;
     let anatomy = Anatomy::of(run, catalogue);
-    match mode {
+    let planned = match mode {
         Mode::Parity => parity::plan(run, &anatomy, regressors),
         Mode::Default => ours::plan(run, &anatomy, regressors),
-    }
-    .map_err(StepError::Missing)
+    };
+    let mut plan = planned.map_err(StepError::Missing)?;
+    plan.doubt_backward(catalogue);
+    Ok(plan)
 }

@@ -112,7 +112,7 @@ impl<'a> Builder<'a> {
             if !self.missing.contains(&missing) {
                 self.missing.push(missing);
             }
-            Prediction { time_us: 0.0, mark: Mark::Suspect, beyond: None, regressor: u32::MAX }
+            Prediction { time_us: 0.0, mark: Mark::Suspect, beyond: None, regressor: u32::MAX, least_us: 0.0 }
         });
         self.parts.push(Part { name: name.to_owned(), asked, prediction });
         self.parts.len() as u32 - 1
@@ -147,9 +147,11 @@ impl<'a> Builder<'a> {
         let answer = match (first, second) {
             (Some(Ok(mut all)), second) => {
                 all.time_us *= whole as f64;
+                all.least_us *= whole as f64;
                 match second {
                     Some(Ok(rest)) => {
                         all.time_us += rest.time_us;
+                        all.least_us += rest.least_us;
                         if rest.mark > all.mark {
                             (all.mark, all.beyond) = (rest.mark, rest.beyond);
                         }

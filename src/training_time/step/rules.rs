@@ -4,6 +4,8 @@ use crate::training_time::{regressors::Mode, run::Run};
 
 /// The most stages that are composed: more than any model has layers.
 pub const MOST_STAGES: u32 = 1 << 12;
+/// The most GPUs of a run: more than any job has.
+pub const MOST_GPUS: u64 = 1 << 20;
 /// The most passes that are simulated, each forward and backward: micro-batches times stages times chunks.
 pub const MOST_PASSES: u64 = 1 << 18;
 
@@ -24,6 +26,18 @@ pub enum Broken {
     /// More stages than are composed.
     #[error("pp = {0} is more than the {MOST_STAGES} stages that are composed; the nearest is pp = {MOST_STAGES}")]
     TooWide(u32),
+    /// More GPUs than are composed.
+    #[error(
+        "pp·mp·dp = {gpus} GPUs are more than the {MOST_GPUS} that are composed; the nearest is {name} = {nearest}"
+    )]
+    TooManyGpus {
+        /// All GPUs.
+        gpus: u64,
+        /// The degree to lessen.
+        name: &'static str,
+        /// The most that it can be.
+        nearest: u64,
+    },
     /// Chunks of stages without layers.
     #[error(
         "virtual_stages = {chunks} makes {chunks}·{pipeline} chunks of the {layers} layers: each needs one; the nearest is \
@@ -135,6 +149,16 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
     divides("mp", layout.tensor, "h", model.heads)?;
     if layout.pipeline > MOST_STAGES {
         return Err(Broken::TooWide(layout.pipeline));
+    }
+    if layout.gpus() > MOST_GPUS {
+        let replica = u64::from(layout.pipeline) * u64::from(layout.tensor);
+        let (name, nearest) = if replica <= MOST_GPUS {
+            ("dp", MOST_GPUS / replica)
+        } else {
+            let most = MOST_GPUS / u64::from(layout.pipeline);
+            ("mp", nearest_divisor(model.heads, u32::try_from(most).unwrap_or(u32::MAX)).into())
+        };
+        return Err(Broken::TooManyGpus { gpus: layout.gpus(), name, nearest });
     }
     if mode == Mode::Parity {
         return Ok(());

@@ -12,13 +12,13 @@ pub use jobs::Workshop;
 use super::{
     anatomy::Anatomy,
     bundle::Bundle,
-    calibrate::{CalibrateError, Calibration, Coefficients, Measured, Terms, calibrate},
+    calibrate::{Applied, CalibrateError, Calibration, Coefficients, Terms, calibrate},
     catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
     dropped::Dropped,
     health::{self, Health, Rule},
-    interval::{self, Draws},
-    measured,
+    interval::{self, Basis, Draws},
+    measured::{self, Heritage, Taken},
     memory::{self, StageMemory},
     needs::{self, Need},
     prediction::Regressors,
@@ -27,7 +27,7 @@ use super::{
         jobs::Unreadable,
         what_if::{self, Change, WhatIf},
     },
-    run::Run,
+    run::{Recompute, Run},
     samples::Cluster,
     search::{self, Found, Knowledge},
     step::{self, Plan, Step, StepError},
@@ -36,6 +36,7 @@ use super::{
 use crate::{
     progress::{Progress, Silent},
     text::excerpt,
+    units::count,
 };
 
 /// How it is studied.
@@ -53,6 +54,12 @@ pub struct Settings {
     pub calibrate: Option<(usize, Terms)>,
     /// On which cluster of the catalogue those were measured; where it is not said, as their path or the samples tell.
     pub measured_on: Option<String>,
+    /// The architecture of those steps, where they don't say it.
+    pub measured_as: Option<String>,
+    /// Use their coefficients also for a model that they make worse.
+    pub calibrate_anyway: bool,
+    /// The cluster was chosen by hand: its samples stand in for those of another GPU.
+    pub stands_in: bool,
     /// What is searched.
     pub search: Option<search::Question>,
     /// Of which operator or collective parity's settings are searched on the full grid.
@@ -72,6 +79,9 @@ impl Default for Settings {
             changes: Vec::new(),
             calibrate: None,
             measured_on: None,
+            measured_as: None,
+            calibrate_anyway: false,
+            stands_in: false,
             search: None,
             settings_of: None,
             reserve_gib: memory::RESERVE_GIB,
@@ -93,6 +103,9 @@ pub enum StudyError {
     /// No run to predict.
     #[error("there is no run to predict: drop a run configuration, or type one")]
     NoRun,
+    /// The run is of a GPU that no chosen samples are of.
+    #[error("{0}")]
+    OtherGpu(String),
     /// A run can't be composed.
     #[error(transparent)]
     Step(#[from] StepError),
@@ -121,6 +134,8 @@ impl StudyError {
 
 /// What was learnt of a cluster; and, for a calibration, of its operators on the cluster of the measured steps.
 struct Bench {
+    /// What became of the all-reduce tables, in words.
+    tables: Vec<String>,
     cluster: Arc<Cluster>,
     catalogue: Arc<Catalogue>,
     options: Options,
@@ -138,8 +153,10 @@ struct Bench {
 struct OfSteps {
     /// The table's index.
     table: usize,
+    /// The cluster that they ran on.
+    ran_on: ClusterEntry,
     library: Library,
-    measured: Vec<Measured>,
+    taken: Taken,
     /// With four coefficients, with six: fitted once.
     calibrations: [OnceLock<Result<Calibration, CalibrateError>>; 2],
 }
@@ -148,7 +165,7 @@ impl OfSteps {
     /// The regressors that the steps need.
     fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
         self.library.needed(|rehearsal| {
-            for step in &self.measured {
+            for step in &self.taken.measured {
                 drop(step::plan(&step.run, mode, catalogue, rehearsal));
             }
         })
@@ -188,10 +205,12 @@ pub struct Outcome {
     pub plan: Plan,
     /// Its times, with the changes and the calibration.
     pub step: Step,
-    /// 90 % interval of its time in µs.
+    /// How far its time is known, in µs.
     pub interval_us: [f64; 2],
-    /// The interval is drawn from errors that were computed; else from none yet.
-    pub is_drawn: bool,
+    /// What that stands on.
+    pub basis: Basis,
+    /// What measured steps say of the run's model, where there are some.
+    pub applied: Option<Applied>,
     /// Shares of its time by where they come from.
     pub marks: [f64; 4],
     /// Memory of each stage.
@@ -256,7 +275,8 @@ impl Study {
         if !same {
             self.bench = None;
             let bundle = self.dropped.bundle();
-            let samples = bundle.clusters.get(cluster).ok_or_else(|| StudyError::nothing_loaded(bundle))?.clone();
+            let samples = bundle.clusters.get(cluster).ok_or_else(|| StudyError::nothing_loaded(bundle))?;
+            let (samples, tables) = measured::with_tables(samples, &bundle.reduces, &bundle.catalogue, mode);
             let health = health::health(&samples, &bundle.catalogue);
             let saved = bundle.models.iter().filter(|model| model.cluster.is_none_or(|of| of == cluster));
             let saved = saved.map(SavedRegressor::from).collect();
@@ -264,6 +284,7 @@ impl Study {
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
             self.bench = Some(Bench {
+                tables,
                 cluster: samples,
                 catalogue,
                 options,
@@ -276,19 +297,32 @@ impl Study {
             });
         }
         let table = settings.calibrate.map(|(table, _)| table);
-        if let Some(bench) = &mut self.bench
-            && (bench.steps.as_ref().map(|steps| steps.table) != table || bench.measured_on != settings.measured_on)
-        {
+        if let Some(bench) = &mut self.bench {
             bench.measured_on.clone_from(&settings.measured_on);
-            bench.steps = table.and_then(|table| {
-                let bundle = self.dropped.bundle();
-                let steps = bundle.steps.get(table).filter(|steps| steps.suspicion.is_none())?;
-                let entry = bench.ran_on(steps)?;
-                let on = measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue);
-                let library = Library::new(Arc::new(on), Arc::clone(&bench.catalogue), bench.options.clone());
-                let measured = measured::runs(steps, entry, &bench.catalogue);
-                Some(OfSteps { table, library, measured, calibrations: Default::default() })
-            });
+            let bundle = self.dropped.bundle();
+            let steps = table.and_then(|table| bundle.steps.get(table)).filter(|steps| steps.suspicion.is_none());
+            let found = steps.zip(table).and_then(|(steps, table)| Some((steps, table, bench.ran_on(steps)?.clone())));
+            match found {
+                None => bench.steps = None,
+                Some((steps, table, entry)) => {
+                    let search = settings.search.as_ref().map(|question| &question.run);
+                    let run = settings.run.as_ref().or(search);
+                    let heritage = Heritage { named: settings.measured_as.as_deref(), run };
+                    let taken = measured::runs(steps, &entry, &bench.catalogue, heritage);
+                    match bench.steps.as_mut().filter(|known| (known.table, &known.ran_on) == (table, &entry)) {
+                        // The regressors stay as they are, whatever the steps inherit.
+                        Some(known) if known.taken == taken => {}
+                        Some(known) => (known.taken, known.calibrations) = (taken, Default::default()),
+                        None => {
+                            let on = measured::on_cluster(&bench.cluster, &entry, &bundle.reduces, &bench.catalogue);
+                            let catalogue = Arc::clone(&bench.catalogue);
+                            let library = Library::new(Arc::new(on), catalogue, bench.options.clone());
+                            let calibrations = Default::default();
+                            bench.steps = Some(OfSteps { table, ran_on: entry, library, taken, calibrations });
+                        }
+                    }
+                }
+            }
         }
         if let Some(bench) = &mut self.bench
             && self.settings.search != settings.search
@@ -327,12 +361,74 @@ impl Study {
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let bundle = self.dropped.bundle();
-        let (Some(run), Some(cluster)) = (&self.settings.run, bundle.clusters.get(self.settings.cluster)) else {
-            return Vec::new();
-        };
+        let (Some(run), Some(bench)) = (&self.settings.run, &self.bench) else { return Vec::new() };
         let listed = bundle.runs.iter().find(|configured| configured.run.name == run.name);
-        let run = Run { cluster: Some(cluster.name.clone()), ..run.clone() };
-        needs::needs(bundle, &run, listed.map_or(&[], |configured| &configured.functions), self.settings.mode)
+        let functions = listed.map_or(&[][..], |configured| &configured.functions);
+        let mut needs: Vec<Need> = needs::of_cluster(bundle, &bench.cluster, run, functions, self.settings.mode);
+        if let Err(error) = self.refuse_others(run) {
+            needs.insert(0, Need::of_samples(error.to_string()));
+        }
+        needs
+    }
+
+    /// What must be known of the answer besides what the run needs: whose samples stand in, what measured steps inherit,
+    /// which all-reduce tables count, what of the run changes nothing.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let bundle = self.dropped.bundle();
+        let search = self.settings.search.as_ref().map(|question| &question.run);
+        let run = self.settings.run.as_ref().or(search);
+        let mut notes: Vec<String> = Vec::new();
+        if let (Some(run), Some(bench)) = (run, &self.bench) {
+            let chosen = bundle.clusters.get(self.settings.cluster);
+            notes.extend(chosen.and_then(|chosen| bundle.stands_in(run, chosen)));
+            let ignored = step::ignored(run, self.settings.mode, &bench.catalogue);
+            notes.extend(ignored);
+            let entry = bench.catalogue.cluster_of(&bench.cluster);
+            notes.extend(entry.and_then(|entry| entry.exceeded(&run.layout)).filter(|_| search.is_none()));
+            let precision = &run.execution.precision;
+            match bench.catalogue.gpu(&bench.cluster.gpu) {
+                None => notes.push(format!(
+                    "The catalogue does not know the GPU {}: no time is held against what it can compute or move",
+                    excerpt(&bench.cluster.gpu)
+                )),
+                Some(gpu) if gpu.peak_flops(precision).is_none() => notes.push(format!(
+                    "The catalogue knows no peak of {} in {}: no time is held against what it can compute",
+                    gpu.name,
+                    excerpt(precision)
+                )),
+                Some(_) => {}
+            }
+        }
+        if let Some(question) = &self.settings.search {
+            if question.mode == Mode::Parity && question.recompute.iter().any(|again| *again != Recompute::Full) {
+                notes.push("Parity computes everything again: what is to be tried instead changes no time".to_owned());
+            }
+            if question.run.execution.layers_per_stage.is_some() {
+                notes.push(
+                    "layers_per_stage is that of the run's own layout: the search spreads layers evenly".to_owned(),
+                );
+            }
+        }
+        let saved = bundle.models.len() as u64;
+        if saved > 0 && self.settings.mode == Mode::Default {
+            notes.push(format!("{} not used: they are parity's", count(saved, "saved regressor")));
+        }
+        if let Some(bench) = &self.bench {
+            notes.extend(bench.tables.iter().cloned());
+            notes.extend(bench.steps.iter().flat_map(|steps| steps.taken.notes.iter().cloned()));
+        }
+        notes
+    }
+
+    /// Refuses a run of a GPU that no chosen samples are of, unless they were chosen by hand.
+    fn refuse_others(&self, run: &Run) -> Result<(), StudyError> {
+        let bundle = self.dropped.bundle();
+        let chosen = bundle.clusters.get(self.settings.cluster).filter(|_| !self.settings.stands_in);
+        match chosen.and_then(|chosen| bundle.other_gpu(run, chosen)) {
+            Some(why) => Err(StudyError::OtherGpu(why)),
+            None => Ok(()),
+        }
     }
 
     /// The cluster's regressors.
@@ -381,13 +477,26 @@ impl Study {
     pub fn calibration(&self) -> Result<Option<Calibration>, StudyError> {
         let bench = self.bench()?;
         let (Some(steps), Some((_, terms))) = (&bench.steps, self.settings.calibrate) else { return Ok(None) };
+        let name = |gpu: &str| bench.catalogue.gpu(gpu).map(|known| known.name.clone());
+        if let (Some(of_steps), Some(of_samples)) = (name(&steps.ran_on.gpu), name(&bench.cluster.gpu))
+            && of_steps != of_samples
+        {
+            return Err(StudyError::OtherGpu(format!(
+                "the measured steps ran on {}, whose GPU is {of_steps}, and the samples are of {of_samples}: choose the \
+                 cluster whose samples are of that GPU",
+                steps.ran_on.name
+            )));
+        }
         let mode = self.settings.mode;
         let is_trained = |regressor: &u32| steps.library.is_trained(*regressor);
         let calibration = &steps.calibrations[usize::from(terms == Terms::Six)];
         if calibration.get().is_none() && !steps.needed(mode, &bench.catalogue).iter().all(is_trained) {
             return Ok(None);
         }
-        let fit = || calibrate(&steps.measured, mode, terms, &bench.catalogue, &steps.library);
+        let fit = || {
+            let left_out = steps.taken.left_out.clone();
+            calibrate(&steps.taken.measured, left_out, mode, terms, &bench.catalogue, &steps.library)
+        };
         Ok(Some(calibration.get_or_init(fit).clone()?))
     }
 
@@ -398,10 +507,12 @@ impl Study {
     pub fn outcome(&self, calibration: Option<&Calibration>) -> Result<Outcome, StudyError> {
         let bench = self.bench()?;
         let run = self.settings.run.as_ref().ok_or(StudyError::NoRun)?;
+        self.refuse_others(run)?;
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
         let mode = self.settings.mode;
         let plan = step::plan(run, mode, &bench.catalogue, &changed)?;
-        let coefficients = calibration.map_or_else(Coefficients::default, |calibration| calibration.coefficients);
+        let applied = calibration.map(|known| known.applied(&run.model, self.settings.calibrate_anyway));
+        let coefficients = applied.as_ref().map_or_else(Coefficients::default, |applied| applied.coefficients);
         let plain = plan.step();
         let marks = plan.marks(&plain);
         let step = coefficients.apply(&plan, &plain);
@@ -410,7 +521,12 @@ impl Study {
             .iter()
             .any(|part| !changed.residuals(part.prediction.regressor, part.prediction.mark).is_empty());
         let draws = Draws::new(&changed, self.settings.seed).totals(&plan, &coefficients);
-        let floor = calibration.map_or(&[][..], |calibration| &calibration.residuals);
+        let floor = applied.as_ref().map_or(&[][..], |applied| &applied.residuals);
+        let basis = match &applied {
+            Some(applied) => Basis::Steps(applied.held_percent),
+            None if is_drawn => Basis::Samples,
+            None => Basis::Nothing,
+        };
         let interval_us = interval::interval(step.total_us, draws, floor);
         let unchanged_us = if self.settings.changes.is_empty() {
             None
@@ -429,7 +545,8 @@ impl Study {
             tokens_per_gpu: tokens / (step.total_us / 1e6) / run.layout.gpus() as f64,
             plan,
             interval_us,
-            is_drawn,
+            basis,
+            applied,
             marks,
             unchanged_us,
             step,
@@ -448,12 +565,14 @@ impl Study {
     ) -> Result<Option<Searched>, StudyError> {
         let bench = self.bench()?;
         let Some(question) = &self.settings.search else { return Ok(None) };
+        self.refuse_others(&question.run)?;
+        let applied = calibration.map(|known| known.applied(&question.run.model, self.settings.calibrate_anyway));
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
         let known = Knowledge {
             regressors: &changed,
             catalogue: &bench.catalogue,
             gpu: bench.catalogue.gpu(&bench.cluster.gpu),
-            calibration,
+            applied: applied.as_ref(),
             least_factor: if bench.obeys_peak(&question.run) {
                 what_if::least_factor(&self.settings.changes, &bench.catalogue)
             } else {

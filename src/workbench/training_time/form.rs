@@ -41,10 +41,19 @@ impl TrainingTime {
             let names = numbered(bundle.runs.iter().map(|configured| configured.run.name.clone()).collect());
             fields.push(field("run", "Run", Control::One(names), "1").leading());
         }
-        if bundle.clusters.len() > 1 {
+        // Where samples would stand in for another GPU's, somebody says so.
+        let chosen = bundle.clusters.get(self.study.settings().cluster);
+        let run = self.study.settings().run.as_ref();
+        let stands_in = run.zip(chosen).is_some_and(|(run, chosen)| bundle.other_gpu(run, chosen).is_some());
+        if bundle.clusters.len() > 1 || stands_in {
             let usual = (self.study.settings().cluster + 1).to_string();
+            let usual = if stands_in { String::new() } else { usual };
             let names = bundle.clusters.iter().map(|cluster| format!("{} ({})", cluster.name, cluster.gpu)).collect();
-            fields.push(field("cluster", "Cluster", Control::One(numbered(names)), &usual));
+            let mut all = numbered(names);
+            if stands_in {
+                all.insert(0, (String::new(), "…".to_owned()));
+            }
+            fields.push(field("cluster", "Cluster", Control::One(all), &usual));
         }
         let modes = options(&[
             ("default", "power laws, trees and curves; simulated pipeline"),
@@ -69,6 +78,13 @@ impl TrainingTime {
                 // What the files tell is the usual one; a choice stays a choice.
                 let usual = if self.choices.get("steps-on").is_some() { "" } else { ran_on };
                 fields.push(field("steps-on", "Measured on", Control::One(all), usual).of(CALIBRATION));
+                let names = bundle.catalogue.architectures.iter().map(|known| (known.name.clone(), known.name.clone()));
+                let mut all =
+                    vec![(String::new(), "as its rows say, or of the cluster's steps, or of the run".to_owned())];
+                all.extend(names);
+                fields.push(field("steps-as", "Architecture of the steps", Control::One(all), "").of(CALIBRATION));
+                let label = "Use coefficients that do not help";
+                fields.push(field("steps-anyway", label, Control::Switch, "").of(CALIBRATION));
             }
             let terms = options(&[("4", "four"), ("6", "six")]);
             fields.push(field("terms", "Coefficients", Control::One(terms), "4").of(CALIBRATION));

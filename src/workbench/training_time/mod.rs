@@ -144,7 +144,11 @@ impl Study for TrainingTime {
             self.outcome = Some(self.study.outcome(calibration).map_err(|error| error.to_string()));
         }
         if self.study.can_search() {
-            self.searched = self.study.searched(calibration, progress, &mut |_| ControlFlow::Break(()))?;
+            self.searched = match self.study.searched(calibration, progress, &mut |_| ControlFlow::Break(())) {
+                // What the run needs says it.
+                Err(StudyError::OtherGpu(_)) => None,
+                searched => searched?,
+            };
         }
         Ok(())
     }
@@ -181,7 +185,7 @@ impl Study for TrainingTime {
                 "GPUs, clusters, operators, collectives and architectures; drop it to add to them",
             )),
             ("layouts", Some(searched)) => {
-                let text = layouts::layouts(&searched.found.rows).to_json();
+                let text = layouts::layouts(&searched.found.rows, searched.found.basis).to_json();
                 Ok(file("layouts.json", text, "Layouts by step time"))
             }
             _ => {

@@ -72,6 +72,7 @@ impl TrainingTime {
         let usual = run.as_ref().and_then(|run| bundle.cluster_for(run)).unwrap_or(0);
         let cluster = self.choices.parsed::<usize>("cluster", "the number of a cluster")?;
         let held = cluster.filter(|number| (1..=bundle.clusters.len()).contains(number));
+        let stands_in = held.is_some();
         let cluster = held.map_or(usual, |number| number - 1);
         let terms = if self.choices.get("terms") == Some("6") { Terms::Six } else { Terms::Four };
         let table = self.choices.parsed::<usize>("steps", "the number of a table")?.filter(|number| *number > 0);
@@ -90,6 +91,9 @@ impl TrainingTime {
             changes: self.changes()?,
             calibrate: table.map(|number| (number - 1, terms)),
             measured_on: self.choices.get("steps-on").map(str::to_owned),
+            measured_as: self.choices.get("steps-as").filter(|name| !name.is_empty()).map(str::to_owned),
+            calibrate_anyway: self.choices.get("steps-anyway") == Some("1"),
+            stands_in,
             search,
             settings_of: settings_of.map(str::to_owned),
             reserve_gib,

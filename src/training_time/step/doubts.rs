@@ -1,0 +1,95 @@
+//! Times that can't be trusted, what they weigh, and why.
+
+use super::{
+    listing::time,
+    plan::{Asked, Part, Plan},
+};
+use crate::training_time::{
+    catalogue::{Catalogue, Operator},
+    prediction::{Direction, Mark},
+    scope::Scope,
+};
+
+/// A time that can't be trusted, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt {
+    /// Operator or collective.
+    pub name: String,
+    /// Of an operator.
+    pub direction: Option<Direction>,
+    /// What the step counts with, in µs.
+    pub time_us: f64,
+    /// What it takes at least, where that is known and more.
+    pub least_us: Option<f64>,
+    /// Why, as a sentence without its end.
+    pub why: String,
+}
+
+impl Plan {
+    /// What the parts weigh where it is asked how much of a step can't be trusted: what is suspect takes at least what it
+    /// can take, so that a time that is too short does not hide itself.
+    #[must_use]
+    pub fn weights(&self) -> Vec<f64> {
+        let weight = |part: &Part| match &part.prediction {
+            said if said.mark == Mark::Suspect => said.time_us.max(said.least_us),
+            said => said.time_us,
+        };
+        self.parts.iter().map(weight).collect()
+    }
+
+    /// An operator that computes twice as much backward takes longer backward. One that does not is suspect, and weighs
+    /// twice its forward time.
+    pub(super) fn doubt_backward(&mut self, catalogue: &Catalogue) {
+        for at in 0..self.parts.len() {
+            let Asked::Operator(Direction::Backward, scope) = &self.parts[at].asked else { continue };
+            if !catalogue.operator(&self.parts[at].name).is_some_and(Operator::multiplies) {
+                continue;
+            }
+            if let Some(forward_us) = self.forward_us(&self.parts[at].name, scope)
+                && self.parts[at].prediction.time_us < forward_us
+            {
+                let said = &mut self.parts[at].prediction;
+                said.mark = Mark::Suspect;
+                said.least_us = said.least_us.max(2.0 * forward_us);
+            }
+        }
+    }
+
+    fn forward_us(&self, name: &str, scope: &Scope) -> Option<f64> {
+        let same = |part: &&Part| {
+            part.name == name && matches!(&part.asked, Asked::Operator(Direction::Forward, with) if with == scope)
+        };
+        self.parts.iter().find(same).map(|part| part.prediction.time_us)
+    }
+
+    /// All suspect times, each with the reason.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<Doubt> {
+        let doubt = |part: &Part| {
+            let said = &part.prediction;
+            let (direction, way) = match part.asked {
+                Asked::Operator(direction @ Direction::Forward, _) => (Some(direction), " forward"),
+                Asked::Operator(direction @ Direction::Backward, _) => (Some(direction), " backward"),
+                Asked::Collective(..) => (None, ""),
+            };
+            let least_us = Some(said.least_us).filter(|least| *least > said.time_us);
+            let forward_us = match &part.asked {
+                Asked::Operator(Direction::Backward, scope) => self.forward_us(&part.name, scope),
+                _ => None,
+            };
+            let (name, takes) = (&part.name, time(said.time_us));
+            let why = match (forward_us.filter(|forward| said.time_us < *forward), least_us) {
+                (Some(forward), Some(_)) => format!(
+                    "{name}: its backward pass ({takes}) is faster than its forward pass ({}), and computes twice as much",
+                    time(forward)
+                ),
+                (_, Some(least)) => {
+                    format!("{name}{way}: {takes} is less than the {} that the hardware takes at least", time(least))
+                }
+                _ => format!("{name}{way}: {takes} rests on samples that are odd, or mislead here"),
+            };
+            Doubt { name: part.name.clone(), direction, time_us: said.time_us, least_us, why }
+        };
+        self.parts.iter().filter(|part| part.prediction.mark == Mark::Suspect).map(doubt).collect()
+    }
+}

@@ -34,6 +34,8 @@ struct Job<'a> {
     kernels: Sender<Kernel>,
     /// Questions that nothing ran by, where no call of the application tells that nothing will.
     open: u32,
+    /// Of the last collective, before it is known what follows.
+    expected: Option<String>,
 }
 
 /// A kernel that runs: its event, and when it begins and ends.
@@ -109,13 +111,24 @@ impl Job<'_> {
     }
 
     /// What the application's log would hold of a collective.
-    fn expect(&self, launch: &Launch, took: u64) {
+    fn expect(&mut self, launch: &Launch, took: u64) {
         let last = self.plugin.last_decision();
         let last = last.map_or_else(
             || "- - - -".to_owned(),
             |last| format!("{} {} {} {}", last.arm, last.propensity, last.call, last.generation),
         );
-        println!("expect {:x} {} {} {took} {last}", self.comm.id, launch.coll, launch.bytes(self.comm.ranks));
+        let (comm, bytes) = (self.comm, launch.bytes(self.comm.ranks));
+        self.expected = Some(format!("expect {:x} {} {bytes} {took} {last}", comm.id, launch.coll));
+    }
+
+    /// What follows shows that the last collective was alone, or leaves it open: where no call of the application is told, a
+    /// kernel without a question may be of the same group.
+    fn tell(&mut self, next: Option<Step>) {
+        if let Some(expected) = self.expected.take()
+            && (self.interface >= 5 || next != Some(Step::Unasked))
+        {
+            println!("{expected}");
+        }
     }
 
     /// The events of collectives that are launched, which all run.
@@ -129,6 +142,7 @@ impl Job<'_> {
     }
 
     fn step(&mut self, step: Step) -> Result<(), String> {
+        self.tell(Some(step));
         let launch = self.random();
         self.profiler.call(step == Step::Late);
         if self.interface >= 5 {
@@ -266,6 +280,7 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
         clock: 1_700_000_000_000_000_000,
         kernels,
         open: 0,
+        expected: None,
     };
     let ran = thread::scope(|scope| {
         scope.spawn(move || notice(&noticing, &told, comm.id));
@@ -282,6 +297,7 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
                 thread::sleep(Duration::from_millis(25));
             }
         }
+        job.tell(None);
         // The end of the other thread.
         job.kernels = channel().0;
         ran
@@ -349,6 +365,7 @@ pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, round
             profiler.launch_into(&[], &mut events);
         }
         asks.push(start.elapsed().as_nanos() as f64 / ROUND as f64);
+        table.entries_mut().fill(1.0);
         let start = Instant::now();
         for _ in 0..ROUND {
             profiler.call(false);

@@ -14,7 +14,6 @@ use collectune::{
     collective::{Collective, Scale},
     conf::words::COLLECTIVES,
     intake::{self, Content, Outcome},
-    math::Stream,
     policy::{
         arm::Arm,
         bands::Bands,
@@ -100,14 +99,20 @@ fn expected(printed: &Printed, id: u64) -> Vec<Line> {
         let words: Vec<&str> = line.strip_prefix("expect ")?.split(' ').collect();
         let [comm, coll, bytes, ns, arm, propensity, call, generation] = words[..] else { panic!("{line}") };
         let arm: usize = arm.parse().unwrap_or(0);
-        let percent = (propensity.parse().unwrap_or(1.0) * 1000.0_f64) as u64;
-        (u64::from_str_radix(comm, 16).unwrap() == id).then(|| {
+        let per_mille = (propensity.parse().unwrap_or(1.0) * 1000.0_f64) as u64;
+        Some((u64::from_str_radix(comm, 16).unwrap() == id).then(|| {
             let collective = COLLECTIVES[coll.parse::<usize>().unwrap()].1;
             let (bytes, ns) = (bytes.parse().unwrap(), ns.parse().unwrap());
-            (collective, bytes, ns, Arm::parse(ARMS[arm]), percent, call.parse().ok(), generation.parse().ok())
-        })
+            (collective, bytes, ns, Arm::parse(ARMS[arm]), per_mille, call.parse().ok(), generation.parse().ok())
+        }))
     };
-    printed.out.lines().filter_map(line).collect()
+    sorted(printed.out.lines().filter_map(line).flatten().collect())
+}
+
+/// What ends late is written late: the order of the lines is not that of the calls.
+fn sorted(mut lines: Vec<Line>) -> Vec<Line> {
+    lines.sort_unstable();
+    lines
 }
 
 fn lines(log: &Log) -> Vec<Line> {
@@ -115,11 +120,22 @@ fn lines(log: &Log) -> Vec<Line> {
         let key = log.keys[row.key as usize];
         assert_eq!((key.scale, key.overlap), (Some(Scale { nodes: 2, ranks: RANKS }), Some(true)));
         let ns = (row.latency_ms * 1e6).round() as u64;
-        let percent = (row.propensity.unwrap() * 1000.0) as u64;
+        let per_mille = (row.propensity.unwrap() * 1000.0) as u64;
         let arm = row.arm.map(|arm| log.arms[usize::from(arm)]);
-        (key.collective.unwrap(), key.size_bytes.unwrap(), ns, arm, percent, row.call, row.generation)
+        (key.collective.unwrap(), key.size_bytes.unwrap(), ns, arm, per_mille, row.call, row.generation)
     };
-    log.rows.iter().map(line).collect()
+    sorted(log.rows.iter().map(line).collect())
+}
+
+/// The same lines; the first that only one of them has.
+fn assert_same(log: &[Line], expected: &[Line], about: &str) {
+    let differs = log.iter().zip(expected).find(|(one, other)| one != other);
+    assert!(
+        differs.is_none() && log.len() == expected.len(),
+        "{about}: {} of {}: {differs:?}",
+        log.len(),
+        expected.len()
+    );
 }
 
 fn has_said(printed: &Printed, words: &str) -> bool {
@@ -133,7 +149,7 @@ fn each_line_is_of_the_arm_that_the_tuner_answered() {
         let printed = job.run(release, 0, 3000, "single");
         let expected = expected(&printed, ID);
         assert_eq!(expected.len(), 3000);
-        assert_eq!(lines(&job.log(ID)), expected, "{release:?}");
+        assert_same(&lines(&job.log(ID)), &expected, &format!("{release:?}"));
         assert!(
             printed.out.starts_with("mask 66 context true\n") && printed.out.contains("\nend 0 0\n"),
             "{printed:?}"
@@ -152,7 +168,7 @@ fn what_is_not_sure_is_counted_and_not_in_the_log() {
         let printed = job.run(release, 0, 4000, "mixed");
         let expected = expected(&printed, ID);
         assert!((2500..3500).contains(&expected.len()), "{release:?}: {}", expected.len());
-        assert_eq!(lines(&job.log(ID)), expected, "{release:?}");
+        assert_same(&lines(&job.log(ID)), &expected, &format!("{release:?}"));
         for reason in ["in a group with others", "without a question", "otherwise than", "that never ended"] {
             assert!(has_said(&printed, reason), "{release:?}, {reason}: {}", printed.out.lines().last().unwrap());
         }
@@ -170,7 +186,7 @@ fn communicators_at_once_have_a_log_each() {
         for id in [ID, ID + 1] {
             let expected = expected(&printed, id);
             assert!(expected.len() > 800);
-            assert_eq!(lines(&job.log(id)), expected, "{release:?}, {id}");
+            assert_same(&lines(&job.log(id)), &expected, &format!("{release:?}, {id}"));
         }
     }
 }
@@ -185,7 +201,7 @@ fn only_the_lowest_rank_writes_and_only_when_it_is_asked_to() {
         // A rank of one communicator, beside the lowest of another: neither disturbs the other.
         let printed = job.run(release, 3, 300, "two");
         let expected = expected(&printed, ID);
-        assert_eq!(lines(&job.log(ID)), expected, "{release:?}");
+        assert_same(&lines(&job.log(ID)), &expected, &format!("{release:?}"));
         assert!(expected.len() > 150 && !job.path(ID + 1).exists());
 
         let silent = Job::new();
@@ -254,7 +270,7 @@ fn a_log_that_is_there_goes_on() {
     let job = Job::new();
     let first = expected(&job.run((6, 6), 0, 100, "single"), ID);
     let second = expected(&job.run((6, 6), 0, 100, "single"), ID);
-    assert_eq!(lines(&job.log(ID)), [first, second].concat());
+    assert_same(&lines(&job.log(ID)), &sorted([first, second].concat()), "twice");
     let text = fs::read_to_string(job.path(ID)).unwrap();
     assert_eq!(text.matches("# collectune-rewards 1\n").count(), 1);
     assert_eq!(text.matches("\ncollective,size_bytes,").count(), 1);
@@ -290,12 +306,4 @@ fn a_launch_allocates_nothing() {
     let printed = rank.with("COLLECTUNE_TUNER_POLICY", policy(job.folder.path())).run(&["profile-time", "6", "20"]);
     assert!(printed.is_success && printed.out.contains(" allocations 0\n"), "{printed:?}");
     assert!(has_said(&printed, "20480 collectives were logged"), "{printed:?}");
-}
-
-#[test]
-fn the_streams_of_the_jobs_are_those_that_were_meant() {
-    // The share of steps that are one collective by itself depends on it.
-    let mut stream = Stream::new(ID);
-    let single = (0..4000).filter(|_| stream.below(3) > 0).count();
-    assert!((2500..2900).contains(&single), "{single}");
 }

@@ -28,6 +28,8 @@ const EVERY: Duration = Duration::from_millis(20);
 const KEPT: usize = 64;
 /// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does without).
 const MARK: &str = "# collectune-rewards 1";
+/// After so many looks that find nothing, no later collective was read either: all that is held is written.
+const QUIET: u32 = 50;
 const HEADER: &str =
     "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp";
 
@@ -133,6 +135,7 @@ impl Writer {
 
 fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: Lines) {
     let Some(place) = communicator.place() else { return };
+    let mut quiet = 0;
     loop {
         let is_over = shared.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = if *is_over {
@@ -141,8 +144,12 @@ fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: Li
             let (is_over, _) = shared.over.wait_timeout(is_over, EVERY).unwrap_or_else(PoisonError::into_inner);
             *is_over
         };
-        place.take(&mut from, |measured| lines.hold(measured, shared));
-        lines.write(if is_over { 0 } else { KEPT }, shared);
+        quiet = QUIET.min(quiet) + 1;
+        place.take(&mut from, |measured| {
+            lines.hold(measured, shared);
+            quiet = 0;
+        });
+        lines.write(if is_over || quiet > QUIET { 0 } else { KEPT }, shared);
         if is_over {
             return;
         }

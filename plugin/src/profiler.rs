@@ -311,6 +311,10 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
         let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(place) = writers.iter().position(|(own, _)| *own == communicator) else { return };
         let (_, writer) = writers.swap_remove(place);
+        if writers.is_empty() {
+            // The library may unload this file now, and nothing of it stays.
+            *writers = Vec::new();
+        }
         drop(writers);
         LOGGED.fetch_sub(1, Ordering::AcqRel);
         communicator.settle();

@@ -778,6 +778,31 @@ mod tests {
     }
 
     #[test]
+    fn two_threads_at_once_make_nothing_up() {
+        let own = Communicator::begin(8).unwrap();
+        let place = own.place().unwrap();
+        let mut from = place.head();
+        let single = |call: u64| {
+            own.ask(&question(64, call));
+            let handle = own.launch(&launched(64));
+            handle.into_iter().for_each(|handle| run(handle, 10, 100));
+        };
+        // The event of one, then the question of the next comes while another thread is at it.
+        own.ask(&question(64, 0));
+        {
+            let _held = place.batch.lock().unwrap();
+            assert!(own.launch(&launched(64)).is_none());
+            own.ask(&question(64, 1));
+        }
+        assert!(own.launch(&launched(64)).is_none());
+        single(2);
+        own.settle();
+        assert_eq!(taken(place, &mut from).iter().map(|m| m.last.unwrap().call).collect::<Vec<_>>(), [2]);
+        assert_eq!((place.counts.contended.load(Relaxed), place.counts.grouped.load(Relaxed)), (1, 1));
+        own.end();
+    }
+
+    #[test]
     fn room_that_is_full_of_what_never_ends_stays_bounded() {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();

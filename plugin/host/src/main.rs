@@ -37,6 +37,8 @@ tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
                                     must hold. HOW is single, mixed, or two: two communicators at once, of the second RANK
   profile-nonsense INTERFACE        arguments that no library passes to a profiler
   profile-time INTERFACE ROUNDS     how long a launch takes with it
+  real-profile LIBNCCL [INTERFACE STEPS]
+                                    has a real library begin and end the profiler; or a job through its wrapper
   real LIBNCCL                      has a real library load it, and asks through its wrappers";
 
 fn main() -> ExitCode {
@@ -63,13 +65,24 @@ fn run(arguments: &[String]) -> Result<(), String> {
         "real" => real(path, comm, rest)?,
         "profile" => match rest {
             [interface, rank, steps, word] => {
-                let (interface, rank, steps) = (number(interface)? as u32, number(rank)? as i32, number(steps)?);
-                let how = profiled::How { interface, rank, steps, is_mixed: word != "single" };
+                let (of, rank, steps) = (number(interface)? as u32, number(rank)? as i32, number(steps)?);
+                let interface = plugin.interface(of);
+                let how = profiled::How { version: of, interface, rank, steps, is_mixed: word != "single" };
                 match word.as_str() {
                     "single" | "mixed" => profiled::job(&plugin, version, comm, how)?,
                     "two" => profiled::jobs(&plugin, version, comm, how)?,
                     _ => return Err(USAGE.to_owned()),
                 }
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        "real-profile" => match rest {
+            [library] => println!("version {}", profiled::real(library)?),
+            [library, of, steps] => {
+                let (nccl, of, steps) = (Nccl::open(library.as_ref())?, number(of)? as u32, number(steps)?);
+                let Some(interface) = nccl.wrapped_profiler(of, &plugin) else { return Ok(()) };
+                let how = profiled::How { version: of, interface, rank: 0, steps, is_mixed: true };
+                profiled::job(&plugin, version, comm, how)?;
             }
             _ => return Err(USAGE.to_owned()),
         },

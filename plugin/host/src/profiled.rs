@@ -9,7 +9,8 @@ use std::{
 use collectune::math::Stream;
 use collectune_plugin_host::{
     Comm, Communicator, Plugin, Table, Version,
-    profiler::{Event, Launch, Profiler},
+    profiler::{Event, Interface, Launch, Profiler},
+    real::Nccl,
 };
 
 use crate::{allocations, init, say_what_was_said};
@@ -253,8 +254,10 @@ fn notice(profiler: &Profiler<'_>, kernels: &Receiver<Kernel>, seed: u64) {
 /// What a job with a profiler is asked to do.
 #[derive(Clone, Copy)]
 pub struct How {
-    /// The version of the profiler's interface.
-    pub interface: u32,
+    /// The version of the plugin's profiler.
+    pub version: u32,
+    /// Its functions, or those of a library's wrapper around them.
+    pub interface: Interface,
     /// Of this process.
     pub rank: i32,
     pub steps: u64,
@@ -274,7 +277,7 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
         profiler,
         tuner,
         comm,
-        interface: how.interface,
+        interface: how.version,
         stream: Stream::new(comm.id),
         table: Table::new(7, 3),
         clock: 1_700_000_000_000_000_000,
@@ -323,9 +326,17 @@ pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(
     }
 }
 
+/// A real library begins and ends the profiler that the environment names; its version.
+pub fn real(library: &str) -> Result<i32, String> {
+    let nccl = Nccl::open(library.as_ref())?;
+    nccl.profile()?;
+    Ok(nccl.version())
+}
+
 /// Arguments that no library passes.
 pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -> Result<(), String> {
-    let begin = || plugin.profile(interface, comm, 0).map_err(|result| format!("init answered {result}"));
+    let begin =
+        || plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"));
     let before = begin()?;
     let tuner = init(plugin, version, comm, true)?;
     let survived = before.survives_nonsense();
@@ -334,7 +345,7 @@ pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -
     let many: Result<Vec<_>, String> = (0..40)
         .map(|id| {
             let comm = Comm { id, ..comm };
-            plugin.profile(interface, comm, 0).map_err(|result| format!("init answered {result}"))
+            plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"))
         })
         .collect();
     let many = many?;
@@ -348,7 +359,8 @@ pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -
 pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, rounds: u64) -> Result<(), String> {
     const ROUND: usize = 1024;
     const CHANNELS: u8 = 8;
-    let profiler = plugin.profile(interface, comm, 0).map_err(|result| format!("init answered {result}"))?;
+    let profiler =
+        plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"))?;
     let mut tuner = init(plugin, version, comm, true)?;
     let launch = Launch { coll: 4, count: 1 << 20, algorithm: RING, protocol: LL, channels: CHANNELS };
     let bytes = launch.bytes(comm.ranks);

@@ -7,6 +7,7 @@
 
 use std::{
     ffi::{CString, c_char, c_int, c_void},
+    marker::PhantomData,
     ptr,
     sync::atomic::{AtomicI32, Ordering},
 };
@@ -45,6 +46,7 @@ type InitV5 = unsafe extern "C" fn(
 ) -> c_int;
 
 /// The table of functions; the first is of another type in each of three groups of versions.
+/// A wrapper's are null before its `init`, and not looked at.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Functions {
@@ -81,8 +83,8 @@ union Of {
     coll: CollEvent,
     kernel: KernelEvent,
     api: ApiEvent,
-    /// `ceColl` of version 6 is the longest.
-    all: [u64; 13],
+    /// Longer than any of version 7, which wrappers of later libraries read.
+    all: [u64; 24],
 }
 
 #[repr(C)]
@@ -120,7 +122,7 @@ struct ApiEvent {
     captured: bool,
 }
 
-const _: () = assert!(size_of::<DescriptorV5>() == 128 && size_of::<CollEvent>() == 88 && size_of::<Functions>() == 48);
+const _: () = assert!(size_of::<DescriptorV5>() == 216 && size_of::<CollEvent>() == 88 && size_of::<Functions>() == 48);
 
 /// A collective that is launched.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +158,7 @@ impl Launch {
     fn event(&self) -> Of {
         let is_bytes = matches!(self.coll, 0 | 2);
         // All of the union, so that nothing is left undefined that a library would zero.
-        let mut of = Of { all: [0; 13] };
+        let mut of = Of { all: [0; 24] };
         of.coll = CollEvent {
             sequence: 0,
             func: FUNCTIONS[self.coll].as_ptr(),
@@ -182,25 +184,54 @@ pub struct Event(pub usize);
 /// A communicator with the profiler's context.
 #[derive(Clone, Copy)]
 pub struct Profiler<'a> {
-    functions: &'a Functions,
+    functions: Functions,
     version: u32,
     context: usize,
+    /// As long as the plugin is loaded.
+    plugin: PhantomData<&'a Plugin>,
+}
+
+/// Where functions of a profiler lie, and as which version they are called: those of the plugin, or of a library's own wrapper
+/// around them.
+#[derive(Clone, Copy, Debug)]
+pub struct Interface {
+    /// Its number.
+    pub version: u32,
+    address: usize,
+}
+
+impl Interface {
+    /// A wrapper.
+    ///
+    /// # Safety
+    /// There lies a profiler of this version, which stays.
+    pub(crate) const unsafe fn at(version: u32, address: usize) -> Self {
+        Self { version, address }
+    }
 }
 
 impl Plugin {
+    /// The plugin's own profiler of a version.
+    #[must_use]
+    pub fn interface(&self, version: u32) -> Interface {
+        let functions: &Functions = self.named(&format!("ncclProfiler_v{version}"));
+        Interface { version, address: ptr::from_ref(functions) as usize }
+    }
+
     /// Begins the profiler of a communicator, as the library does before it begins the tuner.
     ///
     /// # Errors
     /// What the plugin answered, if not success.
-    pub fn profile(&self, version: u32, comm: Comm, rank: i32) -> Result<Profiler<'_>, i32> {
-        let functions: &Functions = self.named(&format!("ncclProfiler_v{version}"));
+    pub fn profile(&self, interface: Interface, comm: Comm, rank: i32) -> Result<Profiler<'_>, i32> {
+        let Interface { version, address } = interface;
+        let functions = address as *const Functions;
         let name = CString::new("group").unwrap_or_default();
         let mut context = ptr::null_mut();
         let (nodes, ranks) = (comm.nodes as c_int, comm.ranks as c_int);
-        let (init, mask) = (functions.init, MASK.as_ptr());
-        // SAFETY: the functions are of these types, as the headers say.
-        let result = unsafe {
-            match version {
+        // SAFETY: the functions are of these types, as the headers say. A wrapper has all but the first only after that.
+        let (result, functions) = unsafe {
+            let (init, mask) = ((*functions).init, MASK.as_ptr());
+            let result = match version {
                 1..=3 => std::mem::transmute::<*const c_void, InitV1>(init)(&raw mut context, mask),
                 4 => std::mem::transmute::<*const c_void, InitV4>(init)(
                     &raw mut context,
@@ -222,9 +253,11 @@ impl Plugin {
                     rank,
                     Some(logger as Logger),
                 ),
-            }
+            };
+            (result, *functions)
         };
-        if result == 0 { Ok(Profiler { functions, version, context: context as usize }) } else { Err(result) }
+        let context = context as usize;
+        if result == 0 { Ok(Profiler { functions, version, context, plugin: PhantomData }) } else { Err(result) }
     }
 }
 
@@ -266,7 +299,7 @@ impl Profiler<'_> {
     /// The application calls a collective: told from version 5 on.
     pub fn call(&self, captured: bool) {
         if self.version >= 5 && Self::mask() != 0 {
-            let mut of = Of { all: [0; 13] };
+            let mut of = Of { all: [0; 24] };
             let func = FUNCTIONS[4].as_ptr();
             let datatype = c"ncclFloat32".as_ptr();
             of.api = ApiEvent { func, count: 1, datatype, root: 0, stream: ptr::null_mut(), captured };
@@ -287,7 +320,7 @@ impl Profiler<'_> {
         if Self::mask() == 0 {
             return;
         }
-        let group = self.start(GROUP, 0, Of { all: [0; 13] });
+        let group = self.start(GROUP, 0, Of { all: [0; 24] });
         let first = events.len();
         for launch in launches {
             // Before 2.28 a group without a handle has no events.
@@ -303,7 +336,7 @@ impl Profiler<'_> {
     /// A channel of a collective begins on the GPU.
     #[must_use]
     pub fn begin_channel(&self, of: Event, channel: u8, at: u64) -> Event {
-        let mut event = Of { all: [0; 13] };
+        let mut event = Of { all: [0; 24] };
         event.kernel = KernelEvent { channel, timer: at };
         self.start(KERNEL_CHANNEL, of.0, event)
     }
@@ -354,7 +387,7 @@ impl Profiler<'_> {
                 results.push((functions.record)(made_up, -1, ptr::null()));
                 results.push((functions.stop)(made_up));
                 results.push((functions.finalize)((number & !1) as *mut c_void));
-                let empty = Of { all: [0; 13] };
+                let empty = Of { all: [0; 24] };
                 let stale = Profiler { context: number & !0x1_0000, ..*self };
                 for kind in [GROUP, COLL, KERNEL_CHANNEL, COLL_API, 4, 8, 1 << 12, u64::from(u8::MAX)] {
                     let _ = self.start(kind, number, empty);

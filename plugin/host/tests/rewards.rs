@@ -307,3 +307,46 @@ fn a_launch_allocates_nothing() {
     assert!(printed.is_success && printed.out.contains(" allocations 0\n"), "{printed:?}");
     assert!(has_said(&printed, "20480 collectives were logged"), "{printed:?}");
 }
+
+/// The interface that a release of the library takes of a plugin with all of them, if that says how long a kernel runs.
+fn taken(version: u32) -> Option<u32> {
+    match version {
+        ..2_27_00 => None,
+        2_27_00..2_28_00 => Some(4),
+        2_28_00..2_29_00 => Some(5),
+        _ => Some(6),
+    }
+}
+
+#[test]
+fn real_libraries_begin_the_profiler_and_pass_events_on() {
+    for library in support::libraries() {
+        let (job, name) = (Job::new(), library.display());
+        let folder = support::plugin().parent().unwrap();
+        // 2.27.3 opens no path, only names that it completes.
+        let rank = job.rank(6).with("NCCL_PROFILER_PLUGIN", support::plugin()).with("LD_LIBRARY_PATH", folder);
+        let rank = rank.with("COLLECTUNE_TUNER_REWARDS", job.logs());
+        let printed = rank.run(&["real-profile", library.to_str().unwrap()]);
+        let Some(version) = printed.out.strip_prefix("version ").and_then(|text| text.trim().parse().ok()) else {
+            assert!(printed.err.contains("it has no _Z22ncclProfilerPluginInit"), "{name}: {printed:?}");
+            continue;
+        };
+        let text = fs::read_to_string(job.path(0)).unwrap_or_default();
+        let log_is_of = |interface: u32| text.contains(&format!("(profiler interface, version {interface})"));
+        let is_known_by_path = version != 2_27_03;
+        assert_eq!((4..=6).find(|of| log_is_of(*of)), taken(version).filter(|_| is_known_by_path), "{name}");
+        // Its wrappers around what it takes and around earlier versions pass on what is told of collectives.
+        for interface in 4..=taken(version).unwrap_or(0) {
+            let job = Job::new();
+            let rank = job.rank(6).with("COLLECTUNE_TUNER_POLICY", policy(job.folder.path()));
+            let rank = rank.with("COLLECTUNE_TUNER_REWARDS", job.logs()).with("NCCL_WORKLOAD_OVERLAP", "1");
+            let words = ["real-profile", library.to_str().unwrap(), &interface.to_string(), "600"];
+            let printed = rank.run(&words);
+            assert!(printed.is_success, "{name}: {printed:?}");
+            let expected = expected(&printed, ID);
+            assert!(expected.len() > 300, "{name}: {}", expected.len());
+            assert_same(&lines(&job.log(ID)), &expected, &format!("{name}, {interface}"));
+        }
+        println!("{name}: version {version} takes {:?}", taken(version));
+    }
+}

@@ -101,16 +101,15 @@ pub struct Counts {
 
 impl Counts {
     const fn new() -> Self {
-        const ZERO: AtomicU64 = AtomicU64::new(0);
         Self {
-            grouped: ZERO,
-            unasked: ZERO,
-            otherwise: ZERO,
-            nameless: ZERO,
-            full: ZERO,
-            contended: ZERO,
-            odd: ZERO,
-            unfinished: ZERO,
+            grouped: AtomicU64::new(0),
+            unasked: AtomicU64::new(0),
+            otherwise: AtomicU64::new(0),
+            nameless: AtomicU64::new(0),
+            full: AtomicU64::new(0),
+            contended: AtomicU64::new(0),
+            odd: AtomicU64::new(0),
+            unfinished: AtomicU64::new(0),
         }
     }
 
@@ -212,16 +211,15 @@ const NO_CALL: u64 = u64::MAX;
 
 impl Slot {
     const fn new() -> Self {
-        const ZERO: AtomicU64 = AtomicU64::new(0);
         Self {
-            state: ZERO,
-            start: ZERO,
-            stop: ZERO,
-            bytes: ZERO,
-            arm: ZERO,
-            call: ZERO,
-            propensity: ZERO,
-            generation: ZERO,
+            state: AtomicU64::new(0),
+            start: AtomicU64::new(0),
+            stop: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            arm: AtomicU64::new(0),
+            call: AtomicU64::new(0),
+            propensity: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
         }
     }
 
@@ -559,7 +557,7 @@ impl Place {
             slot.propensity.store(last.propensity.to_bits(), Relaxed);
             slot.generation.store(last.generation, Relaxed);
             let tag = ((state >> 32) as u32).wrapping_add(1);
-            slot.state.store(u64::from(tag) << 32 | u64::from(channels) * ONE_CHANNEL | IS_TAKEN, Release);
+            slot.state.store((u64::from(tag) << 32) | (u64::from(channels) * ONE_CHANNEL) | IS_TAKEN, Release);
             self.head.store(number + 1, Release);
             return Some((at, tag));
         }

@@ -125,7 +125,10 @@ impl Writer {
             let _ = write!(left, "{}{count} {why}", if left.is_empty() { "; left out: " } else { ", " });
         }
         let (written, path) = (self.shared.written.load(Relaxed), self.path.display());
-        self.log.info(format_args!("rewards: {written} collectives were logged in {path}{left}"));
+        // Who asked for a log and gets none is told, however little is said otherwise.
+        let is_empty = written == 0 && !left.is_empty();
+        let say = if is_empty { Log::warn } else { Log::info };
+        say(&mut self.log, format_args!("rewards: {written} collectives were logged in {path}{left}"));
         let error = self.shared.error.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(error) = error {
             self.log.warn(format_args!("rewards: {path}: {error}"));

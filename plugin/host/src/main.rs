@@ -37,6 +37,7 @@ tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
                                     must hold. HOW is single, mixed, or two: two communicators at once, of the second RANK
   profile-nonsense INTERFACE        arguments that no library passes to a profiler
   profile-time INTERFACE ROUNDS     how long a launch takes with it
+  profile-copy COPY INTERFACE STEPS a job whose profiler is another copy of the plugin
   real-profile LIBNCCL [INTERFACE STEPS]
                                     has a real library begin and end the profiler; or a job through its wrapper
   real LIBNCCL                      has a real library load it, and asks through its wrappers";
@@ -73,6 +74,20 @@ fn run(arguments: &[String]) -> Result<(), String> {
                     "two" => profiled::jobs(&plugin, version, comm, how)?,
                     _ => return Err(USAGE.to_owned()),
                 }
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        "profile-copy" => match rest {
+            [copy, of, steps] => {
+                let (copy, of) = (Plugin::open(copy)?, number(of)? as u32);
+                let how = profiled::How {
+                    version: of,
+                    interface: copy.interface(of),
+                    rank: 0,
+                    steps: number(steps)?,
+                    is_mixed: false,
+                };
+                profiled::job(&plugin, version, comm, how)?;
             }
             _ => return Err(USAGE.to_owned()),
         },

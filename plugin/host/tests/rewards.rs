@@ -265,6 +265,21 @@ fn what_can_not_be_logged_is_said() {
     assert!(has_said(&printed, "nothing is logged"), "{printed:?}");
 }
 
+/// Two files of the plugin, one for each half: nothing is known of what the tuner answered.
+#[test]
+fn a_profiler_without_its_tuner_logs_nothing_and_says_why() {
+    let job = Job::new();
+    let copy = job.folder.path().join("another.so");
+    fs::copy(support::plugin(), &copy).unwrap();
+    let rank = job.rank(6).with("COLLECTUNE_TUNER_REWARDS", job.logs());
+    let printed = rank.run(&["profile-copy", copy.to_str().unwrap(), "6", "50"]);
+    assert!(printed.is_success, "{printed:?}");
+    assert!(has_said(&printed, "set NCCL_PROFILER_PLUGIN"), "{printed:?}");
+    let line = printed.out.lines().last().unwrap();
+    assert!(line.starts_with("WARN") && line.contains(" 0 collectives were logged"), "{printed:?}");
+    assert!(line.ends_with("left out: 50 without a question to the tuner"), "{printed:?}");
+}
+
 #[test]
 fn a_log_that_is_there_goes_on() {
     let job = Job::new();

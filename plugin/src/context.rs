@@ -4,9 +4,13 @@ use std::{fs, io, io::Read, path::Path};
 
 use collectune::{
     collective::Scale,
-    conf::strict::{Content, Rule, lines},
+    conf::{
+        strict::{Content, Rule, lines},
+        words::{ALGORITHMS, PROTOCOLS},
+    },
     crc32::Crc32,
     policy::{
+        arm::Arm,
         file::{LONGEST, Policy},
         record::{Active, First, Follow, Next, beginning, returning},
     },
@@ -16,7 +20,9 @@ use crate::{
     agreement::{Agreement, Joined},
     ffi::{Logger, remember},
     log::Log,
+    profiler::Profiled,
     ranges::{MOST_RULES, Ranges},
+    rewards::{Communicator, Question},
     settings::{Mode, Settings},
     table::Table,
 };
@@ -61,6 +67,19 @@ pub struct Answer {
 impl Answer {
     /// All is left to the library.
     pub const UNTOUCHED: Self = Self { pair: None, channels: None };
+
+    /// The arm that asks for the same; `None` where only the channels are limited, which no arm does.
+    fn arm(self) -> Option<Arm> {
+        match self {
+            Self { pair: None, channels: None } => Some(Arm::Auto),
+            Self { pair: None, channels: Some(_) } => None,
+            Self { pair: Some((algorithm, protocol)), channels } => Some(Arm::Forced {
+                algorithm: ALGORITHMS.get(usize::from(algorithm))?.1,
+                protocol: PROTOCOLS.get(usize::from(protocol))?.1,
+                channels: channels.map_or(0, u32::from),
+            }),
+        }
+    }
 }
 
 /// Which arm of a policy a call runs, for the application's log.
@@ -129,6 +148,8 @@ pub struct Context {
     drill: Option<u64>,
     epochs: Option<Epochs>,
     failed: Option<Failure>,
+    /// Where what is answered is kept, for the log of rewards.
+    rewards: Option<Communicator>,
 }
 
 /// What changes a policy while the job runs.
@@ -150,6 +171,7 @@ impl Context {
         }
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let scale = Scale { nodes: number(start.nodes), ranks: number(start.ranks) };
+        let rewards = rewards(&settings, start, &mut log);
         let own = own(&settings, scale, start.comm_id, &mut log);
         let mut this = Self {
             log,
@@ -163,6 +185,7 @@ impl Context {
             drill: settings.drill,
             epochs: None,
             failed: None,
+            rewards,
         };
         match (&settings.folder, start.comm_id) {
             (Some(folder), Some(comm_id)) if settings.mode != Mode::Passive => {
@@ -307,28 +330,32 @@ impl Context {
             self.event()?;
         }
         self.calls += 1;
-        match &mut self.plan {
-            Plan::Passive => {
-                remember(None);
-                Ok(Answer::UNTOUCHED)
-            }
+        let (answer, last) = match &mut self.plan {
+            Plan::Passive => (Answer::UNTOUCHED, None),
             Plan::Rules(ranges) => {
                 let (answer, new) = ranges.decide(call, offer);
-                remember(None);
                 if let Some(line) = new {
                     self.log.info(format_args!("{} bytes: line {line} applies", call.bytes));
                 }
-                Ok(answer)
+                (answer, None)
             }
             Plan::Policy(table) => {
                 let (answer, last, new) = table.decide(call, offer);
-                remember(last);
                 if let Some(new) = new {
                     self.log.info(format_args!("{}, band {}: arm {}", new.collective, new.band, new.arm));
                 }
-                Ok(answer)
+                (answer, last)
             }
+        };
+        remember(last);
+        if let Some(rewards) = self.rewards {
+            let arm = match (&self.plan, last) {
+                (Plan::Policy(table), Some(last)) => Some(table.name(last.arm)),
+                _ => answer.arm(),
+            };
+            rewards.ask(&Question { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
         }
+        Ok(answer)
     }
 
     /// What happens between two questions.
@@ -403,6 +430,37 @@ impl Epochs {
                 Err(Failure::System)
             }
         }
+    }
+}
+
+/// Where the profiler waits for what this communicator is answered: it was begun before, by the same thread.
+fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communicator> {
+    let profiled = Profiled::take();
+    settings.rewards.as_ref()?;
+    match profiled {
+        Profiled::Here { communicator, comm_id, ranks, nodes } => {
+            let is_same =
+                (ranks, nodes) == (start.ranks, start.nodes) && start.comm_id.is_none_or(|own| own == comm_id);
+            if !is_same {
+                log.warn(format_args!("rewards: the profiler was begun for another communicator; nothing is logged"));
+            }
+            is_same.then_some(communicator)
+        }
+        Profiled::Old => {
+            log.warn(format_args!(
+                "rewards: this library doesn't tell a profiler when a collective ran on the GPU; nothing is logged. NCCL \
+                 2.27 and later do"
+            ));
+            None
+        }
+        Profiled::Not => {
+            log.warn(format_args!(
+                "COLLECTUNE_TUNER_REWARDS is set, and no profiler was begun: set NCCL_PROFILER_PLUGIN to the path of this \
+                 plugin as well"
+            ));
+            None
+        }
+        Profiled::Silent => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The interface as NCCL and RCCL declare it, versions 2 to 6, and all that is `unsafe` in the plugin.
+//! The tuner's interface as NCCL and RCCL declare it, versions 2 to 6.
 //!
 //! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h (RCCL has the same). The library looks up the
 //! highest version that it knows as a data symbol, so all of them are exported. Each returns a `ncclResult_t`; any result
@@ -19,11 +19,11 @@ use crate::{
     log::Level,
 };
 
-const SUCCESS: c_int = 0;
+pub const SUCCESS: c_int = 0;
 const INTERNAL_ERROR: c_int = 3;
 
 /// `ncclDebugLogger_t`.
-type LoggerFn = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, ...);
+pub type LoggerFn = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, ...);
 
 type Init =
     unsafe extern "C" fn(n_ranks: usize, n_nodes: usize, logger: Option<LoggerFn>, context: *mut *mut c_void) -> c_int;
@@ -114,7 +114,7 @@ unsafe impl Sync for TunerV5 {}
 // SAFETY: as above.
 unsafe impl Sync for TunerV6 {}
 
-const NAME: &CStr = c"collectune";
+pub const NAME: &CStr = c"collectune";
 
 // SAFETY, for the symbols' names: they are those that the library looks up, and nobody else defines them in this file.
 #[unsafe(no_mangle)]
@@ -140,7 +140,7 @@ pub static ncclTunerPlugin_v6: TunerV6 = TunerV6 {
 
 /// The library's logger.
 #[derive(Clone, Copy)]
-pub struct Logger(Option<LoggerFn>);
+pub struct Logger(pub Option<LoggerFn>);
 
 impl Logger {
     /// Hands a text over as an argument, never as a format.
@@ -156,7 +156,7 @@ impl Logger {
 
 /// Rust's own message about a panic goes to the standard error, where nothing of the plugin belongs. The hook is that of
 /// this file's copy of the standard library, not the host's.
-fn silence_panics() {
+pub fn silence_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
 }

@@ -1,5 +1,6 @@
 //! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin loads on
-//! machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with 2.33.
+//! machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with 2.33; functions of
+//! threads, which moved into the C library with 2.34, are taken by the version that they had before.
 //!
 //! The names stay inside the plugin: they are hidden, so the process that loads it keeps its own.
 
@@ -9,6 +10,8 @@ use std::{
     arch::global_asm,
     ffi::{c_char, c_int, c_long, c_void},
 };
+
+use crate::thread::{Create, Join};
 
 #[cfg(target_arch = "x86_64")]
 mod number {
@@ -83,3 +86,64 @@ macro_rules! hidden {
 hidden!("stat64", stat64);
 hidden!("fstat64", fstat64);
 hidden!("gettid", gettid);
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! first_version {
+    () => {
+        "GLIBC_2.2.5"
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! first_version {
+    () => {
+        "GLIBC_2.17"
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! answer_address {
+    ($name:literal) => {
+        concat!("mov rax, qword ptr [rip + ", $name, "@GOTPCREL]\nret")
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! answer_address {
+    ($name:literal) => {
+        concat!("adrp x0, :got:", $name, "\nldr x0, [x0, :got_lo12:", $name, "]\nret")
+    };
+}
+
+/// Answers where a function of the first version of glibc for the machine is, which every later one keeps; 0 where the process
+/// has none: before 2.34 it is in a library of its own, which a program may have been linked without.
+macro_rules! first {
+    ($own:literal, $outside:literal, $name:literal) => {
+        global_asm!(
+            concat!(".symver ", $outside, ", ", $name, "@", first_version!()),
+            concat!(".weak ", $outside),
+            concat!(".globl ", $own),
+            concat!(".hidden ", $own),
+            concat!(".type ", $own, ", @function"),
+            concat!($own, ":"),
+            answer_address!($outside),
+        );
+    };
+}
+
+first!("collectune_where_pthread_create_is", "collectune_pthread_create", "pthread_create");
+first!("collectune_where_pthread_join_is", "collectune_pthread_join", "pthread_join");
+
+unsafe extern "C" {
+    safe fn collectune_where_pthread_create_is() -> usize;
+    safe fn collectune_where_pthread_join_is() -> usize;
+}
+
+/// `pthread_create` and `pthread_join`.
+pub fn threads() -> Option<(Create, Join)> {
+    let (create, join) = (collectune_where_pthread_create_is(), collectune_where_pthread_join_is());
+    // SAFETY: a function of this type lies there unless it is 0, which is the type's `None`.
+    unsafe {
+        std::mem::transmute::<usize, Option<Create>>(create).zip(std::mem::transmute::<usize, Option<Join>>(join))
+    }
+}

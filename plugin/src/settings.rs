@@ -43,6 +43,8 @@ pub struct Settings {
     pub has_ll128: bool,
     /// `NCCL_ALGO` or `NCCL_PROTO` is set, which a library of version 2 leaves to the plugin to respect.
     pub is_forced: bool,
+    /// `COLLECTUNE_TUNER_REWARDS`: the folder into which the profiler writes.
+    pub rewards: Option<PathBuf>,
     /// `COLLECTUNE_TUNER_DRILL`: the number of the call that fails on purpose.
     pub drill: Option<u64>,
     /// What can't be followed, for the log.
@@ -123,6 +125,7 @@ impl Settings {
             logs_choices: text("COLLECTUNE_TUNER_LOG").is_some_and(|level| level == "2"),
             has_ll128,
             is_forced: variable("NCCL_ALGO").is_some() || variable("NCCL_PROTO").is_some(),
+            rewards: path("COLLECTUNE_TUNER_REWARDS"),
             drill,
             complaints,
         }

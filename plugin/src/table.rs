@@ -18,6 +18,7 @@ use crate::context::{Answer, Call, LastDecision, Offer};
 pub struct Table {
     generation: u64,
     bands: Bands,
+    names: Vec<Arm>,
     arms: Vec<Answer>,
     keys: Vec<Key>,
     is_logged: bool,
@@ -89,7 +90,13 @@ impl Table {
                 keys.push(Key { calls, choice, until: policy.explores_until(&key), logged: 0 });
             }
         }
-        Self { generation: policy.generation, bands: policy.bands.clone(), arms, keys, is_logged }
+        let (bands, names) = (policy.bands.clone(), policy.arms.clone());
+        Self { generation: policy.generation, bands, names, arms, keys, is_logged }
+    }
+
+    /// An arm by its place.
+    pub fn name(&self, arm: u32) -> Arm {
+        self.names.get(arm as usize).copied().unwrap_or_default()
     }
 
     /// What the next call of a key runs, and what is to be logged of it.
@@ -286,6 +293,8 @@ mod tests {
         let mut table = Table::new(&policy, SCALE, false, false, Some(&table));
         let last = table.decide(&CALL, &Only(0xFF)).1.unwrap();
         assert_eq!((last.call, last.propensity), (1065, 0.25));
+        // To the end of the block: a part of one has as many of an arm as chance gives.
+        forced(&mut table, 6);
         assert_eq!(forced(&mut table, 800), 600);
     }
 

@@ -1,7 +1,7 @@
 //! How long the library waits for an answer, from both sides of the interface: `cargo bench -p collectune-plugin-host`.
 //!
-//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, or one first call of an epoch
-//! in a hundred more than 20 ms.
+//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, one first call of an epoch in a
+//! hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel more than 200 ns.
 
 use std::{fs, process::Command};
 
@@ -20,6 +20,8 @@ const CALLS: u64 = 2_000_000;
 const MOST_MEAN_NS: f64 = 100.0;
 const MOST_P999_NS: f64 = 1000.0;
 const MOST_BOUNDARY_US: f64 = 20_000.0;
+const MOST_LAUNCH_NS: f64 = 1000.0;
+const MOST_CHANNEL_NS: f64 = 200.0;
 
 /// The number that follows some words.
 fn number(text: &str, after: &str) -> Option<f64> {
@@ -94,6 +96,22 @@ fn main() {
             is_slow |= mean > MOST_MEAN_NS || p999 > MOST_P999_NS;
         }
     }
+    for version in ["4", "5", "6"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
+            .arg(&plugin)
+            .args([version, "1", "16", "2", "profile-time", version, "200"])
+            .env("COLLECTUNE_TUNER_POLICY", &cases[2].2)
+            .env("COLLECTUNE_TUNER_REWARDS", folder.path().join("rewards"))
+            .output()
+            .unwrap_or_else(|error| panic!("{error}"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().next().unwrap_or_default();
+        let (Some(launch), Some(channel)) = (number(line, "with its question"), number(line, "a channel")) else {
+            panic!("{text}{}", String::from_utf8_lossy(&output.stderr))
+        };
+        println!("profiler of version {version}: {line}");
+        is_slow |= launch > MOST_LAUNCH_NS || channel > MOST_CHANNEL_NS;
+    }
     let output = Command::new(env!("CARGO_BIN_EXE_tuner-host"))
         .arg(&plugin)
         .args(["6", "1", "1", "1", "epochs", "1000", "16", "0", "0"])
@@ -108,6 +126,7 @@ fn main() {
     assert!(boundary_us <= MOST_BOUNDARY_US, "99 of 100 epochs begin within {MOST_BOUNDARY_US} us");
     assert!(
         !is_slow,
-        "a call may take {MOST_MEAN_NS} ns in the mean, and {MOST_P999_NS} ns in one of a thousand calls"
+        "a call may take {MOST_MEAN_NS} ns in the mean, and {MOST_P999_NS} ns in one of a thousand calls; with the profiler a \
+         launch {MOST_LAUNCH_NS} ns and a channel {MOST_CHANNEL_NS} ns"
     );
 }

@@ -85,7 +85,7 @@ thread_local! {
 
 /// The library's logger: without its dots, which Rust can't define, and which the calling conventions of Linux on x86-64
 /// and AArch64 don't need for pointers.
-unsafe extern "C" fn logger(
+pub(crate) unsafe extern "C" fn logger(
     level: c_int,
     subsystem: c_ulong,
     file: *const c_char,
@@ -101,7 +101,7 @@ unsafe extern "C" fn logger(
     SAID.with_borrow_mut(|all| all.push(Said { level, text }));
 }
 
-type Logger = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
+pub(crate) type Logger = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
 type Init = unsafe extern "C" fn(usize, usize, Option<Logger>, *mut *mut c_void) -> c_int;
 type InitV5 = unsafe extern "C" fn(
     *mut *mut c_void,
@@ -201,7 +201,11 @@ impl Plugin {
             // SAFETY: promised by who said that it lies there.
             return unsafe { &*(address as *const T) };
         }
-        let name = format!("ncclTunerPlugin_v{}", version.number());
+        self.named(&format!("ncclTunerPlugin_v{}", version.number()))
+    }
+
+    /// What lies under a name.
+    pub(crate) fn named<T>(&self, name: &str) -> &T {
         // SAFETY: the symbol of this version is of this type, and lives as long as the library.
         unsafe {
             let symbol = self.library.get::<*const T>(name.as_bytes()).unwrap_or_else(|error| panic!("{error}"));

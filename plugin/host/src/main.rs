@@ -2,6 +2,7 @@
 //! own environment. Prints what came of it, then what the plugin said.
 
 mod allocations;
+mod profiled;
 
 use std::{
     env,
@@ -32,6 +33,13 @@ tuner-host PLUGIN VERSION ID RANKS NODES COMMAND
   epochs EPOCHS LENGTH AT DELAY_MS  a line for each epoch; a delay before that one
   time CALLS                        how long a call takes
   learn EPOCHS LENGTH PAUSE_MS LOG  epochs of an application that logs how long its calls took; LOG - logs nothing
+  profile INTERFACE RANK STEPS HOW  a job with the profiler's interface of that version beside the tuner; prints what its log
+                                    must hold. HOW is single, mixed, or two: two communicators at once, of the second RANK
+  profile-nonsense INTERFACE        arguments that no library passes to a profiler
+  profile-time INTERFACE ROUNDS     how long a launch takes with it
+  profile-copy COPY INTERFACE STEPS a job whose profiler is another copy of the plugin
+  real-profile LIBNCCL [INTERFACE STEPS]
+                                    has a real library begin and end the profiler; or a job through its wrapper
   real LIBNCCL                      has a real library load it, and asks through its wrappers";
 
 fn main() -> ExitCode {
@@ -56,6 +64,51 @@ fn run(arguments: &[String]) -> Result<(), String> {
         "ask" => ask(&plugin, version, comm, rest)?,
         "nonsense" => nonsense(&plugin, version, comm)?,
         "real" => real(path, comm, rest)?,
+        "profile" => match rest {
+            [interface, rank, steps, word] => {
+                let (of, rank, steps) = (number(interface)? as u32, number(rank)? as i32, number(steps)?);
+                let interface = plugin.interface(of);
+                let how = profiled::How { version: of, interface, rank, steps, is_mixed: word != "single" };
+                match word.as_str() {
+                    "single" | "mixed" => profiled::job(&plugin, version, comm, how)?,
+                    "two" => profiled::jobs(&plugin, version, comm, how)?,
+                    _ => return Err(USAGE.to_owned()),
+                }
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        "profile-copy" => match rest {
+            [copy, of, steps] => {
+                let (copy, of) = (Plugin::open(copy)?, number(of)? as u32);
+                let how = profiled::How {
+                    version: of,
+                    interface: copy.interface(of),
+                    rank: 0,
+                    steps: number(steps)?,
+                    is_mixed: false,
+                };
+                profiled::job(&plugin, version, comm, how)?;
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        "real-profile" => match rest {
+            [library] => println!("version {}", profiled::real(library)?),
+            [library, of, steps] => {
+                let (nccl, of, steps) = (Nccl::open(library.as_ref())?, number(of)? as u32, number(steps)?);
+                let Some(interface) = nccl.wrapped_profiler(of, &plugin) else { return Ok(()) };
+                let how = profiled::How { version: of, interface, rank: 0, steps, is_mixed: true };
+                profiled::job(&plugin, version, comm, how)?;
+            }
+            _ => return Err(USAGE.to_owned()),
+        },
+        "profile-nonsense" => match &numbers(rest)?[..] {
+            [interface] => profiled::nonsense(&plugin, version, comm, *interface as u32)?,
+            _ => return Err(USAGE.to_owned()),
+        },
+        "profile-time" => match &numbers(rest)?[..] {
+            [interface, rounds] => profiled::time(&plugin, version, comm, *interface as u32, *rounds)?,
+            _ => return Err(USAGE.to_owned()),
+        },
         "learn" => match rest {
             [epochs, length, pause_ms, log] => {
                 learn(&plugin, version, comm, [number(epochs)?, number(length)?, number(pause_ms)?], log)?;

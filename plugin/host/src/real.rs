@@ -15,7 +15,10 @@ use std::{
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use crate::library::{Plugin, Version};
+use crate::{
+    library::{Plugin, Version},
+    profiler::Interface,
+};
 
 /// More than any `ncclComm` takes.
 const COMMUNICATOR: usize = 64 << 20;
@@ -82,6 +85,43 @@ impl Nccl {
         }
         // The flag is 1, alone or in the upper half of a word; an address is neither.
         Ok(communicator.into_iter().find(|word| *word > 1 << 33))
+    }
+
+    /// Lets it begin and end the profiler that `NCCL_PROFILER_PLUGIN` names, as it does for rank 0 of a new communicator, all other
+    /// numbers of which are 0.
+    ///
+    /// # Errors
+    /// It has no such functions, or they failed.
+    pub fn profile(&self) -> Result<(), String> {
+        let mut communicator = vec![0_usize; COMMUNICATOR / size_of::<usize>()];
+        for name in ["_Z22ncclProfilerPluginInitP8ncclComm", "_Z26ncclProfilerPluginFinalizeP8ncclComm"] {
+            let place = self.place(name).ok_or_else(|| format!("it has no {name}"))?;
+            // SAFETY: the function is at this place; of a communicator it reads numbers and a name, and writes a context.
+            let result = unsafe {
+                let call: unsafe extern "C" fn(*mut c_void) -> c_int = std::mem::transmute(self.base + place);
+                call(communicator.as_mut_ptr().cast())
+            };
+            if result != 0 {
+                return Err(format!("{name} answered {result}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest that it knows. `None` where it
+    /// has no such wrapper.
+    #[must_use]
+    pub fn wrapped_profiler(&self, version: u32, plugin: &Plugin) -> Option<Interface> {
+        let wrapper = |version: u32| self.place(&format!("_Z18getNcclProfiler_v{version}Pv"));
+        let newest = (1..=16).rev().find(|version| wrapper(*version).is_some())?;
+        let place = wrapper(version)?;
+        // SAFETY: the function is at this place, and looks the version's symbol up by the handle.
+        let profiler = unsafe {
+            let wrap: unsafe extern "C" fn(*mut c_void) -> *mut c_void = std::mem::transmute(self.base + place);
+            wrap(plugin.handle())
+        };
+        // SAFETY: its wrapper is a profiler of the newest version that it knows, and part of it.
+        (!profiler.is_null()).then(|| unsafe { Interface::at(newest, profiler as usize) })
     }
 
     /// The plugin behind its own wrapper around a version of the interface, to be asked as its newest. `None` where it has no such

@@ -7,29 +7,9 @@
 
 mod support;
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use support::Rank;
-
-fn libraries() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = env::split_paths(&env::var_os("COLLECTUNE_NCCL").unwrap_or_default()).collect();
-    while let Some(path) = folders.pop() {
-        if path.is_dir() {
-            folders.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libnccl.so")) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        eprintln!("SKIPPED: COLLECTUNE_NCCL names no libnccl.so");
-    }
-    found
-}
 
 /// The interface that a release of the library takes of a plugin with all of them.
 fn expected(version: u32) -> Option<u32> {
@@ -57,7 +37,7 @@ fn loaded(library: &Path, name: &Path) -> Vec<String> {
 
 #[test]
 fn every_library_takes_the_newest_version_that_it_knows() {
-    for library in libraries() {
+    for library in support::libraries() {
         // 2.27.3 opens no path, only names that it completes.
         let by_path = loaded(&library, support::plugin());
         let by_name = loaded(&library, Path::new("collectune"));

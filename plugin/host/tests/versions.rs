@@ -91,8 +91,10 @@ fn nothing_but_the_interface_is_exported() {
     let text = String::from_utf8(output.stdout).unwrap();
     let mut names: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
     names.sort_unstable();
-    let versions = (2..=6).map(|version| format!("ncclTunerPlugin_v{version}"));
-    let expected: Vec<String> = std::iter::once("collectune_tuner_last_decision".to_owned()).chain(versions).collect();
+    let profilers = (1..=6).map(|version| format!("ncclProfiler_v{version}"));
+    let tuners = (2..=6).map(|version| format!("ncclTunerPlugin_v{version}"));
+    let expected = std::iter::once("collectune_tuner_last_decision".to_owned()).chain(profilers).chain(tuners);
+    let expected: Vec<String> = expected.collect();
     assert_eq!(names, expected);
 }
 

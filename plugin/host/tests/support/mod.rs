@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::{
+    env,
     ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
@@ -33,7 +35,7 @@ impl Rank {
 
     pub fn of(version: u32, id: u64, ranks: u32, nodes: u32) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tuner-host"));
-        for (name, _) in std::env::vars_os() {
+        for (name, _) in env::vars_os() {
             let name = name.to_string_lossy();
             if name.starts_with("NCCL_") || name.starts_with("COLLECTUNE_TUNER_") {
                 command.env_remove(&*name);
@@ -74,4 +76,22 @@ impl Rank {
         assert!(printed.out.contains("\nend 0\n") || printed.out.starts_with("end 0\n"), "{printed:?}");
         (answers, printed.out.lines().skip(questions.len() + 1).map(str::to_owned).collect())
     }
+}
+
+/// The real libraries that `COLLECTUNE_NCCL` names.
+pub fn libraries() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = env::split_paths(&env::var_os("COLLECTUNE_NCCL").unwrap_or_default()).collect();
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libnccl.so")) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        eprintln!("SKIPPED: COLLECTUNE_NCCL names no libnccl.so");
+    }
+    found
 }

@@ -1,0 +1,415 @@
+//! The commands with a profiler beside the tuner: what a library does with collectives of which it times the kernels.
+
+use std::{
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use collectune::math::Stream;
+use collectune_plugin_host::{
+    Comm, Communicator, Plugin, Table, Version,
+    profiler::{Event, Interface, Launch, Profiler},
+    real::Nccl,
+};
+
+use crate::{allocations, init, say_what_was_said};
+
+const LL: usize = 0;
+const SIMPLE: usize = 2;
+const RING: usize = 1;
+/// A kernel that the tuner is not asked about.
+const SYMMETRIC: usize = 7;
+
+/// One rank's communicator, with both plugins.
+struct Job<'a> {
+    plugin: &'a Plugin,
+    profiler: Profiler<'a>,
+    tuner: Communicator<'a>,
+    comm: Comm,
+    interface: u32,
+    stream: Stream,
+    table: Table,
+    /// The GPU's clock, in nanoseconds.
+    clock: u64,
+    kernels: Sender<Kernel>,
+    /// Questions that nothing ran by, where no call of the application tells that nothing will.
+    open: u32,
+    /// Of the last collective, before it is known what follows.
+    expected: Option<String>,
+}
+
+/// A kernel that runs: its event, and when it begins and ends.
+struct Kernel {
+    event: Event,
+    channels: u8,
+    start: u64,
+    stop: u64,
+}
+
+/// What the job does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// One collective by itself.
+    Single,
+    /// Two collectives of about one size: one question about both.
+    Aggregated,
+    /// Two collectives in a group, with a question each.
+    Grouped,
+    /// One with a question, and one that is not asked about.
+    Beside,
+    /// A graph that is launched: the event comes from another thread.
+    Late,
+    /// A question, and nothing runs.
+    Simulated,
+    /// A kernel without a question.
+    Unasked,
+    /// It runs otherwise than the tuner said.
+    Otherwise,
+    /// It never ends.
+    Endless,
+}
+
+const STEPS: [Step; 9] = [
+    Step::Single,
+    Step::Aggregated,
+    Step::Grouped,
+    Step::Beside,
+    Step::Late,
+    Step::Simulated,
+    Step::Unasked,
+    Step::Otherwise,
+    Step::Endless,
+];
+
+impl Job<'_> {
+    fn random(&mut self) -> Launch {
+        let coll = self.stream.below(5);
+        // Odd, so that no sum of two is one of them.
+        let count = (1 << self.stream.below(24)) * 2 + 1;
+        Launch { coll, count, algorithm: RING, protocol: SIMPLE, channels: 1 + self.stream.below(16) as u8 }
+    }
+
+    /// Asks about a collective of so many elements; it runs what is answered.
+    fn ask(&mut self, launch: Launch) -> Result<Launch, String> {
+        self.table.entries_mut().fill(1.0);
+        let bytes = launch.bytes(self.comm.ranks);
+        let asked = self.tuner.ask(launch.coll as i32, bytes, 1, 0, &mut self.table);
+        asked.map_err(|result| format!("getCollInfo answered {result}"))?;
+        let (algorithm, protocol) = self.table.forced().unwrap_or((RING, LL));
+        Ok(Launch { algorithm, protocol, ..launch })
+    }
+
+    /// The kernel of a collective runs; how long.
+    fn run(&mut self, event: Event, channels: u8) -> u64 {
+        let took = 1000 + self.stream.below(1_000_000) as u64;
+        let (start, stop) = (self.clock, self.clock + took);
+        self.clock = stop + 1 + self.stream.below(5000) as u64;
+        if event != Event(0) {
+            let _ = self.kernels.send(Kernel { event, channels, start, stop });
+        }
+        took
+    }
+
+    /// What the application's log would hold of a collective.
+    fn expect(&mut self, launch: &Launch, took: u64) {
+        let last = self.plugin.last_decision();
+        let last = last.map_or_else(
+            || "- - - -".to_owned(),
+            |last| format!("{} {} {} {}", last.arm, last.propensity, last.call, last.generation),
+        );
+        let (comm, bytes) = (self.comm, launch.bytes(self.comm.ranks));
+        self.expected = Some(format!("expect {:x} {} {bytes} {took} {last}", comm.id, launch.coll));
+    }
+
+    /// What follows shows that the last collective was alone, or leaves it open: where no call of the application is told, a
+    /// kernel without a question may be of the same group.
+    fn tell(&mut self, next: Option<Step>) {
+        if let Some(expected) = self.expected.take()
+            && (self.interface >= 5 || next != Some(Step::Unasked))
+        {
+            println!("{expected}");
+        }
+    }
+
+    /// The events of collectives that are launched, which all run.
+    fn launch(&mut self, launches: &[Launch]) -> u64 {
+        let events = self.profiler.launch(launches);
+        let mut took = 0;
+        for (event, launch) in events.iter().zip(launches) {
+            took = self.run(*event, launch.channels);
+        }
+        took
+    }
+
+    fn step(&mut self, step: Step) -> Result<(), String> {
+        self.tell(Some(step));
+        let launch = self.random();
+        self.profiler.call(step == Step::Late);
+        if self.interface >= 5 {
+            self.open = 0;
+        }
+        match step {
+            Step::Single => {
+                let launch = self.ask(launch)?;
+                let is_sure = self.open == 0;
+                let took = self.launch(&[launch]);
+                if is_sure {
+                    self.expect(&launch, took);
+                }
+                self.open = 0;
+            }
+            Step::Aggregated => {
+                let both = Launch { count: launch.count * 2, ..launch };
+                let both = self.ask(both)?;
+                let each = Launch { count: launch.count, ..both };
+                self.launch(&[each, each]);
+                self.open = 0;
+            }
+            Step::Grouped => {
+                let other = self.random();
+                self.profiler.call(false);
+                let launches = [self.ask(launch)?, self.ask(other)?];
+                self.launch(&launches);
+                self.open = 0;
+            }
+            Step::Beside => {
+                let launch = self.ask(launch)?;
+                let other = Launch { algorithm: SYMMETRIC, ..self.random() };
+                self.launch(&[launch, other]);
+                self.open = 0;
+            }
+            Step::Late => {
+                let launch = self.ask(launch)?;
+                let profiler = &self.profiler;
+                let event = thread::scope(|scope| scope.spawn(|| profiler.launch(&[launch])).join());
+                let event = event.map_err(|_panic| "a thread panicked".to_owned())?;
+                for event in event {
+                    self.run(event, launch.channels);
+                }
+                self.open += 1;
+            }
+            Step::Simulated => {
+                self.ask(launch)?;
+                self.open += 1;
+            }
+            Step::Unasked => {
+                self.launch(&[Launch { algorithm: SYMMETRIC, ..launch }]);
+                self.open = 0;
+            }
+            Step::Otherwise => {
+                let launch = self.ask(launch)?;
+                // `auto` may run anything but what the tuner doesn't know.
+                let other = if self.table.forced().is_none() {
+                    Launch { algorithm: SYMMETRIC, ..launch }
+                } else {
+                    Launch { protocol: (launch.protocol + 1) % 3, ..launch }
+                };
+                self.launch(&[other]);
+                self.open = 0;
+            }
+            Step::Endless => {
+                let launch = self.ask(launch)?;
+                let events = self.profiler.launch(&[launch]);
+                for event in events.into_iter().filter(|event| *event != Event(0)) {
+                    let _ = self.profiler.begin_channel(event, 0, self.clock);
+                }
+                self.open = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The thread that notices what kernels do: several at once, in any order, the channels of each in any order.
+fn notice(profiler: &Profiler<'_>, kernels: &Receiver<Kernel>, seed: u64) {
+    const AT_ONCE: usize = 24;
+    let mut stream = Stream::new(seed);
+    let mut running: Vec<Kernel> = Vec::new();
+    loop {
+        let next = kernels.recv().ok();
+        let is_over = next.is_none();
+        running.extend(next);
+        while running.len() > AT_ONCE || is_over && !running.is_empty() {
+            let Kernel { event, channels, start, stop } = running.swap_remove(stream.below(running.len()));
+            let (first, last) = (stream.below(channels.into()) as u8, stream.below(channels.into()) as u8);
+            let between = |stream: &mut Stream| start + stream.below((stop - start) as usize) as u64;
+            let mut ends = Vec::new();
+            for channel in 0..channels {
+                let begin = if channel == first { start } else { between(&mut stream) };
+                let end = if channel == last { stop } else { between(&mut stream) };
+                ends.push((profiler.begin_channel(event, channel, begin), end));
+            }
+            while !ends.is_empty() {
+                let (channel, end) = ends.swap_remove(stream.below(ends.len()));
+                profiler.end_channel(channel, end);
+            }
+        }
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// What a job with a profiler is asked to do.
+#[derive(Clone, Copy)]
+pub struct How {
+    /// The version of the plugin's profiler.
+    pub version: u32,
+    /// Its functions, or those of a library's wrapper around them.
+    pub interface: Interface,
+    /// Of this process.
+    pub rank: i32,
+    pub steps: u64,
+    /// Whether all that can happen does, or one collective at a time.
+    pub is_mixed: bool,
+}
+
+/// A job of one communicator: prints what its log must hold.
+pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
+    let profiler = plugin.profile(how.interface, comm, how.rank).map_err(|result| format!("init answered {result}"))?;
+    println!("mask {} context {}", Profiler::mask(), profiler.has_context());
+    let tuner = init(plugin, version, comm, true)?;
+    let (kernels, told) = channel();
+    let noticing = profiler;
+    let mut job = Job {
+        plugin,
+        profiler,
+        tuner,
+        comm,
+        interface: how.version,
+        stream: Stream::new(comm.id),
+        table: Table::new(7, 3),
+        clock: 1_700_000_000_000_000_000,
+        kernels,
+        open: 0,
+        expected: None,
+    };
+    let ran = thread::scope(|scope| {
+        scope.spawn(move || notice(&noticing, &told, comm.id));
+        let mut ran = Ok(());
+        for number in 0..how.steps {
+            let is_other = how.is_mixed && job.stream.below(3) == 0;
+            let step = if is_other { STEPS[job.stream.below(STEPS.len())] } else { Step::Single };
+            ran = job.step(step);
+            if ran.is_err() {
+                break;
+            }
+            // As a GPU would: not faster than it is written.
+            if number % 256 == 255 {
+                thread::sleep(Duration::from_millis(25));
+            }
+        }
+        job.tell(None);
+        // The end of the other thread.
+        job.kernels = channel().0;
+        ran
+    });
+    ran?;
+    let (tuner, profiler) = (job.tuner.end(), job.profiler.end());
+    println!("end {tuner} {profiler}");
+    say_what_was_said();
+    Ok(())
+}
+
+/// Two communicators at once; with `neighbour`, this process has another rank of the second one than the lowest.
+pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
+    let other = Comm { id: comm.id + 1, ..comm };
+    let ran = thread::scope(|scope| {
+        let one = scope.spawn(|| job(plugin, version, comm, How { rank: 0, ..how }));
+        let other = scope.spawn(|| job(plugin, version, other, how));
+        (one.join(), other.join())
+    });
+    match ran {
+        (Ok(one), Ok(other)) => one.and(other),
+        _ => Err("a thread panicked".to_owned()),
+    }
+}
+
+/// A real library begins and ends the profiler that the environment names; its version.
+pub fn real(library: &str) -> Result<i32, String> {
+    let nccl = Nccl::open(library.as_ref())?;
+    nccl.profile()?;
+    Ok(nccl.version())
+}
+
+/// Arguments that no library passes.
+pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -> Result<(), String> {
+    let begin =
+        || plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"));
+    let before = begin()?;
+    let tuner = init(plugin, version, comm, true)?;
+    let survived = before.survives_nonsense();
+    println!("end {} {}", tuner.end(), before.end());
+    // More communicators at once than there is room for.
+    let many: Result<Vec<_>, String> = (0..40)
+        .map(|id| {
+            let comm = Comm { id, ..comm };
+            plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"))
+        })
+        .collect();
+    let many = many?;
+    let with = many.iter().filter(|profiler| profiler.has_context()).count();
+    let ends = many.into_iter().all(|profiler| profiler.end() == 0);
+    println!("survived {survived} at once {with} ends {ends}");
+    Ok(())
+}
+
+/// What a collective costs with a profiler, in the thread that launches it and in the one that notices its channels.
+pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, rounds: u64) -> Result<(), String> {
+    const ROUND: usize = 1024;
+    const CHANNELS: u8 = 8;
+    let profiler =
+        plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"))?;
+    let mut tuner = init(plugin, version, comm, true)?;
+    let launch = Launch { coll: 4, count: 1 << 20, algorithm: RING, protocol: LL, channels: CHANNELS };
+    let bytes = launch.bytes(comm.ranks);
+    let (mut table, mut clock) = (Table::new(7, 3), 1_700_000_000_000_000_000);
+    let mut events = Vec::with_capacity(ROUND);
+    let (mut asks, mut launches, mut channels) = (Vec::new(), Vec::new(), Vec::new());
+    let mut least = u64::MAX;
+    for _ in 0..rounds {
+        events.clear();
+        let before = allocations::count();
+        let start = Instant::now();
+        for _ in 0..ROUND {
+            tuner.ask(4, bytes, 1, 0, &mut table).map_err(|result| format!("getCollInfo answered {result}"))?;
+            profiler.launch_into(&[], &mut events);
+        }
+        asks.push(start.elapsed().as_nanos() as f64 / ROUND as f64);
+        table.entries_mut().fill(1.0);
+        let start = Instant::now();
+        for _ in 0..ROUND {
+            profiler.call(false);
+            tuner.ask(4, bytes, 1, 0, &mut table).map_err(|result| format!("getCollInfo answered {result}"))?;
+            let (algorithm, protocol) = table.forced().unwrap_or((RING, LL));
+            profiler.launch_into(&[Launch { algorithm, protocol, ..launch }], &mut events);
+            table.entries_mut().fill(1.0);
+        }
+        launches.push(start.elapsed().as_nanos() as f64 / ROUND as f64);
+        let start = Instant::now();
+        for event in &events {
+            for channel in 0..CHANNELS {
+                let channel = profiler.begin_channel(*event, channel, clock);
+                profiler.end_channel(channel, clock + 1000);
+            }
+            clock += 2000;
+        }
+        channels.push(start.elapsed().as_nanos() as f64 / (ROUND * usize::from(CHANNELS)) as f64);
+        least = least.min(allocations::count() - before);
+        thread::sleep(Duration::from_millis(25));
+    }
+    let median = |times: &mut Vec<f64>| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    println!(
+        "a launch with its question {:.0} ns, the question alone {:.0} ns, a channel {:.0} ns, allocations {least}",
+        median(&mut launches),
+        median(&mut asks),
+        median(&mut channels),
+    );
+    println!("end {} {}", tuner.end(), profiler.end());
+    say_what_was_said();
+    Ok(())
+}

@@ -1,0 +1,820 @@
+//! Which decision of the tuner a collective ran by, and how long it took.
+//!
+//! What the library does, by its source (NVIDIA/nccl, src/enqueue.cc and src/plugin/profiler.cc, 2.27 to 2.30):
+//!
+//! - Of a group, `ncclPrepareTasks` asks the tuner about all collectives of a communicator first, in the thread that launches
+//!   the group; those of one kind within four times the size of each other are one question about the sum of their bytes.
+//! - After the launch, the same thread starts an event for each collective (`hostStreamPlanTask`). Only the events of captured
+//!   graphs come from another thread, some time later and any number of times (`hostStreamPlanCallback`).
+//! - When a collective runs on the GPU, its channels are told one by one by a thread of the library, with the GPU's timestamps.
+//!
+//! So a collective belongs to a question for certain where, between two moments at which nothing is open, there was one
+//! question and one event, of the same thread, collective and size, with the algorithm and protocol that were answered. Only
+//! these are logged; all others are counted.
+//!
+//! Nothing here allocates, waits, or reads a file or a clock. All memory is static: what the library hands back is a number
+//! that is looked up in it, never a pointer that is followed.
+
+use std::{
+    cell::Cell,
+    sync::{
+        Mutex, TryLockError,
+        atomic::{
+            AtomicBool, AtomicU32, AtomicU64,
+            Ordering::{AcqRel, Acquire, Relaxed, Release},
+        },
+    },
+};
+
+use collectune::{
+    conf::words::{ALGORITHMS, PROTOCOLS},
+    policy::arm::Arm,
+};
+
+use crate::context::LastDecision;
+
+/// Communicators of which this process has the lowest rank, at a time.
+const PLACES: usize = 32;
+/// Collectives of a communicator that were launched, and not yet written.
+const SLOTS: usize = 2048;
+
+static ALL: [Place; PLACES] = {
+    let mut all = [const { Place::new(0) }; PLACES];
+    let mut number = 0;
+    while number < PLACES {
+        all[number].number = number;
+        number += 1;
+    }
+    all
+};
+/// Apart from the rest, and all zeros: it takes no room in the file, and no memory before it is used.
+static ROOM: [[Slot; SLOTS]; PLACES] = [const { [const { Slot::new() }; SLOTS] }; PLACES];
+
+/// What the tuner was asked and answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// The collective's number (`ncclFunc_t`).
+    pub coll: i32,
+    /// The size.
+    pub bytes: u64,
+    /// What was answered; `None` where no arm is called so: only the channels were limited.
+    pub arm: Option<Arm>,
+    /// Where a policy answered.
+    pub last: Option<LastDecision>,
+    /// The job computes meanwhile.
+    pub overlap: bool,
+}
+
+/// A collective as its event describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Launched {
+    /// The collective's number; `None`: none that a tuner is asked about.
+    pub coll: Option<i32>,
+    /// The size as a tuner is told it; `None`: the type is not known.
+    pub bytes: Option<u64>,
+    /// Algorithm and protocol by their numbers; `None`: none that a tuner can choose.
+    pub pair: Option<(u8, u8)>,
+    /// Channels on which it runs.
+    pub channels: u8,
+}
+
+/// How often something kept a collective out of the log.
+#[derive(Debug)]
+pub struct Counts {
+    /// It ran in a group with others.
+    pub grouped: AtomicU64,
+    /// The tuner was not asked about it then: a captured graph, or the library's own choice of kernel.
+    pub unasked: AtomicU64,
+    /// It was of another size, algorithm or protocol than the answer.
+    pub otherwise: AtomicU64,
+    /// Its arm has no name.
+    pub nameless: AtomicU64,
+    /// There was no room for it.
+    pub full: AtomicU64,
+    /// Two threads came at once.
+    pub contended: AtomicU64,
+    /// Its times can't be.
+    pub odd: AtomicU64,
+    /// Some channel never ended.
+    pub unfinished: AtomicU64,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        Self {
+            grouped: AtomicU64::new(0),
+            unasked: AtomicU64::new(0),
+            otherwise: AtomicU64::new(0),
+            nameless: AtomicU64::new(0),
+            full: AtomicU64::new(0),
+            contended: AtomicU64::new(0),
+            odd: AtomicU64::new(0),
+            unfinished: AtomicU64::new(0),
+        }
+    }
+
+    /// Each with its reason.
+    pub fn each(&self) -> [(u64, &'static str); 8] {
+        [
+            (self.grouped.load(Relaxed), "in a group with others"),
+            (self.unasked.load(Relaxed), "without a question to the tuner"),
+            (self.otherwise.load(Relaxed), "otherwise than the tuner answered"),
+            (self.nameless.load(Relaxed), "of an arm without a name"),
+            (self.full.load(Relaxed), "beyond the room for what runs at once"),
+            (self.contended.load(Relaxed), "in two threads at once"),
+            (self.odd.load(Relaxed), "with times that can't be"),
+            (self.unfinished.load(Relaxed), "that never ended"),
+        ]
+    }
+
+    fn reset(&self) {
+        let all = [&self.grouped, &self.unasked, &self.otherwise, &self.nameless];
+        let all = all.into_iter().chain([&self.full, &self.contended, &self.odd, &self.unfinished]);
+        all.for_each(|count| count.store(0, Relaxed));
+    }
+}
+
+fn one_more(count: &AtomicU64) {
+    count.fetch_add(1, Relaxed);
+}
+
+/// One communicator's memory.
+pub struct Place {
+    number: usize,
+    /// Odd while it is taken: what is of an earlier communicator is known by it.
+    life: AtomicU32,
+    batch: Mutex<Batch>,
+    /// Somebody found `batch` taken, so it lacks something.
+    missed: AtomicBool,
+    /// Slots given out so far.
+    head: AtomicU64,
+    ranks: AtomicU64,
+    pub counts: Counts,
+}
+
+/// What lies between two moments at which nothing is open.
+struct Batch {
+    questions: u32,
+    events: u32,
+    first: Option<Question>,
+    thread: u64,
+    /// The slot of the first event, if that agreed with the first question.
+    slot: Option<(usize, u32)>,
+    why_not: WhyNot,
+    is_spoilt: bool,
+}
+
+#[derive(Clone, Copy)]
+enum WhyNot {
+    Otherwise,
+    Nameless,
+    Full,
+}
+
+impl Batch {
+    const EMPTY: Self = Self {
+        questions: 0,
+        events: 0,
+        first: None,
+        thread: 0,
+        slot: None,
+        why_not: WhyNot::Otherwise,
+        is_spoilt: false,
+    };
+}
+
+/// One collective on its way. Times and question are valid as long as the state says so.
+struct Slot {
+    /// How often the slot was given out, above 32 bits; channels that have not ended, from bit 8 on; flags.
+    state: AtomicU64,
+    /// In the GPU's nanoseconds.
+    start: AtomicU64,
+    stop: AtomicU64,
+    bytes: AtomicU64,
+    arm: AtomicU64,
+    call: AtomicU64,
+    /// As bits.
+    propensity: AtomicU64,
+    generation: AtomicU64,
+}
+
+const IS_TAKEN: u64 = 1;
+/// It is known that question and collective belong together.
+const IS_SURE: u64 = 2;
+/// It is known that nothing is logged.
+const IS_LEFT: u64 = 4;
+/// More channels ended than it has.
+const IS_ODD: u64 = 8;
+const ONE_CHANNEL: u64 = 1 << 8;
+const CHANNELS: u64 = 0xFFFF * ONE_CHANNEL;
+const NO_CALL: u64 = u64::MAX;
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            start: AtomicU64::new(0),
+            stop: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            arm: AtomicU64::new(0),
+            call: AtomicU64::new(0),
+            propensity: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// Changes the state as long as it is of this use.
+    fn change(&self, tag: u32, change: impl Fn(u64) -> u64) {
+        let own = |state: u64| ((state >> 32) as u32 == tag && state & IS_TAKEN != 0).then(|| change(state));
+        let _ = self.state.fetch_update(AcqRel, Acquire, own);
+    }
+
+    fn is_of(&self, tag: u32) -> bool {
+        let state = self.state.load(Acquire);
+        (state >> 32) as u32 == tag && state & IS_TAKEN != 0
+    }
+}
+
+/// What is logged of a collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// The number of its slot: collectives in the order of their launch.
+    pub number: u64,
+    pub coll: u8,
+    pub bytes: u64,
+    /// In the GPU's nanoseconds.
+    pub start: u64,
+    /// The same clock.
+    pub stop: u64,
+    pub arm: Arm,
+    pub last: Option<LastDecision>,
+    pub overlap: bool,
+}
+
+/// An arm, a collective and overlap as a number.
+fn packed(question: &Question, arm: Arm) -> u64 {
+    let rest = (question.coll as u64 & 0xFF) << 48 | u64::from(question.overlap) << 56;
+    match arm {
+        Arm::Auto => rest,
+        Arm::Forced { algorithm, protocol, channels } => {
+            rest | 1 << 57
+                | (algorithm.code() as u64 & 0xFF) << 40
+                | (protocol.code() as u64 & 0xFF) << 32
+                | u64::from(channels)
+        }
+    }
+}
+
+/// The arm of such a number.
+fn unpacked(packed: u64) -> Arm {
+    let byte = |shift: u32| (packed >> shift) as usize & 0xFF;
+    match (packed >> 57 & 1, ALGORITHMS.get(byte(40)), PROTOCOLS.get(byte(32))) {
+        (1, Some((_, algorithm)), Some((_, protocol))) => {
+            Arm::Forced { algorithm: *algorithm, protocol: *protocol, channels: packed as u32 }
+        }
+        _ => Arm::Auto,
+    }
+}
+
+/// A communicator, as the library and the tuner hold it: stale ones are known and do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Communicator {
+    place: usize,
+    life: u32,
+}
+
+/// A collective or one of its channels, as the library holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(u64);
+
+const KIND: u64 = 0b11;
+
+impl Handle {
+    /// Of a group: nothing is done with it, but a library before 2.28 starts no event below a group without one.
+    pub const GROUP: Self = Self(1);
+
+    /// Of a collective.
+    fn new(place: usize, slot: usize, tag: u32) -> Self {
+        Self(u64::from(tag) << 32 | (place as u64) << 16 | (slot as u64) << 2 | 2)
+    }
+
+    /// Of a channel of that.
+    pub fn of_channel(self) -> Option<Self> {
+        (self.0 & KIND == 2).then_some(Self(self.0 | KIND))
+    }
+
+    pub fn as_number(self) -> usize {
+        self.0 as usize
+    }
+
+    pub fn from_number(number: usize) -> Self {
+        Self(number as u64)
+    }
+
+    /// The slot of a collective or a channel, if it is still that one's.
+    fn slot(self) -> Option<(&'static Slot, u32)> {
+        if self.0 & 2 == 0 {
+            return None;
+        }
+        let place = ALL.get((self.0 >> 16) as usize & 0xFFFF)?;
+        let slot = place.slots().get((self.0 >> 2) as usize & (SLOTS - 1))?;
+        let tag = (self.0 >> 32) as u32;
+        slot.is_of(tag).then_some((slot, tag))
+    }
+
+    /// A channel of a collective begins, by the GPU's clock.
+    pub fn begin_channel(self, at: u64) {
+        if let Some((slot, _)) = self.slot() {
+            slot.start.fetch_min(at, AcqRel);
+        }
+    }
+
+    /// A channel ends, by the GPU's clock.
+    pub fn end_channel(self, at: u64) {
+        if self.0 & KIND != KIND {
+            return;
+        }
+        let Some((slot, tag)) = self.slot() else { return };
+        slot.stop.fetch_max(at, AcqRel);
+        // One that ends twice would be one too many: then nothing is sure.
+        slot.change(tag, |state| if state & CHANNELS == 0 { state | IS_ODD } else { state - ONE_CHANNEL });
+    }
+}
+
+thread_local! {
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A number that no other thread has or had.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    THREAD.with(|thread| {
+        if thread.get() == 0 {
+            thread.set(NEXT.fetch_add(1, Relaxed));
+        }
+        thread.get()
+    })
+}
+
+impl Communicator {
+    /// Takes a free place for a communicator of so many ranks; `None` where all are taken.
+    pub fn begin(ranks: u64) -> Option<Self> {
+        for (number, place) in ALL.iter().enumerate() {
+            let life = place.life.load(Acquire);
+            let next = life.wrapping_add(1);
+            if life & 1 == 0 && place.life.compare_exchange(life, next, AcqRel, Relaxed).is_ok() {
+                place.counts.reset();
+                place.ranks.store(ranks, Relaxed);
+                place.missed.store(false, Relaxed);
+                *place.batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Batch::EMPTY;
+                return Some(Self { place: number, life: next });
+            }
+        }
+        None
+    }
+
+    /// From what the library holds.
+    pub fn from_number(number: usize) -> Option<Self> {
+        let (place, life) = (number & 0xFFFF, (number >> 16) as u32);
+        (life & 1 == 1).then_some(Self { place, life })
+    }
+
+    /// What the library holds; never 0.
+    pub fn as_number(self) -> usize {
+        self.place | (self.life as usize) << 16
+    }
+
+    /// Its memory, if it still has it.
+    pub fn place(self) -> Option<&'static Place> {
+        ALL.get(self.place).filter(|place| place.life.load(Acquire) == self.life)
+    }
+
+    /// The tuner was asked.
+    pub fn ask(self, question: &Question) {
+        let Some(place) = self.place() else { return };
+        place.with_batch(|batch| {
+            if batch.events > 0 {
+                place.close(batch);
+            }
+            let thread = this_thread();
+            if batch.questions == 0 {
+                (batch.first, batch.thread) = (Some(*question), thread);
+            } else if batch.thread != thread {
+                batch.is_spoilt = true;
+            }
+            batch.questions += 1;
+        });
+    }
+
+    /// The application called a collective; told from version 5 on. What was asked before and has not run never will, or in a
+    /// captured graph.
+    pub fn call(self, is_captured: bool) {
+        let Some(place) = self.place() else { return };
+        place.with_batch(|batch| {
+            if batch.questions > 0 || batch.is_spoilt {
+                place.close(batch);
+            }
+            batch.is_spoilt = is_captured;
+        });
+    }
+
+    /// A collective was launched; what the library is to hold for it, if its channels are of interest.
+    pub fn launch(self, launched: &Launched) -> Option<Handle> {
+        let place = self.place()?;
+        let handle = place.with_batch(|batch| {
+            if batch.questions == 0 || batch.thread != this_thread() {
+                one_more(&place.counts.unasked);
+                return None;
+            }
+            batch.events += 1;
+            if batch.events > 1 || batch.questions > 1 || batch.is_spoilt {
+                return None;
+            }
+            let question = batch.first?;
+            let has_same = launched.coll == Some(question.coll) && launched.bytes == Some(question.bytes);
+            let Some(arm) = question.arm else {
+                batch.why_not = WhyNot::Nameless;
+                return None;
+            };
+            let runs_it = match (arm, launched.pair) {
+                (_, None) => false,
+                (Arm::Auto, Some(_)) => true,
+                (Arm::Forced { algorithm, protocol, .. }, Some(pair)) => {
+                    pair == (algorithm.code() as u8, protocol.code() as u8)
+                }
+            };
+            if !has_same || !runs_it || launched.channels == 0 {
+                batch.why_not = WhyNot::Otherwise;
+                return None;
+            }
+            let Some((slot, tag)) = place.take_slot(&question, arm, launched.channels) else {
+                batch.why_not = WhyNot::Full;
+                return None;
+            };
+            batch.slot = Some((slot, tag));
+            Some(Handle::new(self.place, slot, tag))
+        });
+        match handle {
+            Some(handle) => handle,
+            None => {
+                one_more(&place.counts.contended);
+                None
+            }
+        }
+    }
+
+    /// What is open is judged: nothing more will come of it.
+    pub fn settle(self) {
+        let Some(place) = self.place() else { return };
+        place.with_batch(|batch| place.close(batch));
+    }
+
+    /// Hands the place back.
+    pub fn end(self) {
+        let Some(place) = self.place() else { return };
+        for slot in place.slots() {
+            // What is still held of it is stale from here on.
+            let freed = |state: u64| (state & IS_TAKEN != 0).then_some(state & !0xFFFF_FFFF);
+            let _ = slot.state.fetch_update(AcqRel, Acquire, freed);
+        }
+        place.life.store(self.life.wrapping_add(1), Release);
+    }
+}
+
+impl Place {
+    const fn new(number: usize) -> Self {
+        Self {
+            number,
+            life: AtomicU32::new(0),
+            batch: Mutex::new(Batch::EMPTY),
+            missed: AtomicBool::new(false),
+            head: AtomicU64::new(0),
+            ranks: AtomicU64::new(0),
+            counts: Counts::new(),
+        }
+    }
+
+    fn slots(&self) -> &'static [Slot] {
+        ROOM.get(self.number).map_or(&[], |slots| slots.as_slice())
+    }
+
+    /// Changes what is open; `None` where somebody else does at this moment, which then lacks something.
+    fn with_batch<T>(&self, change: impl FnOnce(&mut Batch) -> T) -> Option<T> {
+        let mut batch = match self.batch.try_lock() {
+            Ok(batch) => batch,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                self.missed.store(true, Release);
+                return None;
+            }
+        };
+        if self.missed.swap(false, AcqRel) {
+            batch.is_spoilt = true;
+        }
+        Some(change(&mut batch))
+    }
+
+    /// Judges what is open, and begins anew.
+    fn close(&self, batch: &mut Batch) {
+        let is_sure = batch.questions == 1 && batch.events == 1 && !batch.is_spoilt;
+        if let Some((slot, tag)) = batch.slot
+            && let Some(slot) = self.slots().get(slot)
+        {
+            let verdict = if is_sure { IS_SURE } else { IS_LEFT };
+            slot.change(tag, |state| state | verdict);
+        }
+        let events = u64::from(batch.events);
+        if !is_sure {
+            self.counts.grouped.fetch_add(events, Relaxed);
+        } else if batch.slot.is_none() {
+            one_more(match batch.why_not {
+                WhyNot::Otherwise => &self.counts.otherwise,
+                WhyNot::Nameless => &self.counts.nameless,
+                WhyNot::Full => &self.counts.full,
+            });
+        }
+        *batch = Batch::EMPTY;
+    }
+
+    /// Gives out a slot; the caller has the batch, so nobody else does at the same time.
+    fn take_slot(&self, question: &Question, arm: Arm, channels: u8) -> Option<(usize, u32)> {
+        /// So many that never end may lie in a row.
+        const TRIES: u64 = 8;
+        let head = self.head.load(Relaxed);
+        for number in head..head + TRIES {
+            let at = number as usize % SLOTS;
+            let slot = self.slots().get(at)?;
+            let state = slot.state.load(Acquire);
+            if state & IS_TAKEN != 0 {
+                continue;
+            }
+            slot.start.store(u64::MAX, Relaxed);
+            slot.stop.store(0, Relaxed);
+            slot.bytes.store(question.bytes, Relaxed);
+            slot.arm.store(packed(question, arm), Relaxed);
+            let last = question.last.unwrap_or(LastDecision { call: NO_CALL, arm: 0, propensity: 1.0, generation: 0 });
+            slot.call.store(last.call, Relaxed);
+            slot.propensity.store(last.propensity.to_bits(), Relaxed);
+            slot.generation.store(last.generation, Relaxed);
+            let tag = ((state >> 32) as u32).wrapping_add(1);
+            slot.state.store((u64::from(tag) << 32) | (u64::from(channels) * ONE_CHANNEL) | IS_TAKEN, Release);
+            self.head.store(number + 1, Release);
+            return Some((at, tag));
+        }
+        None
+    }
+
+    /// Takes out what is decided, in the order of the launches. `from` is where to look from on, and is moved.
+    ///
+    /// Only one thread may do this at a time.
+    pub fn take(&self, from: &mut u64, mut found: impl FnMut(Measured)) {
+        let head = self.head.load(Acquire);
+        *from = (*from).max(head.saturating_sub(SLOTS as u64));
+        let mut is_first = true;
+        for number in *from..head {
+            let Some(slot) = self.slots().get(number as usize % SLOTS) else { return };
+            let state = slot.state.load(Acquire);
+            let is_decided = state & IS_LEFT != 0 || state & IS_SURE != 0 && state & CHANNELS == 0;
+            if state & IS_TAKEN != 0 && is_decided {
+                match state & (IS_LEFT | IS_ODD) {
+                    0 => self.read(slot, number, &mut found),
+                    IS_ODD => one_more(&self.counts.odd),
+                    _ => {}
+                }
+                // Nothing else changes a slot that is decided, but a channel that ends twice.
+                slot.state.fetch_and(!0xFFFF_FFFF, AcqRel);
+            } else if state & IS_TAKEN != 0 {
+                is_first = false;
+            }
+            if is_first {
+                *from = number + 1;
+            }
+        }
+    }
+
+    fn read(&self, slot: &Slot, number: u64, found: &mut impl FnMut(Measured)) {
+        let (start, stop) = (slot.start.load(Acquire), slot.stop.load(Acquire));
+        // A clock that was not read is 0.
+        if start == 0 || stop <= start {
+            one_more(&self.counts.odd);
+            return;
+        }
+        let call = slot.call.load(Relaxed);
+        let last = LastDecision {
+            call,
+            arm: 0,
+            propensity: f64::from_bits(slot.propensity.load(Relaxed)),
+            generation: slot.generation.load(Relaxed),
+        };
+        let arm = slot.arm.load(Relaxed);
+        found(Measured {
+            number,
+            coll: (arm >> 48) as u8,
+            bytes: slot.bytes.load(Relaxed),
+            start,
+            stop,
+            arm: unpacked(arm),
+            last: (call != NO_CALL).then_some(last),
+            overlap: arm >> 56 & 1 == 1,
+        });
+    }
+
+    /// What has not ended is counted, at the end.
+    pub fn count_unfinished(&self) {
+        let is_open = |slot: &&Slot| {
+            let state = slot.state.load(Acquire);
+            state & IS_TAKEN != 0 && state & IS_LEFT == 0
+        };
+        self.counts.unfinished.fetch_add(self.slots().iter().filter(is_open).count() as u64, Relaxed);
+    }
+
+    /// Ranks of the communicator.
+    pub fn ranks(&self) -> u64 {
+        self.ranks.load(Relaxed)
+    }
+
+    /// Where the next slot lies.
+    pub fn head(&self) -> u64 {
+        self.head.load(Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const ARM: &str = "tree/ll128/300";
+
+    fn question(bytes: u64, call: u64) -> Question {
+        let last = LastDecision { call, arm: 1, propensity: 0.25, generation: 7 };
+        Question { coll: 4, bytes, arm: Arm::parse(ARM), last: Some(last), overlap: true }
+    }
+
+    const fn launched(bytes: u64) -> Launched {
+        Launched { coll: Some(4), bytes: Some(bytes), pair: Some((0, 1)), channels: 2 }
+    }
+
+    fn run(handle: Handle, start: u64, stop: u64) {
+        let channel = handle.of_channel().unwrap();
+        assert_eq!(channel.of_channel(), None);
+        for (begin, end) in [(start + 5, stop), (start, stop - 5)] {
+            handle.begin_channel(begin);
+            channel.end_channel(end);
+        }
+    }
+
+    fn taken(place: &Place, from: &mut u64) -> Vec<Measured> {
+        let mut all = Vec::new();
+        place.take(from, |measured| all.push(measured));
+        all
+    }
+
+    #[test]
+    fn one_question_and_one_collective_belong_together() {
+        let own = Communicator::begin(8).unwrap();
+        assert_eq!(Communicator::from_number(own.as_number()), Some(own));
+        let place = own.place().unwrap();
+        let mut from = place.head();
+        let mut handles = Vec::new();
+        for call in 0..10 {
+            own.ask(&question(1024 + call, call));
+            handles.push(own.launch(&launched(1024 + call)).unwrap());
+        }
+        // They end in another order, and the last is not sure before it is settled.
+        for (call, handle) in handles.iter().enumerate().rev() {
+            run(*handle, 1000 * (call as u64 + 1), 1000 * (call as u64 + 1) + 100);
+        }
+        let all = taken(place, &mut from);
+        assert_eq!(all.len(), 9);
+        own.settle();
+        let all: Vec<Measured> = all.into_iter().chain(taken(place, &mut from)).collect();
+        for (call, measured) in all.iter().enumerate() {
+            let last = measured.last.unwrap();
+            assert_eq!((last.call, last.generation, measured.bytes), (call as u64, 7, 1024 + call as u64));
+            assert_eq!((measured.stop - measured.start, measured.arm.to_string().as_str()), (100, ARM));
+            assert!(measured.overlap && measured.coll == 4);
+        }
+        assert_eq!(all.len(), 10);
+        assert!(place.counts.each().iter().all(|(count, _)| *count == 0), "{:?}", place.counts);
+        // What is stale does nothing.
+        own.end();
+        own.ask(&question(1, 1));
+        run(handles[0], 1, 10);
+        assert!(own.place().is_none() && own.launch(&launched(1)).is_none());
+    }
+
+    #[test]
+    fn what_is_not_sure_is_counted() {
+        let own = Communicator::begin(8).unwrap();
+        let place = own.place().unwrap();
+        let mut from = place.head();
+        let count = |place: &Place| place.counts.each().map(|(count, _)| count);
+        // Two collectives by one question, about the sum of their bytes.
+        own.ask(&question(2048, 0));
+        assert!(own.launch(&launched(1024)).is_none() && own.launch(&launched(1024)).is_none());
+        own.settle();
+        assert_eq!(count(place), [2, 0, 0, 0, 0, 0, 0, 0]);
+        // The first of a group looks as if it were alone.
+        own.ask(&question(2048, 1));
+        let first = own.launch(&launched(2048)).unwrap();
+        assert!(own.launch(&launched(64)).is_none());
+        run(first, 10, 100);
+        own.settle();
+        assert_eq!(count(place), [4, 0, 0, 0, 0, 0, 0, 0]);
+        // Two questions.
+        own.ask(&question(64, 2));
+        own.ask(&question(2048, 3));
+        assert!(own.launch(&launched(2048)).is_none());
+        own.settle();
+        assert_eq!(count(place), [5, 0, 0, 0, 0, 0, 0, 0]);
+        // No question, or one of another thread.
+        assert!(own.launch(&launched(2048)).is_none());
+        own.ask(&question(2048, 4));
+        thread::scope(|scope| scope.spawn(|| assert!(own.launch(&launched(2048)).is_none())).join().unwrap());
+        assert_eq!(count(place), [5, 2, 0, 0, 0, 0, 0, 0]);
+        // A question that is followed by another call never ran.
+        own.call(false);
+        own.ask(&question(64, 5));
+        run(own.launch(&launched(64)).unwrap(), 10, 100);
+        own.call(true);
+        own.ask(&question(64, 6));
+        assert!(own.launch(&launched(64)).is_none());
+        own.settle();
+        assert_eq!(count(place), [6, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(taken(place, &mut from).iter().map(|m| m.last.unwrap().call).collect::<Vec<_>>(), [5]);
+        // Another protocol, another size, no name.
+        for (question, launched) in [
+            (question(64, 7), Launched { pair: Some((0, 2)), ..launched(64) }),
+            (question(64, 8), launched(65)),
+            (Question { arm: None, ..question(64, 9) }, launched(64)),
+        ] {
+            own.ask(&question);
+            assert!(own.launch(&launched).is_none());
+        }
+        own.settle();
+        assert_eq!(count(place), [6, 2, 2, 1, 0, 0, 0, 0]);
+        // A clock that stands still, a channel that ends twice, one that never does.
+        for call in 10..13 {
+            own.ask(&question(64, call));
+            let handle = own.launch(&launched(64)).unwrap();
+            match call {
+                10 => run(handle, 0, 50),
+                11 => {
+                    run(handle, 10, 50);
+                    handle.of_channel().unwrap().end_channel(60);
+                }
+                _ => handle.begin_channel(10),
+            }
+        }
+        own.settle();
+        assert!(taken(place, &mut from).is_empty());
+        place.count_unfinished();
+        assert_eq!(count(place)[6..], [2, 1]);
+        own.end();
+    }
+
+    #[test]
+    fn two_threads_at_once_make_nothing_up() {
+        let own = Communicator::begin(8).unwrap();
+        let place = own.place().unwrap();
+        let mut from = place.head();
+        let single = |call: u64| {
+            own.ask(&question(64, call));
+            let handle = own.launch(&launched(64));
+            handle.into_iter().for_each(|handle| run(handle, 10, 100));
+        };
+        // The event of one, then the question of the next comes while another thread is at it.
+        own.ask(&question(64, 0));
+        {
+            let _held = place.batch.lock().unwrap();
+            assert!(own.launch(&launched(64)).is_none());
+            own.ask(&question(64, 1));
+        }
+        assert!(own.launch(&launched(64)).is_none());
+        single(2);
+        own.settle();
+        assert_eq!(taken(place, &mut from).iter().map(|m| m.last.unwrap().call).collect::<Vec<_>>(), [2]);
+        assert_eq!((place.counts.contended.load(Relaxed), place.counts.grouped.load(Relaxed)), (1, 1));
+        own.end();
+    }
+
+    #[test]
+    fn room_that_is_full_of_what_never_ends_stays_bounded() {
+        let own = Communicator::begin(8).unwrap();
+        let place = own.place().unwrap();
+        let mut from = place.head();
+        for call in 0..3 * SLOTS as u64 {
+            own.ask(&question(64, call));
+            let _ = own.launch(&launched(64));
+        }
+        own.settle();
+        assert!(taken(place, &mut from).is_empty());
+        place.count_unfinished();
+        let (full, unfinished) = (place.counts.full.load(Relaxed), place.counts.unfinished.load(Relaxed));
+        assert_eq!((full, unfinished), (2 * SLOTS as u64, SLOTS as u64));
+        own.end();
+        assert!(Communicator::begin(8).is_some());
+    }
+}

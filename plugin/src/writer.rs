@@ -1,0 +1,258 @@
+//! Writes the log of rewards, in a thread of its own.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use collectune::conf::words::COLLECTIVES;
+
+use crate::{
+    log::Log,
+    rewards::{Communicator, Measured},
+    thread::Thread,
+};
+
+/// How often it looks for what is decided.
+const EVERY: Duration = Duration::from_millis(20);
+/// So many collectives of a channel the library keeps the GPU's timestamps of (`MAX_PROFILER_EVENTS_PER_CHANNEL`): whoever
+/// reads them later gets those of a later collective.
+const KEPT: usize = 64;
+/// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does without).
+const MARK: &str = "# collectune-rewards 1";
+/// After so many looks that find nothing, no later collective was read either: all that is held is written.
+const QUIET: u32 = 50;
+const HEADER: &str =
+    "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp";
+
+/// Of what the lines are.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// The communicator's identifier.
+    pub comm_id: u64,
+    pub nodes: usize,
+    pub ranks: usize,
+    /// The version of the profiler's interface.
+    pub version: u32,
+}
+
+/// A log that is being written.
+pub struct Writer {
+    shared: Arc<Shared>,
+    thread: Thread,
+    communicator: Communicator,
+    path: PathBuf,
+    log: Log,
+}
+
+#[derive(Default)]
+struct Shared {
+    is_over: Mutex<bool>,
+    over: Condvar,
+    written: AtomicU64,
+    /// Lines whose timestamps were those of a later collective.
+    late: AtomicU64,
+    /// Lines that the file system did not take.
+    lost: AtomicU64,
+    error: Mutex<Option<io::Error>>,
+}
+
+/// The file of a communicator, with its first lines.
+fn open(folder: &Path, about: &About) -> (PathBuf, io::Result<File>) {
+    let path = folder.join(format!("nccl_tuner_rewards_{:016x}.log", about.comm_id));
+    let open = || {
+        if !folder.is_dir() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        if file.metadata()?.len() == 0 {
+            let first = format!(
+                "{MARK}\n# latency_us: from the start of the first channel to the end of the last one on rank 0, by the GPU's \
+                 global timer (profiler interface, version {})\n{HEADER}\n",
+                about.version
+            );
+            file.write_all(first.as_bytes())?;
+        }
+        Ok(file)
+    };
+    let file = open();
+    (path, file)
+}
+
+impl Writer {
+    /// Opens the file and begins; `None`, with a word about it, where one of both can't be.
+    pub fn begin(folder: &Path, about: About, communicator: Communicator, mut log: Log) -> Option<Self> {
+        let (path, file) = open(folder, &about);
+        let file = match file {
+            Ok(file) => file,
+            Err(error) => {
+                log.warn(format_args!("rewards: {}: {error}; nothing is logged", path.display()));
+                return None;
+            }
+        };
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        // What was given out before was another communicator's.
+        let from = communicator.place()?.head();
+        let lines = Lines { file, about, held: VecDeque::new(), text: String::new() };
+        let Some(thread) = Thread::begin(move || run(&own, communicator, from, lines)) else {
+            log.warn(format_args!("rewards: no thread can be begun; nothing is logged"));
+            return None;
+        };
+        log.info(format_args!("rewards: latencies are logged in {}", path.display()));
+        Some(Self { shared, thread, communicator, path, log })
+    }
+
+    /// Writes what is left, and says what became of all.
+    pub fn end(mut self) {
+        *self.shared.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.shared.over.notify_all();
+        self.thread.join();
+        let Some(place) = self.communicator.place() else { return };
+        place.count_unfinished();
+        let mut left = String::new();
+        let late = [(self.shared.late.load(Relaxed), "with the times of a later one")];
+        let lost = [(self.shared.lost.load(Relaxed), "that could not be written")];
+        for (count, why) in place.counts.each().into_iter().chain(late).chain(lost).filter(|(count, _)| *count > 0) {
+            let _ = write!(left, "{}{count} {why}", if left.is_empty() { "; left out: " } else { ", " });
+        }
+        let (written, path) = (self.shared.written.load(Relaxed), self.path.display());
+        // Who asked for a log and gets none is told, however little is said otherwise.
+        let is_empty = written == 0 && !left.is_empty();
+        let say = if is_empty { Log::warn } else { Log::info };
+        say(&mut self.log, format_args!("rewards: {written} collectives were logged in {path}{left}"));
+        let error = self.shared.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(error) = error {
+            self.log.warn(format_args!("rewards: {path}: {error}"));
+        }
+    }
+}
+
+fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: Lines) {
+    let Some(place) = communicator.place() else { return };
+    let mut quiet = 0;
+    loop {
+        let is_over = shared.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = if *is_over {
+            true
+        } else {
+            let (is_over, _) = shared.over.wait_timeout(is_over, EVERY).unwrap_or_else(PoisonError::into_inner);
+            *is_over
+        };
+        quiet = QUIET.min(quiet) + 1;
+        place.take(&mut from, |measured| {
+            lines.hold(measured, shared);
+            quiet = 0;
+        });
+        lines.write(if is_over || quiet > QUIET { 0 } else { KEPT }, shared);
+        if is_over {
+            return;
+        }
+    }
+}
+
+/// Lines on their way to the file.
+struct Lines {
+    file: File,
+    about: About,
+    /// In the order of the launches; as long as a later collective can show that their times are not theirs.
+    held: VecDeque<Measured>,
+    text: String,
+}
+
+impl Lines {
+    /// Keeps a line. One that began no earlier than one that was launched after it has the times of a later collective: those
+    /// of a communicator run one after the other.
+    fn hold(&mut self, new: Measured, shared: &Shared) {
+        let before = self.held.len();
+        self.held.retain(|held| held.number > new.number || held.start < new.start);
+        let mut late = before - self.held.len();
+        let place = self.held.partition_point(|held| held.number < new.number);
+        if self.held.range(place..).any(|after| new.start >= after.start) {
+            late += 1;
+        } else {
+            self.held.insert(place, new);
+        }
+        shared.late.fetch_add(late as u64, Relaxed);
+    }
+
+    /// Writes all lines but the last `but`.
+    fn write(&mut self, but: usize, shared: &Shared) {
+        self.text.clear();
+        let count = self.held.len().saturating_sub(but);
+        for measured in self.held.drain(..count) {
+            line(&mut self.text, &self.about, &measured);
+        }
+        if count == 0 {
+            return;
+        }
+        match self.file.write_all(self.text.as_bytes()) {
+            Ok(()) => {
+                shared.written.fetch_add(count as u64, Relaxed);
+            }
+            Err(error) => {
+                shared.lost.fetch_add(count as u64, Relaxed);
+                shared.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        }
+    }
+}
+
+fn line(text: &mut String, about: &About, measured: &Measured) {
+    let Measured { coll, bytes, start, stop, arm, last, overlap, .. } = *measured;
+    let collective = COLLECTIVES.get(usize::from(coll)).map_or("", |(word, _)| word);
+    let ns = stop - start;
+    let (us, rest) = (ns / 1000, ns % 1000);
+    let _ = write!(text, "{collective},{bytes},{},{},{us}.{rest:03},{arm}", about.nodes, about.ranks);
+    let _ = match last {
+        Some(last) => write!(text, ",{},{},{}", last.propensity, last.call, last.generation),
+        None => write!(text, ",1,,"),
+    };
+    let (s, rest) = (start / 1_000_000_000, start % 1_000_000_000);
+    let _ = writeln!(text, ",{},0,{s}.{rest:09}", u8::from(overlap));
+}
+
+#[cfg(test)]
+mod tests {
+    use collectune::policy::arm::Arm;
+
+    use super::*;
+
+    fn measured(number: u64, start: u64) -> Measured {
+        let arm = Arm::parse("ring/ll").unwrap();
+        Measured { number, coll: 2, bytes: 64, start, stop: start + 1234, arm, last: None, overlap: false }
+    }
+
+    #[test]
+    fn a_line_with_the_times_of_a_later_collective_is_left_out() {
+        let folder = std::env::temp_dir().join(format!("collectune-writer-{}", std::process::id()));
+        let about = About { comm_id: 0xAB, nodes: 2, ranks: 8, version: 5 };
+        for _ in 0..2 {
+            let (path, file) = open(&folder, &about);
+            let mut lines = Lines { file: file.unwrap(), about, held: VecDeque::new(), text: String::new() };
+            let shared = Shared::default();
+            // The third was read too late, and the first is told last.
+            for (number, start) in [(1, 2000), (2, 7000), (3, 5000), (4, 7000), (0, 1000)] {
+                lines.hold(measured(number, start), &shared);
+            }
+            lines.write(1, &shared);
+            assert_eq!((shared.late.load(Relaxed), shared.written.load(Relaxed)), (1, 3));
+            lines.write(0, &shared);
+            assert!(path.ends_with("nccl_tuner_rewards_00000000000000ab.log"));
+        }
+        let text = fs::read_to_string(folder.join("nccl_tuner_rewards_00000000000000ab.log")).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines[2], lines.len()), (MARK, HEADER, 11));
+        assert_eq!(lines[3], "allgather,64,2,8,1.234,ring/ll,1,,,0,0,0.000001000");
+        assert!(lines[3..7] == lines[7..]);
+    }
+}

@@ -31,7 +31,6 @@ use crate::{
     progress::{Progress, Silent},
     report::Workbench,
     text::{json::indented, visible},
-    units::count,
     worker::executor::{ExecuteError, Opened},
 };
 

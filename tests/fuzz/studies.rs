@@ -222,8 +222,9 @@ pub struct Scene {
     pub files: fn() -> &'static [Vec<u8>],
 }
 
-/// Values of numbers that forms don't expect, and some that they do.
-const NUMBERS: [&str; 23] = [
+/// Values of numbers that forms don't expect, and some that they do. 4096 is none of them: a topology of so many nodes is
+/// allowed more than a study is otherwise (docs/fuzzing.md).
+const NUMBERS: [&str; 22] = [
     "0",
     "1",
     "2",
@@ -236,7 +237,6 @@ const NUMBERS: [&str; 23] = [
     "255",
     "1000",
     "1500",
-    "4096",
     "4097",
     "65536",
     "1000000000",

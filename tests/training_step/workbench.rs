@@ -95,7 +95,7 @@ fn a_dropped_bundle_with_a_run_is_answered() {
     println!("{} more jobs", finish(&mut bench));
     let report = bench.report(Material::default(), &Contents::whole()).unwrap();
     println!("{}", report.summary.join("\n"));
-    assert!(report.summary[1].starts_with("The changes make it −"), "{:?}", report.summary);
+    assert!(report.summary.iter().any(|line| line.starts_with("The changes make it −")), "{:?}", report.summary);
     assert!(report.summary.iter().any(|line| line.starts_with("The best layout is")));
     assert!(report.summary.iter().any(|line| line.starts_with("Without the changes")));
     assert!(bench.files().iter().any(|(key, _)| key == "layouts"));

@@ -381,3 +381,16 @@ fn files_that_are_not_used_are_named() {
     let output = overlap(&[&patchy, "--json"]);
     assert!(ended(&output, 0).contains("the column power has no number in 1 row: nothing can be learnt from it"));
 }
+
+/// Found by mutated tables: durations above zero whose quotient is no number.
+#[test]
+fn durations_that_make_no_slowdown_cost_their_row() {
+    let folder = TempDir::new().unwrap();
+    let name = "kShortName,ground_truth,duration,overlap_ratio,power\n";
+    let rows = "a,1e-308,2,1,70\nb,100,120,1e-308,70\nc,100,120,0.5,70\n".to_owned();
+    let table = write(&folder, "run.csv", name.to_owned() + &rows + &untold(1, 1).concat());
+    let output = overlap(&[&table]);
+    let said = text(&output.stderr);
+    assert!(said.contains("line 2, column ground_truth: \"1e-308\" is too small for a slowdown"), "{said}");
+    assert!(!said.contains("line 4"), "{said}");
+}

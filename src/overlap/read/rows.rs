@@ -227,6 +227,14 @@ impl Columns<'_> {
                     let expected = if is_share { "is not a share from 0 to 1" } else { "is not 0 to 100 per cent" };
                     return Err(self.problem(row, overlap, expected));
                 }
+                // A duration of 1e-308 ns is above zero, and nothing can be divided by it.
+                if !slowdown(duration_ns / alone_ns, overlap_ratio).is_finite() {
+                    return Err(self.problem(
+                        row,
+                        alone,
+                        "is too small for a slowdown beside this duration and overlap",
+                    ));
+                }
                 Some(Timed { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
             }
         };

@@ -135,7 +135,8 @@ pub(super) fn sheet(part: &str, xml: &str, shared: &Shared, room: usize) -> Resu
             Event::End { name: "row" } if !cells.is_empty() => {
                 match &mut sheet {
                     None => sheet = Some(Sheet::within(room, cells.iter().map(|cell| cell.trim()))?),
-                    Some(sheet) => sheet.push(line, cells.iter().map(|cell| &**cell))?,
+                    // A row that does not begin, or calls itself the zeroth, is at the top.
+                    Some(sheet) => sheet.push(line.max(1), cells.iter().map(|cell| &**cell))?,
                 }
                 cells.clear();
             }

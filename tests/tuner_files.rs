@@ -438,7 +438,7 @@ fn check_round_trip(
     stream: &mut Stream,
 ) -> usize {
     let names = ["a,b\n\u{7}allreduce,0,1,ring,ll,1,1,8".to_owned(), "é".repeat(300)];
-    let basis = Basis { sweep, recommendations, names: &names, set: None, level: 0.9 };
+    let basis = Basis { sweep, recommendations, stretches: &[], names: &names, set: None, level: 0.9 };
     let exported = export(&basis, options);
     let support = Support::new(options.library.matrix(), sweep);
     let mut compared = 0;
@@ -550,7 +550,8 @@ fn real_sweeps_run_as_their_column_says() {
 fn export_of(study: &Study, reader: Reader) -> Export {
     let winners = study.winners().unwrap();
     let names = ["sweep.csv".to_owned()];
-    let basis = Basis { sweep: study.sweep(), recommendations: &winners, names: &names, set: None, level: 0.9 };
+    let basis =
+        Basis { sweep: study.sweep(), recommendations: &winners, stretches: &[], names: &names, set: None, level: 0.9 };
     export(&basis, &Options { reader, ..Options::default() })
 }
 
@@ -600,7 +601,7 @@ fn a_scale_that_would_lose_is_refused_with_its_sizes() {
         defaults: [&tiny, &small, &large].map(|points| points[1].clone()).to_vec(),
     };
     let of = |reader, recommendations: &[Recommendation]| {
-        let basis = Basis { sweep: &sweep, recommendations, names: &[], set: None, level: 0.9 };
+        let basis = Basis { sweep: &sweep, recommendations, stretches: &[], names: &[], set: None, level: 0.9 };
         export(&basis, &Options { reader, ..Options::default() })
     };
     let all = [tie.clone(), deploy.clone(), lose];
@@ -631,7 +632,8 @@ fn more_channels_than_were_measured_are_not_written() {
     deploy.configuration = deploy.configuration.map(|choice| Configuration { channels: 48, ..choice });
     let sweep = Sweep { points: vec![points[0].clone()], defaults: vec![points[1].clone()] };
     let recommendations = [deploy];
-    let basis = Basis { sweep: &sweep, recommendations: &recommendations, names: &[], set: None, level: 0.9 };
+    let basis =
+        Basis { sweep: &sweep, recommendations: &recommendations, stretches: &[], names: &[], set: None, level: 0.9 };
     let exported = export(&basis, &Options { reader: Reader::Rccl, ..Options::default() });
     assert!(exported.files[0].text.contains(",ring,simple,8,1,8,"), "{}", exported.files[0].text);
     assert!(

@@ -27,8 +27,8 @@ use crate::{
 
 /// Say what to deploy for a collective on a number of nodes
 ///
-/// Answers with the algorithm, protocol and channels that promise the highest bus bandwidth, beside the best
-/// measurement and the library's default. Only what was measured at that scale may be chosen, unless --algorithms or
+/// Answers with what to run: a configuration to deploy, the default, or a configuration that must be measured before it is
+/// deployed; beside the best measurement and the library's default, and as a tuner file of the same sweeps would have it. Only what was measured at that scale may be chosen, unless --algorithms or
 /// --protocols name more. Without a size, every measured size is answered.
 #[derive(Args)]
 #[command(
@@ -215,22 +215,24 @@ fn table(answers: &[Recommendation]) -> Table {
         ("Chosen by", Align::Left),
     ]);
     for answer in answers {
-        let choice = answer.configuration;
+        let runs = answer.runs();
+        let choice = runs.configuration;
+        let known = answer.configuration;
         table.push(vec![
             Some(Size(answer.workload.size_bytes).to_string()),
             choice.map(|c| c.algorithm.to_string()),
             choice.map(|c| c.protocol.to_string()),
             choice.map(|c| c.channels.to_string()),
-            answer.predicted_busbw_gbps.map(significant),
-            answer.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps))),
+            runs.busbw_gbps.map(significant),
+            runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps))),
             answer.measured_best.map(|best| format!("{} {}", significant(best.busbw_gbps), best.configuration)),
             answer.default.map(|default| significant(default.busbw_gbps)),
             answer.gain.map(|gain| gain.pct).or(answer.gain_pct).map(percent),
             answer.gain.as_ref().map(words::range),
-            choice.map(|_| answer.decision.word().to_owned()),
-            choice.map(|_| answer.decision.why().to_owned()).filter(|why| !why.is_empty()),
-            choice.map(|_| wording::support(answer.support).to_owned()),
-            choice.map(|_| wording::source(answer.source).to_owned()),
+            known.map(|_| answer.decision.word().to_owned()),
+            known.map(|_| answer.decision.why().to_owned()).filter(|why| !why.is_empty()),
+            known.map(|_| wording::support(answer.support).to_owned()),
+            known.map(|_| wording::source(answer.source).to_owned()),
         ]);
     }
     table

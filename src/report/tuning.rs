@@ -85,7 +85,8 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     if contents.deployables {
         let names = if contents.file_names { names } else { &[] };
         let level = study.confidence().level;
-        let basis = Basis { sweep: study.sweep(), recommendations: answer, names, set, level };
+        let stretches = study.stretches()?;
+        let basis = Basis { sweep: study.sweep(), recommendations: answer, stretches: &stretches, names, set, level };
         sections.push(deployables(&basis));
     }
     sections.extend(study.evaluation().map(|evaluation| trust::section(evaluation, predicted)));
@@ -175,7 +176,7 @@ fn of_group(
 fn deployables(basis: &Basis<'_>) -> Section {
     let mut section = Section { title: "Tuner files".into(), ..Section::default() };
     for reader in Reader::ALL {
-        let options = export::Options { reader: *reader, open_ends: true, ..export::Options::default() };
+        let options = export::Options { reader: *reader, ..export::Options::default() };
         let written = export(basis, &options);
         let about = |sentence: String| format!("{}: {sentence}", reader.name());
         section.text.extend(written.warnings.into_iter().map(about));

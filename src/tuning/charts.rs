@@ -1,6 +1,7 @@
 //! The workbench's charts, as data.
 
 use super::{
+    decision::Decision,
     features::Ask,
     recommend::Advisor,
     result::{Group, Recommendation, Support},
@@ -40,9 +41,15 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     let mut of_group: Vec<&Recommendation> =
         answer.iter().filter(|r| (r.workload.collective, r.workload.scale) == (collective, scale)).collect();
     of_group.order_by_key(|r| r.workload.size_bytes);
+    // Where the default stays, the line has a gap.
     let chosen = of_group.iter().filter_map(|r| {
+        let deployed = r.decision.names_configuration();
+        let x = r.workload.size_bytes as f64;
+        if !deployed {
+            return Some(Point { x, y: f64::NAN, note: r.decision.word().to_owned(), ..Point::default() });
+        }
         Some(Point {
-            x: r.workload.size_bytes as f64,
+            x,
             y: r.predicted_busbw_gbps?,
             low: r.interval_90.map(|i| i.low_gbps),
             high: r.interval_90.map(|i| i.high_gbps),
@@ -50,7 +57,10 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
             ..Point::default()
         })
     });
-    let chosen: Vec<Point> = chosen.collect();
+    let mut chosen: Vec<Point> = chosen.collect();
+    if chosen.iter().all(|point| point.y.is_nan()) {
+        chosen.clear();
+    }
     let default = advisor.sweep.defaults_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
@@ -58,18 +68,19 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
         ..Point::default()
     });
     let default: Vec<Point> = default.collect();
-    let gain = of_group.iter().filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
-    let mut summary = chosen.iter().max_by(|a, b| a.y.total_cmp(&b.y)).map_or_else(
-        || format!("{}: measured points, no answer yet.", place(collective, scale)),
-        |top| {
-            format!(
-                "{}: the answer reaches {} GB/s at {}.",
-                place(collective, scale),
-                significant(top.y),
-                Size(top.x as u64)
-            )
-        },
-    );
+    let deployed = of_group.iter().filter(|r| r.decision == Decision::Deploy);
+    let gain = deployed.filter_map(|r| r.gain_pct.map(|gain| (gain, r))).max_by(|a, b| a.0.total_cmp(&b.0));
+    let top = chosen.iter().filter(|point| point.y.is_finite()).max_by(|a, b| a.y.total_cmp(&b.y));
+    let mut summary = match top {
+        None if of_group.is_empty() => format!("{}: measured points, no answer yet.", place(collective, scale)),
+        None => format!("{}: nothing is to be deployed.", place(collective, scale)),
+        Some(top) => format!(
+            "{}: what is to be deployed reaches {} GB/s at {}.",
+            place(collective, scale),
+            significant(top.y),
+            Size(top.x as u64)
+        ),
+    };
     if let Some((gain, r)) = gain {
         summary += &format!(" Largest gain over the default: {} at {}.", percent(gain), Size(r.workload.size_bytes));
     }
@@ -147,11 +158,12 @@ pub fn busbw_over_channels(
             note: configuration.to_string(),
             ..Point::default()
         };
-        all.push(series("To deploy", Colour::Answer, Mark::Whiskers, vec![point]));
+        let name = if recommendation.decision.names_configuration() { "To deploy" } else { "Best known" };
+        all.push(series(name, Colour::Answer, Mark::Whiskers, vec![point]));
     }
     let size = Size(workload.size_bytes);
     let summary = match (recommendation.configuration, recommendation.predicted_busbw_gbps) {
-        (Some(c), Some(b)) => format!("At {size} the answer is {c} with {} GB/s.", significant(b)),
+        (Some(c), Some(b)) => format!("At {size} the best known is {c} with {} GB/s.", significant(b)),
         _ => format!("No configuration is known for {size}."),
     };
     Ok(Chart {

@@ -90,7 +90,11 @@ struct Record<'a> {
     gain_pct: Option<f64>,
     support: Support,
     source: Source,
-    /// deploy, keep_default, no_default or unknown.
+    /// Where the default is kept, and the fields above are its own: the best that is known else.
+    best_known: Option<Named>,
+    /// GB/s.
+    best_known_busbw: Option<f64>,
+    /// deploy, keep_default, measure_first, no_default or unknown.
     decision: &'static str,
     /// Why the default is kept.
     reason: Option<KeepReason>,
@@ -126,6 +130,7 @@ const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
     match decision {
         Decision::Deploy => ("deploy", None),
         Decision::KeepDefault { reason } => ("keep_default", Some(reason)),
+        Decision::MeasureFirst => ("measure_first", None),
         Decision::NoDefault => ("no_default", None),
         Decision::Unknown => ("unknown", None),
     }
@@ -134,16 +139,19 @@ const fn decision(decision: Decision) -> (&'static str, Option<KeepReason>) {
 impl<'a> Record<'a> {
     fn new(r: &Recommendation, set: Option<&'a str>) -> Self {
         let (decision, reason) = decision(r.decision);
+        let runs = r.runs();
         Self {
             collective: r.workload.collective.name(),
             num_nodes: r.workload.scale.nodes,
             num_gpus: r.workload.scale.ranks,
             size_bytes: r.workload.size_bytes,
-            algo: r.configuration.map(|c| c.algorithm.name()),
-            proto: r.configuration.map(|c| c.protocol.name()),
-            nchannels: r.configuration.map(|c| c.channels),
-            predicted_busbw: r.predicted_busbw_gbps,
-            interval_90: r.interval_90.map(|i| [i.low_gbps, i.high_gbps]),
+            algo: runs.configuration.map(|c| c.algorithm.name()),
+            proto: runs.configuration.map(|c| c.protocol.name()),
+            nchannels: runs.configuration.map(|c| c.channels),
+            predicted_busbw: runs.busbw_gbps,
+            interval_90: runs.interval_90.map(|i| [i.low_gbps, i.high_gbps]),
+            best_known: r.best_known().map(|(configuration, _)| configuration.into()),
+            best_known_busbw: r.best_known().map(|(_, busbw)| busbw),
             measured_best: r.measured_best.map(|m| m.busbw_gbps),
             default_busbw: r.default.map(|m| m.busbw_gbps),
             gain_pct: r.gain_pct,
@@ -166,7 +174,8 @@ impl<'a> Record<'a> {
 
 /// The recommendations as indented JSON: a list of {collective, num_nodes, num_gpus, size_bytes, algo, proto,
 /// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
-/// GB/s; and of the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
+/// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and of
+/// the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
 /// evidence}; and the `set` of measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
@@ -199,6 +208,8 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
         "gain_low_pct",
         "gain_high_pct",
         "gain_basis",
+        "best_known",
+        "best_known_busbw",
         "tied",
         "aliases",
         "visible_gain_pct",
@@ -228,6 +239,8 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
             Cell::number(r.gain.map(|gain| gain.low_pct), 2),
             Cell::number(r.gain.map(|gain| gain.high_pct), 2),
             text(r.gain.map(|gain| gain.basis.name())),
+            r.best_known.map_or(Cell::Empty, |c| format!("{}/{}/{}", c.algo, c.proto, c.nchannels).into()),
+            Cell::number(r.best_known_busbw, 4),
             (r.tied.len() as u64).into(),
             (r.aliases.len() as u64).into(),
             Cell::number(r.noise.map(|noise| noise.visible_gain_pct), 2),
@@ -287,7 +300,8 @@ mod tests {
             "collective": "all_reduce", "num_nodes": 2, "num_gpus": 16, "size_bytes": 16_777_216,
             "algo": "RING", "proto": "LL128", "nchannels": 24, "predicted_busbw": 312.5,
             "interval_90": [301.25, 325.0], "measured_best": 315.0, "default_busbw": 250.0, "gain_pct": 25.0,
-            "support": "interpolated", "source": "model", "decision": "deploy", "reason": null, "gain": null,
+            "support": "interpolated", "source": "model", "best_known": null, "best_known_busbw": null,
+            "decision": "deploy", "reason": null, "gain": null,
             "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
             "evidence": null, "set": null,
         });
@@ -303,9 +317,9 @@ mod tests {
         assert_eq!(
             lines[1],
             "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model,\
-             deploy,,,,,0,0,,"
+             deploy,,,,,,,0,0,,"
         );
-        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,0,0,,");
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,");
         assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
         let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
         assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Collective, Scale};
+use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload};
 
 /// What starts the ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,6 +125,53 @@ pub fn line(log: &str, sizes: Sizes, collective: Collective, environment: &[(&st
     }
     line.push('\n');
     line
+}
+
+/// Whether an algorithm and a protocol can be asked for: Direct is the library's own choice, and point-to-point collectives
+/// have no algorithm, so that only channels are asked there.
+#[must_use]
+pub const fn takes_a_request(algorithm: Algorithm, protocol: Protocol) -> bool {
+    !matches!(algorithm, Algorithm::Direct | Algorithm::None) && !matches!(protocol, Protocol::None)
+}
+
+/// The environment that asks for a configuration, as pairs of name and value; nothing for the default.
+#[must_use]
+pub fn environment(configuration: Option<Configuration>, collective: Collective) -> Vec<(&'static str, String)> {
+    let Some(Configuration { algorithm, protocol, channels }) = configuration else { return Vec::new() };
+    let mut environment = Vec::new();
+    if takes_a_request(algorithm, protocol) {
+        let spelled = match algorithm {
+            Algorithm::Tree => "Tree",
+            Algorithm::Ring => "Ring",
+            Algorithm::CollnetDirect => "CollnetDirect",
+            Algorithm::CollnetChain => "CollnetChain",
+            Algorithm::NvlsTree => "NVLSTree",
+            _ => algorithm.name(),
+        };
+        environment.push(("NCCL_ALGO", spelled.to_owned()));
+        let spelled = if protocol == Protocol::Simple { "Simple" } else { protocol.name() };
+        environment.push(("NCCL_PROTO", spelled.to_owned()));
+    }
+    if channels > 0 {
+        let names = match collective {
+            Collective::AllToAll | Collective::SendRecv => ["NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"],
+            _ => ["NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"],
+        };
+        environment.extend(names.map(|name| (name, channels.to_string())));
+    }
+    environment
+}
+
+/// The launch of nccl-tests, one process per GPU, that measures a configuration at one size.
+#[must_use]
+pub fn command(configuration: Configuration, workload: &Workload) -> String {
+    let mut words: Vec<String> = environment(Some(configuration), workload.collective)
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let size = workload.size_bytes;
+    words.push(format!("{} -b {size} -e {size} -g 1", program(workload.collective)));
+    words.join(" ")
 }
 
 /// Launches before the first that counts: with cold clocks the first four are up to 28 % low.

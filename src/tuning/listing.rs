@@ -18,17 +18,17 @@ const COLUMNS: [Column; 17] = [
     Column::numbers("Size", "message size"),
     Column::words(
         "Advice",
-        "deploy the configuration, which beats the default; keep the default; or the best known, without a default to \
-         compare it with",
+        "deploy the configuration, which beats the default; keep the default; measure the configuration first; or the best \
+         known, without a default to compare it with",
     ),
     Column::words("Why", "why the default stays, or no gain is claimed"),
-    Column::words("Algorithm", "algorithm to deploy"),
-    Column::words("Protocol", "protocol to deploy"),
-    Column::numbers("Channels", "channels to deploy, in total"),
-    Column::numbers("busbw", "busbw expected of the choice, GB/s"),
+    Column::words("Algorithm", "algorithm that runs, or is to be measured"),
+    Column::words("Protocol", "protocol that runs, or is to be measured"),
+    Column::numbers("Channels", "channels in total"),
+    Column::numbers("busbw", "busbw of that, measured or expected, GB/s"),
     Column::words("90 %", "nine of ten new measurements should fall in here, GB/s"),
     Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
-    Column::numbers("Gain", "expected busbw over the default's, in per cent of the default"),
+    Column::numbers("Gain", "busbw of the best known over the default's, in per cent of the default"),
     Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default"),
     Column::numbers("Tied", "measured configurations that can't be told apart from the best one"),
     Column::numbers("Visible", "the smallest gain that this noise and these runs show half of the time, in per cent"),
@@ -65,9 +65,9 @@ fn group_cells(recommendation: &Recommendation) -> [Entry; 2] {
 
 fn row(recommendation: &Recommendation) -> Vec<Entry> {
     let workload = recommendation.workload;
-    let choice = recommendation.configuration;
-    let interval =
-        recommendation.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
+    let runs = recommendation.runs();
+    let choice = runs.configuration;
+    let interval = runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
     let best = recommendation.measured_best;
     let best_text = best.map(|b| match choice {
         Some(choice) if choice == b.configuration => gbps(b.busbw_gbps),
@@ -80,8 +80,8 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry::text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
         Entry::text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
         Entry::number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
-        Entry::number(recommendation.predicted_busbw_gbps, gbps),
-        Entry { text: interval.unwrap_or_default(), number: recommendation.interval_90.map(|i| i.low_gbps) },
+        Entry::number(runs.busbw_gbps, gbps),
+        Entry { text: interval.unwrap_or_default(), number: runs.interval_90.map(|i| i.low_gbps) },
         Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
         Entry::number(recommendation.gain.map(|gain| gain.pct).or(recommendation.gain_pct), percent),
         Entry {

@@ -3,19 +3,20 @@
 use super::{
     aggregate::Point,
     baselines::{Measurements, winner},
-    decision::{DefaultThere, Expected, Judge, Judged, default_there, unmeasured},
+    decision::{Basis, Decision, DefaultThere, Expected, Gain, Judge, Judged, Noise, default_there, unmeasured},
     features::Ask,
     intervals::LEVEL,
     model::BusbwModel,
     result::{Interval, Measured, Recommendation, Source, Support},
     search::{Best, SearchSpace},
+    sizes::boundary,
     sweep::Sweep,
     validate::{self, Validation},
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Collective, Configuration, Scale, Workload},
     learn::LearnError,
-    math::exp,
+    math::{exp, ln, log2},
 };
 
 /// Everything that an answer is made from.
@@ -37,13 +38,28 @@ pub struct Advisor<'a> {
 /// The share of normal numbers that lie within one standard deviation.
 const ONE_DEVIATION: f64 = 0.6827;
 
+/// Sizes between two neighbouring measured ones for which one answer holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stretch {
+    /// The collective.
+    pub collective: Collective,
+    /// Nodes and ranks.
+    pub scale: Scale,
+    /// From this size on…
+    pub min_bytes: u64,
+    /// …up to and including this one.
+    pub max_bytes: u64,
+    /// The answers at its ends, where both deploy one configuration; else the default stays.
+    pub deployed: Option<(Recommendation, Recommendation)>,
+}
+
 impl<'a> Advisor<'a> {
     /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes;
-    /// the measurements while there is no model.
+    /// interpolation while there is no model.
     #[must_use]
     pub fn source(&self, collective: Collective, scale: Scale) -> Source {
         if self.model.is_none() {
-            return Source::Measured;
+            return Source::LogLinearInterpolation;
         }
         let regret = self.validation.and_then(|validation| validation.regret.get(&(collective, scale)));
         regret.map_or(Source::Model, validate::least_regret)
@@ -60,13 +76,173 @@ impl<'a> Advisor<'a> {
         (points, judged)
     }
 
-    /// The answer for a workload. Where it was measured, the verdict on the measurements: only a promise of the model for
-    /// a configuration that was not measured there outweighs it, if even the lower end of its interval lies above the
-    /// best measurement. Elsewhere the source's choice. `check` runs the exhaustive search beside the coarse one.
+    /// The answer for a workload. At a measured size, and where nothing was measured around it, its own
+    /// ([`Self::alone`]). Between two measured sizes, what the stretch that holds it deploys ([`Self::stretches`]), so that
+    /// an answer and a tuner file never differ; where that deploys nothing, or beyond the measured sizes and scales, the
+    /// choice must be measured first. `check` runs the exhaustive search beside the coarse one.
     ///
     /// # Errors
     /// What the model says.
     pub fn recommend(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
+        let here = self.alone(workload, check)?;
+        let (below, above) = self.neighbours(workload);
+        if above.is_some_and(|size| size == workload.size_bytes) {
+            return Ok(here);
+        }
+        if let (Some(below), Some(above)) = (below, above) {
+            let at = |size_bytes| self.alone(&Workload { size_bytes, ..*workload }, false);
+            let stretches = self.stretches(&at(below)?, &at(above)?)?;
+            let holds = |stretch: &Stretch| (stretch.min_bytes..=stretch.max_bytes).contains(&workload.size_bytes);
+            if let Some((low, high)) = stretches.into_iter().find(holds).and_then(|stretch| stretch.deployed) {
+                return self.within(&low, &high, here);
+            }
+        }
+        Ok(Recommendation {
+            decision: if here.decision.names_configuration() { Decision::MeasureFirst } else { here.decision },
+            ..here
+        })
+    }
+
+    /// The nearest measured sizes of a workload's collective and scale: the largest below its own, the smallest from its
+    /// own on.
+    fn neighbours(&self, workload: &Workload) -> (Option<u64>, Option<u64>) {
+        let (collective, scale) = (workload.collective, workload.scale);
+        let all = [self.sweep.points_of(collective, scale), self.sweep.defaults_of(collective, scale)];
+        let split = all.map(|of| of.split_at(of.partition_point(|p| p.workload.size_bytes < workload.size_bytes)));
+        let size = |point: &Point| point.workload.size_bytes;
+        (
+            split.iter().filter_map(|(below, _)| below.last().map(size)).max(),
+            split.iter().filter_map(|(_, above)| above.first().map(size)).min(),
+        )
+    }
+
+    /// The stretches between two neighbouring measured sizes, ascending, without holes: from the lower size to half way
+    /// (in log2 of the size) to the middle, from there to the middle, and the same down from the upper size. The outer two
+    /// may run what is deployed at their measured size, the inner two what is expected to be best at the middle of what
+    /// was measured on both sides.
+    ///
+    /// # Errors
+    /// What the model says.
+    pub fn stretches(&self, lower: &Recommendation, upper: &Recommendation) -> Result<Vec<Stretch>, LearnError> {
+        let (low, high) = (lower.workload.size_bytes, upper.workload.size_bytes);
+        let middle = boundary(low, high);
+        let (first, last) = (boundary(low, middle), boundary(middle, high));
+        let at = |size_bytes| Workload { size_bytes, ..lower.workload };
+        let chosen = |of: &Recommendation| of.configuration.filter(|_| of.decision.names_configuration());
+        let centre = match (chosen(lower), chosen(upper)) {
+            (Some(below), Some(above)) if below == above => Some(below),
+            _ => self.best_of_both(&at(low), &at(high), &at(middle))?,
+        };
+        let mut all = Vec::new();
+        for (choice, from, to, ends) in [
+            (chosen(lower), low + 1, first - 1, [Some(lower), None]),
+            (centre, first.max(low + 1), middle - 1, [None, None]),
+            (centre, middle, last - 1, [None, None]),
+            (chosen(upper), last, high - 1, [None, Some(upper)]),
+        ] {
+            if from <= to {
+                let ends = [(at(from), ends[0]), (at(to), ends[1])];
+                let deployed = choice.map(|choice| self.deployed(choice, ends)).transpose()?.flatten();
+                let Workload { collective, scale, .. } = lower.workload;
+                all.push(Stretch { collective, scale, min_bytes: from, max_bytes: to, deployed });
+            }
+        }
+        Ok(all)
+    }
+
+    /// The answers at the ends of a stretch, where both deploy the choice; an end that was measured is known.
+    fn deployed(
+        &self,
+        choice: Configuration,
+        ends: [(Workload, Option<&Recommendation>); 2],
+    ) -> Result<Option<(Recommendation, Recommendation)>, LearnError> {
+        let end = |(workload, known): (Workload, Option<&Recommendation>)| match known {
+            Some(known) => Ok(known.clone()),
+            None => self.of(choice, &workload),
+        };
+        let [low, high] = ends;
+        let (low, high) = (end(low)?, end(high)?);
+        let same = low.decision == high.decision && low.decision.names_configuration();
+        Ok(same.then_some((low, high)))
+    }
+
+    /// Of the configurations that were measured at two sizes and may run at a third, the one that is expected to be best
+    /// there.
+    fn best_of_both(
+        &self,
+        lower: &Workload,
+        upper: &Workload,
+        between: &Workload,
+    ) -> Result<Option<Configuration>, LearnError> {
+        let above = self.sweep.points_at(upper);
+        let both = self.sweep.points_at(lower).iter().map(|point| point.configuration).filter(|configuration| {
+            above.binary_search_by_key(configuration, |point| point.configuration).is_ok()
+                && self.space.allows(between, configuration)
+        });
+        let asks: Vec<Ask> = both.map(|configuration| (*between, configuration)).collect();
+        let expected = self.expect(&asks)?;
+        let known = asks.iter().zip(expected).filter_map(|((_, configuration), busbw)| Some((*configuration, busbw?)));
+        Ok(winner(known).map(|(configuration, _)| configuration))
+    }
+
+    /// What is expected of configurations, busbw in GB/s: by the source that answers.
+    fn expect(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
+        let Some((workload, _)) = asks.first() else { return Ok(Vec::new()) };
+        match (self.source(workload.collective, workload.scale), self.model) {
+            (Source::Model, Some(model)) => model.predict(asks),
+            _ => Ok(asks.iter().map(|ask| self.measurements.interpolate(ask)).collect()),
+        }
+    }
+
+    /// What is expected of one configuration where it was not measured, and whether that is enough to deploy it.
+    fn of(&self, configuration: Configuration, workload: &Workload) -> Result<Recommendation, LearnError> {
+        let busbw = self.expect(&[(*workload, configuration)])?.pop().flatten();
+        let known = Recommendation::unknown(*workload);
+        let source = self.source(workload.collective, workload.scale);
+        Ok(self.expected(known, busbw.map(|busbw| (configuration, busbw)), source))
+    }
+
+    /// The answer of a size within a stretch: the gains at its ends, and between them the line over log2 of the size.
+    fn within(
+        &self,
+        low: &Recommendation,
+        high: &Recommendation,
+        here: Recommendation,
+    ) -> Result<Recommendation, LearnError> {
+        let workload = here.workload;
+        let place = |of: &Recommendation| log2(of.workload.size_bytes as f64);
+        let length = place(high) - place(low);
+        let share = if length > 0.0 { (log2(workload.size_bytes as f64) - place(low)) / length } else { 0.0 };
+        let between = |a: f64, b: f64| {
+            let height = |pct: f64| ln(1.0 + pct / 100.0);
+            (exp(height(a) + (height(b) - height(a)) * share) - 1.0) * 100.0
+        };
+        let gain = low.gain.zip(high.gain).map(|(a, b)| Gain {
+            pct: between(a.pct, b.pct),
+            low_pct: between(a.low_pct, b.low_pct),
+            high_pct: between(a.high_pct, b.high_pct),
+            level: a.level,
+            basis: Basis::HeldOut,
+        });
+        // One end may be a measured size, where the choice is the whole field's; the other names it.
+        let Some(choice) = high.configuration.filter(|_| low.configuration == high.configuration) else {
+            return Ok(here);
+        };
+        let source = self.source(workload.collective, workload.scale);
+        let default = default_there(self.sweep.defaults_of(workload.collective, workload.scale), workload.size_bytes);
+        let busbw = match gain.zip(default) {
+            Some((gain, default)) => Some(default.busbw_gbps() * (1.0 + gain.pct / 100.0)),
+            None => self.expect(&[(workload, choice)])?.pop().flatten(),
+        };
+        let exhaustive = here.exhaustive;
+        let answer = Recommendation { exhaustive, ..self.expected(here, busbw.map(|busbw| (choice, busbw)), source) };
+        Ok(Recommendation { decision: low.decision, gain, ..answer })
+    }
+
+    /// The answer for a workload by itself. Where it was measured, the verdict on the measurements: only a promise of the
+    /// model for a configuration that was not measured there outweighs it, if even the lower end of its interval lies
+    /// above the best measurement. Elsewhere the source's choice.
+    fn alone(&self, workload: &Workload, check: bool) -> Result<Recommendation, LearnError> {
         let source = self.source(workload.collective, workload.scale);
         let (points, judged) = self.judged(workload);
         let measured_best = super::sweep::best(points.iter().copied());
@@ -96,61 +272,71 @@ impl<'a> Advisor<'a> {
             !is_measured && half.is_some_and(|half| expected * exp(-half) > best.busbw_gbps)
         };
         let promise = choice.filter(|choice| measured_best.is_none_or(|best| outweighs(*choice, best)));
-        let answer = match (judged, promise) {
+        Ok(match (judged, promise) {
             (Some(judged), None) => {
-                exhaustive = exhaustive.filter(|(configuration, expected)| {
+                let exhaustive = exhaustive.filter(|(configuration, expected)| {
                     *configuration != judged.choice.configuration && *expected > judged.choice.busbw_gbps
                 });
-                let choice = judged.choice.configuration;
+                let choice = judged.choice;
+                let interval_90 = self.interval_of(choice, judged.noise.as_ref());
                 Recommendation {
-                    configuration: Some(choice),
-                    predicted_busbw_gbps: Some(judged.choice.busbw_gbps),
-                    measured: Some(measured(judged.choice)),
+                    configuration: Some(choice.configuration),
+                    predicted_busbw_gbps: Some(choice.busbw_gbps),
+                    interval_90,
+                    measured: Some(measured(choice)),
                     gain_pct: judged.gain_pct,
                     decision: judged.decision,
                     gain: judged.gain,
-                    aliases: judged.aliases(&points, choice),
+                    aliases: judged.aliases(&points, choice.configuration),
                     tied: judged.tied,
                     noise: judged.noise,
                     witness: judged.witness,
+                    support: Support::Measured,
                     source: Source::Measured,
+                    exhaustive,
                     ..known
                 }
             }
-            (judged, promise) => {
-                let level = self.judge.confidence.level;
-                let expected = promise.map(|(_, busbw_gbps)| Expected {
-                    busbw_gbps,
-                    half_width: self.half_width(workload, source, level),
-                });
-                let defaults = self.sweep.defaults_of(workload.collective, workload.scale);
-                let there = default_there(defaults, workload.size_bytes);
-                let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
-                let between = match there {
-                    Some(DefaultThere::Between(busbw)) => Some(busbw),
-                    _ => None,
-                };
-                let over = |busbw: f64| default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
-                Recommendation {
-                    configuration: promise.map(|(configuration, _)| configuration),
-                    predicted_busbw_gbps: promise.map(|(_, busbw)| busbw),
-                    default_between_gbps: between,
-                    gain_pct: promise.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
-                    decision,
-                    gain,
-                    noise: judged.as_ref().and_then(|judged| judged.noise),
-                    tied: judged.map(|judged| judged.tied).unwrap_or_default(),
-                    source,
-                    ..known
-                }
-            }
+            (judged, promise) => Recommendation {
+                noise: judged.as_ref().and_then(|judged| judged.noise),
+                tied: judged.map(|judged| judged.tied).unwrap_or_default(),
+                exhaustive,
+                ..self.expected(known, promise, source)
+            },
+        })
+    }
+
+    /// What is known of a workload, with a choice that was not measured there.
+    fn expected(&self, known: Recommendation, choice: Option<Best>, source: Source) -> Recommendation {
+        let workload = known.workload;
+        let there = default_there(self.sweep.defaults_of(workload.collective, workload.scale), workload.size_bytes);
+        let level = self.judge.confidence.level;
+        let expected = choice.map(|(_, busbw_gbps)| Expected {
+            busbw_gbps,
+            half_width: match there {
+                Some(DefaultThere::Between(_)) => self.gain_half_width(&workload, source, level),
+                _ => self.half_width(&workload, source, level),
+            },
+        });
+        let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
+        let between = match there {
+            Some(DefaultThere::Between(busbw)) => Some(busbw),
+            _ => None,
         };
-        let support =
-            answer.configuration.map_or(Support::Extrapolated, |c| self.space.support(self.sweep, workload, &c));
-        let interval = answer.predicted_busbw_gbps.zip(self.half_width_of(workload, answer.source, support));
-        let interval_90 =
-            interval.map(|(busbw, half)| Interval { low_gbps: busbw * exp(-half), high_gbps: busbw * exp(half) });
-        Ok(Recommendation { support, interval_90, exhaustive, ..answer })
+        let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
+        let interval = choice.zip(self.half_width(&workload, source, LEVEL));
+        Recommendation {
+            configuration: choice.map(|(configuration, _)| configuration),
+            predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
+            interval_90: interval.map(|((_, busbw), half)| Interval::around(busbw, half)),
+            default_between_gbps: between,
+            gain_pct: choice.and_then(|(_, busbw)| over(busbw)).filter(|gain| gain.is_finite()),
+            decision,
+            gain,
+            support: choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c)),
+            source,
+            ..known
+        }
     }
 
     fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
@@ -176,10 +362,25 @@ impl<'a> Advisor<'a> {
         }
     }
 
-    /// The half width, in ln busbw, of where 90 % of measurements of a choice should fall.
-    fn half_width_of(&self, workload: &Workload, source: Source, support: Support) -> Option<f64> {
-        let source = if support == Support::Measured { Source::Model } else { source };
-        self.half_width(workload, source, LEVEL)
+    /// Where one more run of what was measured should fall, by the noise of its runs; by errors on unseen configurations
+    /// where nothing tells that.
+    fn interval_of(&self, point: &Point, noise: Option<&Noise>) -> Option<Interval> {
+        let half = match noise {
+            Some(noise) => noise.half_width_90(point.repeats),
+            None => self.half_width(&point.workload, Source::Model, LEVEL)?,
+        };
+        Some(Interval::around(point.busbw_gbps, half))
+    }
+
+    /// The half width, in ln of the gain, of where a share of gains over the default should fall at a size at which neither
+    /// side was measured; `None` until validation has run.
+    fn gain_half_width(&self, workload: &Workload, source: Source, level: f64) -> Option<f64> {
+        let validation = self.validation?;
+        let errors = match source {
+            Source::Model => &validation.gain_errors,
+            _ => &validation.interpolated_gain_errors,
+        };
+        errors.width(workload.collective, workload.scale, workload.size_bytes, level)
     }
 
     /// The half width, in ln busbw, of where a share of measurements should fall: errors on unseen configurations for

@@ -7,7 +7,8 @@ use super::{
     read::{Asked, Evidence},
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Scale, Workload},
+    math::exp,
     plot::Chart,
 };
 
@@ -18,6 +19,14 @@ pub struct Interval {
     pub low_gbps: f64,
     /// Upper end.
     pub high_gbps: f64,
+}
+
+impl Interval {
+    /// From a bandwidth in GB/s and the half width of ln busbw around it.
+    #[must_use]
+    pub fn around(busbw_gbps: f64, half_width: f64) -> Self {
+        Self { low_gbps: busbw_gbps * exp(-half_width), high_gbps: busbw_gbps * exp(half_width) }
+    }
 }
 
 /// What a recommendation stands on.
@@ -138,6 +147,49 @@ impl Recommendation {
     }
 }
 
+/// What a recommendation has run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Runs {
+    /// The configuration; `None` where it is the default's and nothing told what it ran.
+    pub configuration: Option<Configuration>,
+    /// Its busbw in GB/s, measured or expected.
+    pub busbw_gbps: Option<f64>,
+    /// Where 90 % of its measurements should fall.
+    pub interval_90: Option<Interval>,
+}
+
+impl Recommendation {
+    /// What runs once the advice is followed: the default where it is kept, else the choice. A choice that is to be measured
+    /// first is told as the choice.
+    #[must_use]
+    pub fn runs(&self) -> Runs {
+        if !matches!(self.decision, Decision::KeepDefault { .. }) {
+            return Runs {
+                configuration: self.configuration,
+                busbw_gbps: self.predicted_busbw_gbps,
+                interval_90: self.interval_90,
+            };
+        }
+        let Some(default) = self.default else {
+            return Runs { busbw_gbps: self.default_between_gbps, ..Runs::default() };
+        };
+        let around = |noise: Noise| Interval::around(default.busbw_gbps, noise.half_width_90(default.repeats));
+        Runs {
+            configuration: Some(default.configuration).filter(|ran| ran.algorithm != Algorithm::None),
+            busbw_gbps: Some(default.busbw_gbps),
+            interval_90: self.noise.map(around),
+        }
+    }
+
+    /// The best known configuration and its busbw in GB/s where the default is kept.
+    #[must_use]
+    pub fn best_known(&self) -> Option<(Configuration, f64)> {
+        self.configuration
+            .zip(self.predicted_busbw_gbps)
+            .filter(|_| matches!(self.decision, Decision::KeepDefault { .. }))
+    }
+}
+
 /// One (collective, scale) of a loaded sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
@@ -159,7 +211,7 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// Algorithm as it ran.
-    pub algorithm: crate::collective::Algorithm,
+    pub algorithm: Algorithm,
     /// Protocol as it ran.
     pub protocol: crate::collective::Protocol,
     /// Measured channels, ascending.

@@ -256,7 +256,7 @@ impl Measurement {
 
 fn deployed(recommendation: &Recommendation) -> Deployed {
     match (recommendation.decision, recommendation.configuration) {
-        (Decision::KeepDefault { .. }, _) => Deployed::Default,
+        (Decision::KeepDefault { .. } | Decision::MeasureFirst, _) => Deployed::Default,
         (Decision::Deploy | Decision::NoDefault, Some(configuration)) => Deployed::Configuration(configuration),
         _ => Deployed::Unknown,
     }

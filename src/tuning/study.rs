@@ -1,6 +1,6 @@
 //! One sweep under study: what was measured, what was learnt from it, how far to trust that, what to deploy.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::OnceLock};
 
 use crate::{sorted::SortedMap, units::grouped};
 
@@ -13,7 +13,7 @@ use super::{
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
-    recommend::Advisor,
+    recommend::{Advisor, Stretch},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
     runs::Runs,
@@ -27,6 +27,7 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
+    order::Order,
     progress::{Progress, Silent},
 };
 
@@ -41,6 +42,8 @@ pub struct Study {
     sweep: Sweep,
     measurements: Measurements,
     groups: Vec<Group>,
+    /// How far to trust interpolation, as long as nothing was learnt.
+    untrained: OnceLock<Validation>,
     learnt: Option<Learnt>,
 }
 
@@ -101,6 +104,7 @@ impl Study {
         self.deviations = Deviations::new(&self.runs, &self.screened);
         self.measurements = Measurements::new(&self.sweep.points);
         self.groups = self.sweep.groups();
+        self.untrained = OnceLock::new();
     }
 
     /// The single runs.
@@ -174,7 +178,7 @@ impl Study {
             measurements: &self.measurements,
             space,
             model: learnt.map(|learnt| &learnt.model),
-            validation: learnt.and_then(|learnt| learnt.validation.as_ref()),
+            validation: learnt.map_or_else(|| self.untrained.get(), |learnt| learnt.validation.as_ref()),
             judge: self.judge(),
         })
     }
@@ -257,6 +261,7 @@ impl Study {
         check: bool,
         progress: &mut dyn Progress,
     ) -> Result<Vec<Recommendation>, StudyError> {
+        self.try_interpolation();
         self.with_advisor(search, |advisor| {
             let mut answers = Vec::with_capacity(workloads.len());
             for (index, workload) in workloads.iter().enumerate() {
@@ -265,6 +270,35 @@ impl Study {
             }
             Ok(answers)
         })
+    }
+
+    /// What is to be deployed between all measured sizes, beside [`Self::to_deploy`]: by collective, scale and size.
+    ///
+    /// # Errors
+    /// The model can't be asked.
+    pub fn stretches(&self) -> Result<Vec<Stretch>, StudyError> {
+        let answer = self.to_deploy()?;
+        let mut sorted: Vec<&Recommendation> = answer.iter().collect();
+        sorted.order_by_key(|recommendation| recommendation.workload);
+        self.try_interpolation();
+        let same_group = |pair: &&[&Recommendation]| {
+            let [a, b] = [pair[0].workload, pair[1].workload];
+            (a.collective, a.scale) == (b.collective, b.scale)
+        };
+        self.with_advisor(None, |advisor| {
+            let mut all = Vec::new();
+            for pair in sorted.windows(2).filter(same_group) {
+                all.extend(advisor.stretches(pair[0], pair[1])?);
+            }
+            Ok(all)
+        })
+    }
+
+    /// Finds out how far to trust interpolation, where nothing was learnt.
+    fn try_interpolation(&self) {
+        if self.learnt.is_none() && self.groups.len() <= MOST_LEARNT {
+            self.untrained.get_or_init(|| validate::evaluate(&self.sweep, &[]));
+        }
     }
 
     /// The charts of one workload.

@@ -2,6 +2,7 @@
 
 use super::{
     decision::{Decision, KeepReason, words},
+    launch,
     result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
 };
 use crate::units::{Size, capitalised, count, percent, significant};
@@ -13,6 +14,8 @@ pub enum Advice {
     Deploy,
     /// The default is at least as fast as anything expected.
     KeepDefault,
+    /// Keep the default until its configuration was run.
+    MeasureFirst,
     /// Nothing that may run is known.
     Unknown,
 }
@@ -23,6 +26,7 @@ pub fn advice(recommendation: &Recommendation) -> Advice {
     match recommendation.decision {
         Decision::Unknown => Advice::Unknown,
         Decision::KeepDefault { .. } => Advice::KeepDefault,
+        Decision::MeasureFirst => Advice::MeasureFirst,
         Decision::Deploy | Decision::NoDefault => Advice::Deploy,
     }
 }
@@ -69,6 +73,14 @@ pub fn sentence(recommendation: &Recommendation) -> String {
             let within = if within { ", which lies within the interval" } else { "" };
             return format!("Deploy {choice} for {place}{expected}: {gain} over {default}{within}.");
         }
+        Decision::MeasureFirst => {
+            let promise = if gain.is_empty() { String::new() } else { format!(": {gain} over {default}") };
+            return format!(
+                "Measure {choice} for {place} before it is deployed{expected}{promise}. This launch would tell, beside one \
+                 without the variables: {}",
+                launch::command(choice, &workload)
+            );
+        }
         Decision::KeepDefault { reason } => reason,
     };
     let keep = format!("Keep the default for {place}");
@@ -85,10 +97,7 @@ pub fn sentence(recommendation: &Recommendation) -> String {
             format!("{keep}: {choice} gains {gain} over {default}, perhaps less than the smallest gain worth a rule.")
         }
         KeepReason::Uncertain => {
-            let undecided = match recommendation.source {
-                Source::Measured => words::undecided(recommendation.noise.as_ref()),
-                _ => "A run of both would tell.".to_owned(),
-            };
+            let undecided = words::undecided(recommendation.noise.as_ref());
             let of = if gain.is_empty() { "more".to_owned() } else { gain };
             format!("{keep}: {choice} promises {of} over {default}, which may be noise. {undecided}")
                 .trim_end()

@@ -60,7 +60,9 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
 fn expected_gbps(found: &Recommendation) -> Option<f64> {
     match advice(found) {
         Advice::Deploy => found.predicted_busbw_gbps,
-        Advice::KeepDefault => found.default.map(|default| default.busbw_gbps).or(found.default_between_gbps),
+        Advice::KeepDefault | Advice::MeasureFirst => {
+            found.default.map(|default| default.busbw_gbps).or(found.default_between_gbps)
+        }
         Advice::Unknown => None,
     }
 }

@@ -395,6 +395,7 @@ impl Executor {
         let basis = export::Basis {
             sweep: self.study.sweep(),
             recommendations,
+            stretches: &self.study.stretches()?,
             names: &self.sweeps,
             set: self.set(),
             level: self.study.confidence().level,

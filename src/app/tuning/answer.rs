@@ -42,6 +42,9 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
         recommendation;
     let headline = match (advice(&recommendation), configuration) {
         (Advice::KeepDefault, _) => view! { <span class="choice">"Keep the default"</span> }.into_any(),
+        (Advice::MeasureFirst, Some(choice)) => {
+            view! { <span class="choice">"Measure first:"</span> <ConfigurationView choice /> }.into_any()
+        }
         (Advice::Deploy, Some(choice)) => view! { <ConfigurationView choice /> }.into_any(),
         _ => view! { <span class="choice">"Nothing known"</span> }.into_any(),
     };

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    collective::{Collective, Configuration, Scale},
     tuning::{
         baselines::Measurements,
+        launch,
         support::Library,
         sweep::{self, Sweep},
     },
@@ -63,35 +64,18 @@ pub fn environment(configuration: Configuration, library: Library) -> Environmen
          of the job, a rule for those that it names."
             .to_owned(),
     ];
-    let mut text = String::new();
-    let algorithm_name = match algorithm {
-        Algorithm::Tree => Some("Tree"),
-        Algorithm::Ring => Some("Ring"),
-        Algorithm::CollnetDirect => Some("CollnetDirect"),
-        Algorithm::CollnetChain => Some("CollnetChain"),
-        Algorithm::Nvls => Some("NVLS"),
-        Algorithm::NvlsTree => Some("NVLSTree"),
-        Algorithm::Pat => Some("PAT"),
-        Algorithm::Direct | Algorithm::None => None,
-    };
-    let protocol_name = match protocol {
-        Protocol::Ll => Some("LL"),
-        Protocol::Ll128 => Some("LL128"),
-        Protocol::Simple => Some("Simple"),
-        Protocol::None => None,
-    };
-    match (algorithm_name, protocol_name) {
-        (Some(algorithm), Some(protocol)) => {
-            text += &format!("export NCCL_ALGO={algorithm}\nexport NCCL_PROTO={protocol}\n");
-            warnings.push(
-                "A collective that can't run this algorithm falls back to another without a word, or ends with an error."
-                    .to_owned(),
-            );
-        }
-        _ => warnings.push(format!("{algorithm}/{protocol} can't be asked for; only the channels are set.")),
-    }
+    // Of the collectives that a tuner decides all have the same variables.
+    let text = launch::environment(Some(configuration), Collective::AllReduce)
+        .into_iter()
+        .map(|(name, value)| format!("export {name}={value}\n"))
+        .collect();
+    warnings.push(if launch::takes_a_request(algorithm, protocol) {
+        "A collective that can't run this algorithm falls back to another without a word, or ends with an error."
+            .to_owned()
+    } else {
+        format!("{algorithm}/{protocol} can't be asked for; only the channels are set.")
+    });
     if channels > 0 {
-        text += &format!("export NCCL_MIN_NCHANNELS={channels}\nexport NCCL_MAX_NCHANNELS={channels}\n");
         warnings.push(match library {
             Library::Rccl => {
                 "NCCL_MIN_NCHANNELS and NCCL_MAX_NCHANNELS are a base that RCCL multiplies, where a rule's number is the \
@@ -110,6 +94,7 @@ pub fn environment(configuration: Configuration, library: Library) -> Environmen
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective::{Algorithm, Protocol};
 
     #[test]
     fn direct_sets_channels_only() {

@@ -18,5 +18,5 @@ mod verdict;
 pub mod words;
 
 pub use judge::{GIVEN_AWAY, Judge, Judged};
-pub use unmeasured::{DefaultThere, Expected, default_there, unmeasured};
+pub use unmeasured::{DefaultThere, Expected, default_there, default_without, unmeasured};
 pub use verdict::{Basis, Decision, Gain, KeepReason, MoreRuns, Noise, Witness};

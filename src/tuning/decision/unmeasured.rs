@@ -11,8 +11,8 @@ use crate::{
 pub struct Expected {
     /// busbw in GB/s.
     pub busbw_gbps: f64,
-    /// The half width, in ln busbw, of the interval that holds it at the level of the decision; `None` while nothing
-    /// was validated.
+    /// The half width, in ln of the gain, of the interval that holds its gain over the default at the level of the
+    /// decision; `None` while nothing was validated.
     pub half_width: Option<f64>,
 }
 
@@ -39,18 +39,23 @@ impl DefaultThere {
 /// The default at a size. `defaults` are of one collective and scale, by size; `None` beyond the measured sizes.
 #[must_use]
 pub fn default_there(defaults: &[Point], size_bytes: u64) -> Option<DefaultThere> {
-    let above = defaults.partition_point(|point| point.workload.size_bytes < size_bytes);
-    let high = defaults.get(above)?;
+    default_without(defaults, size_bytes, |_| false)
+}
+
+/// The default at a size, as if the points that are `held_out` were not measured.
+#[must_use]
+pub fn default_without(defaults: &[Point], size_bytes: u64, held_out: impl Fn(&Point) -> bool) -> Option<DefaultThere> {
+    let (below, above) = defaults.split_at(defaults.partition_point(|point| point.workload.size_bytes < size_bytes));
+    let high = above.iter().find(|point| !held_out(point))?;
     if high.workload.size_bytes == size_bytes {
         return Some(DefaultThere::Measured(high.busbw_gbps));
     }
-    let low = &defaults[above.checked_sub(1)?];
+    let low = below.iter().rev().find(|point| !held_out(point))?;
     Curve::new([low, high]).at(size_bytes as f64).map(DefaultThere::Between)
 }
 
-/// Deploys a choice over a measured default where its gain lies above the smallest one as a whole interval. Where the
-/// default was not measured either, nothing is certain on both sides, and what is expected decides: on held-out sizes of
-/// real sweeps an interpolated default that stays for want of certainty loses more than the choice does.
+/// What is not measured is deployed on the same terms as what is: the whole interval of its gain lies above the smallest
+/// gain that was asked for. Where only a part of it does, or no interval is known, a run decides; else the default stays.
 #[must_use]
 pub fn unmeasured(
     choice: Option<Expected>,
@@ -67,12 +72,12 @@ pub fn unmeasured(
         level: confidence.level,
         basis: Basis::HeldOut,
     });
-    let decision = match (default, &gain) {
-        (DefaultThere::Between(_), _) if pct(height) > confidence.minimum_gain_pct => Decision::Deploy,
-        (DefaultThere::Between(_), _) if height > 0.0 => Decision::KeepDefault { reason: KeepReason::TooSmall },
-        (DefaultThere::Between(_), _) => Decision::KeepDefault { reason: KeepReason::NotFaster },
-        (DefaultThere::Measured(_), Some(gain)) => decide(gain, false, confidence),
-        (DefaultThere::Measured(_), None) => Decision::KeepDefault { reason: KeepReason::Uncertain },
+    let decision = match &gain {
+        Some(gain) if gain.low_pct > confidence.minimum_gain_pct => Decision::Deploy,
+        Some(gain) if gain.high_pct > confidence.minimum_gain_pct => Decision::MeasureFirst,
+        Some(gain) if gain.pct > 0.0 => Decision::KeepDefault { reason: KeepReason::TooSmall },
+        Some(_) => Decision::KeepDefault { reason: KeepReason::NotFaster },
+        None => Decision::MeasureFirst,
     };
     (decision, gain)
 }
@@ -116,30 +121,19 @@ mod tests {
     }
 
     #[test]
-    fn over_a_measured_default_a_gain_must_lie_above_the_smallest_as_a_whole() {
-        let default = Some(DefaultThere::Measured(10.0));
-        let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum)).0;
-        assert_eq!(decision(expected(12.0, 0.1), 0.0), Decision::Deploy);
-        assert_eq!(decision(expected(12.0, 0.1), 9.0), keep(KeepReason::TooSmall));
-        assert_eq!(decision(expected(12.0, 0.2), 0.0), keep(KeepReason::Uncertain));
-        assert_eq!(decision(expected(9.0, 0.2), 0.0), keep(KeepReason::NotFaster));
-        assert_eq!(decision(Some(Expected { busbw_gbps: 20.0, half_width: None }), 0.0), keep(KeepReason::Uncertain));
-        assert_eq!(decision(None, 0.0), Decision::Unknown);
+    fn a_gain_must_lie_above_the_smallest_as_a_whole_whether_the_default_was_measured_or_not() {
+        for default in [DefaultThere::Measured(10.0), DefaultThere::Between(10.0)].map(Some) {
+            let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum)).0;
+            assert_eq!(decision(expected(12.0, 0.1), 0.0), Decision::Deploy);
+            assert_eq!(decision(expected(12.0, 0.1), 9.0), Decision::MeasureFirst);
+            assert_eq!(decision(expected(12.0, 0.1), 50.0), keep(KeepReason::TooSmall));
+            assert_eq!(decision(expected(12.0, 0.2), 0.0), Decision::MeasureFirst);
+            assert_eq!(decision(expected(9.0, 0.2), 0.0), Decision::MeasureFirst);
+            assert_eq!(decision(expected(9.0, 0.05), 0.0), keep(KeepReason::NotFaster));
+            assert_eq!(decision(Some(Expected { busbw_gbps: 20.0, half_width: None }), 0.0), Decision::MeasureFirst);
+            assert_eq!(decision(None, 0.0), Decision::Unknown);
+        }
         assert_eq!(unmeasured(expected(12.0, 0.1), None, &confidence(0.0)), (Decision::NoDefault, None));
-    }
-
-    #[test]
-    fn between_measured_sizes_what_is_expected_decides() {
-        let default = Some(DefaultThere::Between(10.0));
-        let decision = |choice, minimum| unmeasured(choice, default, &confidence(minimum));
-        let (deployed, gain) = decision(expected(12.0, 0.3), 0.0);
-        assert_eq!(deployed, Decision::Deploy);
-        let gain = gain.unwrap();
-        assert!((gain.pct - 20.0).abs() < 1e-9 && gain.low_pct < 0.0 && gain.basis == Basis::HeldOut);
-        assert_eq!(decision(expected(12.0, 0.3), 30.0).0, keep(KeepReason::TooSmall));
-        assert_eq!(decision(expected(9.0, 0.3), 0.0).0, keep(KeepReason::NotFaster));
-        let unvalidated = Some(Expected { busbw_gbps: 12.0, half_width: None });
-        assert_eq!(decision(unvalidated, 0.0), (Decision::Deploy, None));
     }
 
     #[test]

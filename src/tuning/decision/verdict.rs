@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::math::ln;
+
 /// What to do at one workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -13,6 +15,9 @@ pub enum Decision {
         /// Why.
         reason: KeepReason,
     },
+    /// The default stays until the configuration was run here: it may gain more than the smallest gain asked for, and it
+    /// may not.
+    MeasureFirst,
     /// No default was measured: the configuration is the best that is known, and no gain is claimed.
     NoDefault,
     /// Nothing that may run is known.
@@ -38,7 +43,7 @@ impl Decision {
     /// The default stays: a gap in a conf of a reader that can keep it.
     #[must_use]
     pub const fn keeps_default(self) -> bool {
-        matches!(self, Self::KeepDefault { .. })
+        matches!(self, Self::KeepDefault { .. } | Self::MeasureFirst)
     }
 
     /// A configuration is recommended, with a default to compare it with or without.
@@ -89,6 +94,18 @@ pub struct Noise {
     pub visible_gain_pct: f64,
     /// How many more runs would decide.
     pub more_runs: MoreRuns,
+}
+
+impl Noise {
+    /// The half width, in ln busbw, of where nine of ten more runs should fall around a median of `repeats` runs.
+    #[must_use]
+    pub fn half_width_90(&self, repeats: u32) -> f64 {
+        /// So many standard deviations on either side hold nine tenths of a normal distribution.
+        const DEVIATIONS: f64 = 1.645;
+        /// The variance of the median of n normal numbers over that of one of them, times n.
+        const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+        DEVIATIONS * ln(1.0 + self.spread_pct / 100.0) * (1.0 + OF_MEDIAN / f64::from(repeats.max(1))).sqrt()
+    }
 }
 
 /// How many more runs of each side (the default and what is tied) would decide.

@@ -10,6 +10,7 @@ impl Decision {
         match self {
             Self::Deploy => "deploy",
             Self::KeepDefault { .. } => "keep default",
+            Self::MeasureFirst => "measure first",
             Self::NoDefault => "best known",
             Self::Unknown => "measure",
         }
@@ -21,6 +22,7 @@ impl Decision {
         match self {
             Self::Deploy => "",
             Self::KeepDefault { reason } => reason.short(),
+            Self::MeasureFirst => "not measured here",
             Self::NoDefault => "no default measured",
             Self::Unknown => "nothing known",
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Question, agenda::Item};
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    collective::{Configuration, Scale},
     math::Stream,
     order::Order,
     tuning::launch::{self, Sizes},
@@ -41,8 +41,12 @@ pub fn script(items: &[Item], question: &Question) -> String {
             let mut of_round: Vec<&&Item> = of_scale.iter().filter(|item| item.repeats >= round).collect();
             stream.shuffle(&mut of_round);
             for item in of_round {
-                text +=
-                    &launch::line(&log_name(item, &of_scale, round), item.sizes, item.collective, &environment(item));
+                text += &launch::line(
+                    &log_name(item, &of_scale, round),
+                    item.sizes,
+                    item.collective,
+                    &launch::environment(item.configuration, item.collective),
+                );
             }
         }
         text.push('\n');
@@ -62,41 +66,9 @@ fn log_name(item: &Item, items: &[&Item], round: u32) -> String {
 
 fn name(configuration: Configuration) -> String {
     let Configuration { algorithm, protocol, channels } = configuration;
-    let pair = if takes_a_request(algorithm, protocol) { format!("{algorithm}_{protocol}_") } else { String::new() };
+    let pair =
+        if launch::takes_a_request(algorithm, protocol) { format!("{algorithm}_{protocol}_") } else { String::new() };
     format!("{}c{channels}", pair.to_ascii_lowercase())
-}
-
-/// Direct is the library's own choice, and point-to-point collectives have no algorithm: there only channels are asked.
-fn takes_a_request(algorithm: Algorithm, protocol: Protocol) -> bool {
-    !matches!(algorithm, Algorithm::Direct | Algorithm::None) && protocol != Protocol::None
-}
-
-/// The environment that asks for a configuration.
-fn environment(item: &Item) -> Vec<(&'static str, String)> {
-    let Some(Configuration { algorithm, protocol, channels }) = item.configuration else { return Vec::new() };
-    let mut environment = Vec::new();
-    if takes_a_request(algorithm, protocol) {
-        let name = algorithm.name();
-        let spelled = match algorithm {
-            Algorithm::Tree => "Tree",
-            Algorithm::Ring => "Ring",
-            Algorithm::CollnetDirect => "CollnetDirect",
-            Algorithm::CollnetChain => "CollnetChain",
-            Algorithm::NvlsTree => "NVLSTree",
-            _ => name,
-        };
-        environment.push(("NCCL_ALGO", spelled.to_owned()));
-        let spelled = if protocol == Protocol::Simple { "Simple" } else { protocol.name() };
-        environment.push(("NCCL_PROTO", spelled.to_owned()));
-    }
-    if channels > 0 {
-        let names = match item.collective {
-            Collective::AllToAll | Collective::SendRecv => ["NCCL_MIN_P2P_NCHANNELS", "NCCL_MAX_P2P_NCHANNELS"],
-            _ => ["NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"],
-        };
-        environment.extend(names.map(|name| (name, channels.to_string())));
-    }
-    environment
 }
 
 /// The same launches as arguments of rccl-sweep, a line each; algorithm and protocol are set in its environment.
@@ -106,7 +78,10 @@ pub fn sweep_arguments(items: &[Item]) -> String {
     for item in items {
         let Sizes { first, last } = item.sizes;
         let channels = item.configuration.map_or(0, |c| c.channels);
-        for (name, value) in environment(item).into_iter().filter(|(name, _)| !name.contains("NCHANNELS")) {
+        for (name, value) in launch::environment(item.configuration, item.collective)
+            .into_iter()
+            .filter(|(name, _)| !name.contains("NCHANNELS"))
+        {
             let _ = write!(text, "{name}={} ", launch::quoted(&value));
         }
         let _ = write!(text, "./rccl_sweep.py --collective {} --nodes {}", item.collective, item.scale.nodes);
@@ -123,6 +98,7 @@ pub fn sweep_arguments(items: &[Item]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective::{Algorithm, Collective, Protocol};
     use crate::tuning::plan::agenda::Reason;
 
     fn item(configuration: Option<Configuration>, repeats: u32) -> Item {
@@ -180,11 +156,13 @@ mod tests {
     #[test]
     fn what_can_not_be_asked_for_is_not() {
         let direct = Configuration { algorithm: Algorithm::Direct, protocol: Protocol::Simple, channels: 4 };
-        let channels = environment(&item(Some(direct), 1)).into_iter().map(|(name, value)| format!("{name}={value}"));
+        let channels = launch::environment(Some(direct), Collective::AllReduce)
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"));
         assert_eq!(channels.collect::<Vec<_>>(), ["NCCL_MIN_NCHANNELS=4", "NCCL_MAX_NCHANNELS=4"]);
         let all = Configuration { algorithm: Algorithm::None, protocol: Protocol::None, channels: 4 };
         let all_to_all = Item { collective: Collective::AllToAll, ..item(Some(all), 1) };
-        assert_eq!(environment(&all_to_all)[0].0, "NCCL_MIN_P2P_NCHANNELS");
+        assert_eq!(launch::environment(Some(all), Collective::AllToAll)[0].0, "NCCL_MIN_P2P_NCHANNELS");
         assert_eq!(log_name(&all_to_all, &[&all_to_all], 1), "alltoall_2n_c4_r1.log");
         let beyond = Item { sizes: Sizes { first: 1 << 30, last: 1 << 33 }, ..all_to_all.clone() };
         assert_eq!(log_name(&beyond, &[&all_to_all, &beyond], 1), "alltoall_2n_from1073741824b_c4_r1.log");

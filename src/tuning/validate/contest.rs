@@ -10,7 +10,9 @@ use crate::{
     tuning::{
         aggregate::Point,
         baselines::{Measurements, winner},
+        decision::default_without,
         result::{Baselines, Score, Source},
+        sweep::Sweep,
     },
 };
 
@@ -28,6 +30,8 @@ pub(super) struct Contest<'a> {
     points: &'a [Point],
     /// The fold of each point.
     pub(super) folds: Vec<usize>,
+    /// The fold of each workload.
+    of_workload: SortedMap<Workload, usize>,
     /// The measured configurations of each workload that was held out.
     pub(super) workloads: SortedMap<Workload, SortedMap<Configuration, f64>>,
     /// By source.
@@ -42,7 +46,8 @@ impl<'a> Contest<'a> {
         for (point, _) in points.iter().zip(&folds).filter(|(_, fold)| **fold < scheme.folds()) {
             workloads.entry(point.workload).or_default().insert(point.configuration, point.busbw_gbps);
         }
-        let mut contest = Self { points, folds, workloads, contestants: SortedMap::new() };
+        let of_workload = points.iter().zip(&folds).map(|(point, fold)| (point.workload, *fold)).gather();
+        let mut contest = Self { points, folds, of_workload, workloads, contestants: SortedMap::new() };
         let mut model = contest.contestant();
         for fold in predictions.iter().filter(|fold| fold.scheme == scheme) {
             let (_, held_out) = folds::split(&contest.folds, fold.fold);
@@ -150,6 +155,25 @@ impl<'a> Contest<'a> {
             nearest_size: self.score(Source::NearestSize),
             best_single_configuration: self.score(Source::BestSingleConfiguration),
         }
+    }
+
+    /// What a source predicts of each point, given the default as it was measured there: the held-out gain over the
+    /// default that is expected between the sizes that are left. `None` where the default was not measured, or lies
+    /// beyond them.
+    pub(super) fn over_default(&self, source: Source, sweep: &Sweep) -> Vec<Option<f64>> {
+        let mut ratios: SortedMap<Workload, Option<f64>> = SortedMap::new();
+        let ratio = |workload: &Workload, fold: usize| {
+            let own = sweep.default_at(workload)?.busbw_gbps;
+            let of_group = sweep.defaults_of(workload.collective, workload.scale);
+            let held_out = |point: &Point| self.of_workload.get(&point.workload) == Some(&fold);
+            let expected = default_without(of_group, workload.size_bytes, held_out)?.busbw_gbps();
+            Some(own / expected).filter(|ratio| *ratio > 0.0 && ratio.is_finite())
+        };
+        let of_point = |((point, predicted), fold): ((&Point, &Option<f64>), &usize)| {
+            let ratio = *ratios.entry(point.workload).or_insert_with(|| ratio(&point.workload, *fold));
+            Some((*predicted)? * ratio?)
+        };
+        self.points.iter().zip(self.predicted(source)).zip(&self.folds).map(of_point).gather()
     }
 
     /// What a source predicts of each point.

@@ -1,4 +1,5 @@
-//! What would have been deployed at held-out sizes, and what that would have lost.
+//! What would have been chosen at held-out sizes, the default included, and what that would have lost. What is expected
+//! decides here, since that is what tells sources apart: how sure a gain must be is no error of the choice.
 
 use crate::sorted::SortedMap;
 
@@ -7,22 +8,12 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::metrics,
     order::{Gather, Order},
-    tuning::{
-        aggregate::Point,
-        decision::{Expected, default_there, unmeasured},
-        intervals::LEVEL,
-        parameters::Confidence,
-        result::Source,
-        sweep::Sweep,
-    },
+    tuning::{aggregate::Point, decision::default_without, result::Source, sweep::Sweep},
 };
 
 /// The model answers unless a baseline lost less by more than this, in points of mean regret: a smaller difference says
 /// nothing about the next size.
 pub const SLACK_POINTS: f64 = 0.2;
-
-/// The smallest gain worth a rule is the user's price for one, and no error of the choice.
-const ANY_GAIN: Confidence = Confidence { level: LEVEL, minimum_gain_pct: 0.0 };
 
 /// Mean regret of what each source would have had deployed, in per cent.
 pub type Regret = SortedMap<Source, f64>;
@@ -58,19 +49,18 @@ impl Deployments {
             let group = (workload.collective, workload.scale);
             let fold = folds[workload];
             // A held-out size is held out with its default.
-            let kept = sweep.defaults_of(group.0, group.1).iter().filter(|p| folds.get(&p.workload) != Some(&fold));
-            let kept: Vec<Point> = kept.cloned().collect();
             let own = sweep.default_at(workload).map(|default| default.busbw_gbps);
-            let there = default_there(&kept, workload.size_bytes);
+            let held_out = |point: &Point| folds.get(&point.workload) == Some(&fold);
+            let there = default_without(sweep.defaults_of(group.0, group.1), workload.size_bytes, held_out);
             let best = configurations.values().copied().chain(own).fold(0.0, f64::max);
             if best <= 0.0 {
                 continue;
             }
             for (source, contestant) in &contest.contestants {
                 let Some((choice, expected)) = contestant.choices.get(workload).copied() else { continue };
-                let expected = expected.map(|busbw_gbps| Expected { busbw_gbps, half_width: None });
-                let (decision, _) = unmeasured(expected, there, &ANY_GAIN);
-                let (source_of, configuration, got) = match own.filter(|_| decision.keeps_default()) {
+                let default_is_expected_to_win =
+                    expected.zip(there).is_some_and(|(choice, default)| choice <= default.busbw_gbps());
+                let (source_of, configuration, got) = match own.filter(|_| default_is_expected_to_win) {
                     Some(own) => (Source::Default, None, own),
                     None => (*source, Some(choice), configurations.get(&choice).copied().unwrap_or(0.0)),
                 };

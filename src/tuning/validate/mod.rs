@@ -43,6 +43,10 @@ pub struct Validation {
     pub configuration_errors: HeldOutErrors,
     /// Held-out errors of log-linear interpolation at unseen sizes.
     pub interpolation_errors: HeldOutErrors,
+    /// Held-out errors of gains over the default at unseen sizes, where both sides are expected: by the model…
+    pub gain_errors: HeldOutErrors,
+    /// …and by log-linear interpolation.
+    pub interpolated_gain_errors: HeldOutErrors,
 }
 
 /// Puts all folds together. Folds that are missing leave their points unscored.
@@ -59,6 +63,8 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let size_errors = errors(&by_size, Source::Model, true);
     let configuration_errors = errors(&by_configuration, Source::Model, false);
     let interpolation_errors = errors(&by_size, Source::LogLinearInterpolation, true);
+    let gains = |source| HeldOutErrors::new(points, &by_size.over_default(source, sweep), &by_size.folds, true);
+    let (gain_errors, interpolated_gain_errors) = (gains(Source::Model), gains(Source::LogLinearInterpolation));
 
     let deployments = deployed::Deployments::new(sweep, &by_size);
     let regret = deployments.regret(|_| true);
@@ -88,5 +94,15 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     };
     let predicted = |contest: &Contest| contest.predicted(Source::Model).to_vec();
     let out_of_fold = predicted(&by_size).into_iter().zip(predicted(&by_configuration)).collect();
-    Validation { evaluation, regret, deployed, out_of_fold, size_errors, configuration_errors, interpolation_errors }
+    Validation {
+        evaluation,
+        regret,
+        deployed,
+        out_of_fold,
+        size_errors,
+        configuration_errors,
+        interpolation_errors,
+        gain_errors,
+        interpolated_gain_errors,
+    }
 }

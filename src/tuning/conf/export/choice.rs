@@ -61,8 +61,8 @@ impl<'a> Chooser<'a> {
         let measured = best_forced(self.sweep, &recommendation.workload);
         let choice = match recommendation.decision {
             Decision::Deploy | Decision::NoDefault => recommendation.configuration?,
-            Decision::KeepDefault { .. } if !keeps_default => measured?.configuration,
-            Decision::KeepDefault { .. } | Decision::Unknown => return None,
+            Decision::KeepDefault { .. } | Decision::MeasureFirst if !keeps_default => measured?.configuration,
+            Decision::KeepDefault { .. } | Decision::MeasureFirst | Decision::Unknown => return None,
         };
         let most = self.most_channels;
         if choice.channels <= most {

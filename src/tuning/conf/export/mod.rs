@@ -19,6 +19,7 @@ use crate::{
     collective::{Collective, Scale, Workload},
     text::{Column, Entry as Cell, Listing, tell_few},
     tuning::{
+        recommend::Stretch,
         result::Recommendation,
         support::{Library, Support},
         sweep::Sweep,
@@ -48,6 +49,9 @@ pub struct Basis<'a> {
     pub sweep: &'a Sweep,
     /// What to deploy, one for each measured size.
     pub recommendations: &'a [Recommendation],
+    /// What to deploy between measured sizes, in their order; a reader that keeps the default does so between sizes of
+    /// which no stretch tells.
+    pub stretches: &'a [Stretch],
     /// Names of the sweep's files.
     pub names: &'a [String],
     /// Which of several sets of measurements it is.

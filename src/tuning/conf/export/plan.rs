@@ -14,6 +14,7 @@ use crate::{
             reader::Channels,
             words::COLLECTIVES,
         },
+        recommend::Stretch,
         result::Recommendation,
         sizes::boundary,
         support::Support,
@@ -21,13 +22,14 @@ use crate::{
     units::Size,
 };
 
-/// Neighbouring measured sizes with the same rule, or none.
+/// Neighbouring sizes with the same rule, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) min_bytes: u64,
     pub(super) max_bytes: u64,
     /// `None`: a gap, in which the reader keeps the default.
     pub(super) written: Option<Written>,
+    /// The measured ones.
     pub(super) sizes: Vec<u64>,
 }
 
@@ -90,8 +92,20 @@ fn plan(
     let keeps_default = options.reader.habits().keeps_default;
     let mut spans: Vec<Span> = Vec::new();
     let mut kept = Vec::new();
+    let of = |stretch: &Stretch| (stretch.collective, stretch.scale);
+    let from = basis.stretches.partition_point(|stretch| of(stretch) < (collective, scale));
+    let mut between =
+        basis.stretches[from..].iter().take_while(|stretch| keeps_default && of(stretch) == (collective, scale));
+    let mut next = between.next();
     for recommendation in group {
         let size_bytes = recommendation.workload.size_bytes;
+        while let Some(stretch) = next.filter(|stretch| stretch.max_bytes < size_bytes) {
+            let deployed = stretch.deployed.as_ref().map(|(_, at_end)| at_end);
+            let written = deployed.and_then(|at_end| chooser.written(at_end, &mut |_| {}));
+            let Stretch { min_bytes, max_bytes, .. } = *stretch;
+            append(&mut spans, Span { min_bytes, max_bytes, written, sizes: Vec::new() }, keeps_default);
+            next = between.next();
+        }
         let mut warn = |why: String| warnings.push(format!("{collective} of {} on {scale}: {why}", Size(size_bytes)));
         if recommendation.decision.keeps_default() {
             kept.push(size_bytes);
@@ -101,30 +115,47 @@ fn plan(
             warn("no forced configuration is known; the rules beside it reach over it".to_owned());
             continue;
         }
-        match spans.last_mut().filter(|span| span.written == written) {
-            Some(span) => span.sizes.push(size_bytes),
-            None => spans.push(Span { min_bytes: 0, max_bytes: u64::MAX, written, sizes: vec![size_bytes] }),
-        }
+        let own = Span { min_bytes: size_bytes, max_bytes: size_bytes, written, sizes: vec![size_bytes] };
+        append(&mut spans, own, keeps_default);
     }
     set_ends(&mut spans, options);
     Plan { collective, scale, spans, kept }
 }
 
-/// Spans meet at the boundaries between measured sizes; the first and the last end as asked.
+/// Adds a span above all others, to the last one where that has the same rule; of a reader that keeps the default, only
+/// where nothing lies between them.
+fn append(spans: &mut Vec<Span>, next: Span, keeps_default: bool) {
+    let joins = |span: &&mut Span| {
+        span.written == next.written && (!keeps_default || span.max_bytes.checked_add(1) == Some(next.min_bytes))
+    };
+    match spans.last_mut().filter(joins) {
+        Some(span) => {
+            span.max_bytes = next.max_bytes;
+            span.sizes.extend(next.sizes);
+        }
+        None => spans.push(next),
+    }
+}
+
+/// Spans of a reader that can't keep the default meet at the boundaries between measured sizes; the others have the sizes
+/// that were asked for, and gaps between them. The first and the last end as asked.
 fn set_ends(spans: &mut [Span], options: &Options) {
+    let keeps_default = options.reader.habits().keeps_default;
     for index in 1..spans.len() {
-        if let (Some(last), Some(first)) = (spans[index - 1].sizes.last(), spans[index].sizes.first()) {
+        if let (false, Some(last), Some(first)) =
+            (keeps_default, spans[index - 1].sizes.last(), spans[index].sizes.first())
+        {
             let boundary = boundary(*last, *first);
             spans[index - 1].max_bytes = boundary - 1;
             spans[index].min_bytes = boundary;
         }
     }
-    if options.reader.habits().keeps_default && !options.open_ends {
+    if !keeps_default || options.open_ends {
         if let Some(first) = spans.first_mut() {
-            first.min_bytes = first.sizes[0];
+            first.min_bytes = 0;
         }
         if let Some(last) = spans.last_mut() {
-            last.max_bytes = last.sizes[last.sizes.len() - 1];
+            last.max_bytes = u64::MAX;
         }
     }
 }

@@ -8,18 +8,16 @@ mod support;
 use std::{path::PathBuf, process::Command};
 
 use collectune::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     math::Stream,
     progress::Silent,
     tuning::{
         aggregate::Target,
-        change::{Answer, Findings, Question, Subject, Verdict, change, find},
+        change::{Answer, Question, Subject, Verdict, change, find},
         read::{Kind, Row},
-        runs::Runs,
         sets::Choice,
         simulate::Simulation,
         snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
-        study::Study,
     },
     worker::{
         executor::{Executor, Source},

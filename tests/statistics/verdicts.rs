@@ -242,8 +242,7 @@ fn noise_alone_is_deployed_no_more_often_than_stated() {
         ("the level jumps, 10 %", Simulated { level: Level::Steps(0.1), ..BASE }),
         ("the level jumps, 10 %, 5 repeats", Simulated { level: Level::Steps(0.1), repeats: 5, ..BASE }),
     ] {
-        let Shares { deployed, sweeps, tied, held, .. } =
-            simulated.shares(if simulated.repeats == 20 { 1200 } else { DECISIONS });
+        let Shares { deployed, sweeps, tied, held, .. } = simulated.shares(DECISIONS);
         let any: &dyn std::fmt::Display = if simulated.sizes == 1 { &"–" } else { &sweeps };
         table.row(&[&name, &deployed, any, &tied, &held]);
         table.at_most(deployed, 0.05);

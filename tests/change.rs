@@ -1,24 +1,23 @@
-//! What a comparison of two states promises, on simulated campaigns and on real repeats split in two:
-//! `cargo test --test change -- --nocapture` prints the rates.
+//! What a comparison of two states promises, on real repeats split in two: `cargo test --test change -- --nocapture` prints the
+//! rates. Those of simulated campaigns are checked in `tests/statistics`.
 
 #![allow(clippy::unwrap_used)]
+
+mod support;
 
 use std::{path::PathBuf, process::Command};
 
 use collectune::{
-    collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
-    intake::{self, Content},
-    math::{Stream, pow},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+    math::Stream,
     progress::Silent,
     tuning::{
         aggregate::Target,
-        change::{Answer, Findings, Question, Subject, Verdict, change, find},
+        change::{Answer, Question, Subject, Verdict, change, find},
         read::{Kind, Row},
-        runs::Runs,
         sets::Choice,
         simulate::Simulation,
         snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
-        study::Study,
     },
     worker::{
         executor::{Executor, Source},
@@ -27,16 +26,13 @@ use collectune::{
 };
 use proptest::prelude::*;
 use serde_json::Value;
+use support::{
+    campaigns::{any_change, campaign, changed, read, slower, snapshot},
+    counts::Count,
+};
 
 /// Sweeps with three single runs of everything.
 const SWEEPS: [&str; 4] = ["all_gather_2n", "all_reduce_1n", "broadcast_1n", "broadcast_2n"];
-
-fn read(name: &str, bytes: &[u8]) -> Vec<Row> {
-    match intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent) {
-        (_, Content::Rows(rows)) => rows,
-        (report, _) => panic!("{report:?}"),
-    }
-}
 
 /// The rows of a real sweep; `None`, and a line that says so, where the data are not there.
 fn real(name: &str) -> Option<Vec<Row>> {
@@ -48,80 +44,6 @@ fn real(name: &str) -> Option<Vec<Row>> {
         return None;
     };
     Some(read(name, &bytes))
-}
-
-fn snapshot(rows: Vec<Row>, extent: Extent) -> Snapshot {
-    Snapshot::new(&Study::of_runs(Runs::new(rows, Target::Time), Target::Time), extent).unwrap()
-}
-
-/// A campaign of a small sweep.
-fn campaign(seed: u64, repeats: u32) -> Vec<Row> {
-    let simulation = Simulation {
-        collectives: vec![Collective::AllReduce],
-        nodes: vec![2],
-        sizes: (12..28).map(|log2| 1 << log2).collect(),
-        channels: vec![4, 8, 16, 32],
-        repeats,
-        seed,
-    };
-    read("simulated.csv", simulation.to_csv().as_bytes())
-}
-
-/// Every run of some rows takes longer.
-fn slower(rows: &mut [Row], factor: f64, which: impl Fn(&Row) -> bool) {
-    for row in rows.iter_mut().filter(|row| which(row)) {
-        for sample in [&mut row.in_place, &mut row.out_of_place].into_iter().flatten() {
-            sample.time_us = sample.time_us.map(|time| time * factor);
-            sample.busbw_gbps /= factor;
-        }
-    }
-}
-
-fn any_change(question: &Question) -> Question {
-    Question { least_pct: 0.0, ..question.clone() }
-}
-
-fn changed(findings: &Findings) -> usize {
-    let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
-    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count()
-}
-
-/// Whether so many alarms in so many campaigns are no more than the rate allows, but for one chance in a thousand.
-fn at_most(alarms: u32, campaigns: u32, rate: f64) -> bool {
-    let mut probability = pow(1.0 - rate, f64::from(campaigns));
-    let mut up_to = probability;
-    for k in 1..alarms {
-        probability *= f64::from(campaigns - k + 1) / f64::from(k) * rate / (1.0 - rate);
-        up_to += probability;
-    }
-    alarms == 0 || 1.0 - up_to > 0.001
-}
-
-#[test]
-fn equal_campaigns_raise_no_more_false_alarms_than_stated() {
-    let question = any_change(&Question::default());
-    for (before, after) in [(3, 3), (5, 3), (3, 2)] {
-        for extent in [Extent::Whole, Extent::Thinned] {
-            let campaigns = 60;
-            let (mut alarms, mut wrong, mut compared, mut unheld, mut visible) = (0, 0, 0, 0, 0.0);
-            for seed in 0..campaigns {
-                let old = snapshot(campaign(2 * u64::from(seed) + 1, before), extent);
-                let new = snapshot(campaign(2 * u64::from(seed) + 2, after), Extent::Whole);
-                let findings = find(&old, &new, None, &question);
-                alarms += u32::from(changed(&findings) > 0);
-                wrong += changed(&findings);
-                compared += findings.differences.len();
-                visible += findings.differences.iter().filter_map(|difference| difference.visible_pct).sum::<f64>();
-                unheld += u32::from(findings.standings.iter().any(|standing| standing.stands.fails()));
-            }
-            println!(
-                "simulated, {before} and {after} runs, {extent:?}: {alarms} of {campaigns} campaigns with any alarm, \
-                 {wrong} of {compared} comparisons; in {unheld} something deployed fails; visible are {:.1} % on average",
-                visible / compared as f64
-            );
-            assert!(at_most(alarms, campaigns, 0.1), "{alarms}");
-        }
-    }
 }
 
 /// Splits the runs of each place in two, at random; the odd one is the first half's.
@@ -169,7 +91,7 @@ fn real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
         }
     }
     println!("all_gather_2n: {alarms} of {splits} splits with any alarm, {wrong} of {compared} comparisons");
-    assert!(at_most(alarms, splits, 0.1), "{alarms}");
+    assert!(Count { of: alarms, all: splits }.is_at_most(0.1), "{alarms}");
 }
 
 /// The first pass over a sweep was slower than the others as a whole: two campaigns may differ as much.
@@ -236,7 +158,7 @@ fn nine_real_repeats_split_in_two_raise_no_more_false_alarms_than_stated() {
         wrong += changed(&findings);
     }
     println!("nine runs, five against four: {alarms} of {splits} splits with any alarm, {wrong} comparisons");
-    assert!(at_most(alarms, splits, 0.1), "{alarms}");
+    assert!(Count { of: alarms, all: splits }.is_at_most(0.1), "{alarms}");
 }
 
 const RING: Configuration = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll, channels: 8 };
@@ -263,37 +185,6 @@ fn of_sizes(sizes: Vec<AtSize>) -> Snapshot {
     let group =
         Group { collective: Collective::AllReduce, scale: SCALE, measured_with: Vec::new(), drift: None, sizes };
     Snapshot { program: "collectune 0.1.0".to_owned(), is_whole: true, groups: vec![group] }
-}
-
-#[test]
-fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
-    let is_slowed = |workload: &Workload| (1 << 18..1 << 22).contains(&workload.size_bytes);
-    let (mut found, mut slowed, mut elsewhere, mut uncovered) = (0, 0, 0, 0);
-    for seed in 0..10 {
-        let before = snapshot(campaign(100 + seed, 5), Extent::Whole);
-        let mut rows = campaign(200 + seed, 5);
-        slower(&mut rows, 1.08, |row| is_slowed(&row.workload));
-        let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
-        assert!(findings.got_slower());
-        let mut missed = false;
-        for difference in &findings.differences {
-            let is_slower = difference.verdict == Verdict::Slower;
-            if is_slowed(&difference.workload) {
-                slowed += 1;
-                found += u32::from(is_slower);
-                let (low, high) = difference.interval_pct.unwrap();
-                let is = (1.0 / 1.08 - 1.0) * 100.0;
-                missed |= !(low..=high).contains(&is);
-            } else {
-                elsewhere += u32::from(is_slower || difference.verdict == Verdict::Faster);
-            }
-        }
-        uncovered += u32::from(missed);
-    }
-    println!(
-        "8 % at four of sixteen sizes: {found} of {slowed} found, {elsewhere} elsewhere; {uncovered} of 10 without it"
-    );
-    assert!(f64::from(found) > 0.9 * f64::from(slowed) && at_most(elsewhere, 10, 0.1) && at_most(uncovered, 10, 0.1));
 }
 
 #[test]

@@ -9,11 +9,13 @@ use super::{
 };
 use crate::{
     bandit::{
-        compare, estimators,
-        paired::{self, LEAST_DIFFERENCES, Unit, Unpaired},
+        compare::{self, Comparison},
+        estimators,
+        paired::{self, Certainty, LEAST_DIFFERENCES, Unit, Unpaired},
         series::{self, Drift, Summary},
         statistics::{NormalInverseGamma, Statistics},
         strategies::Kind,
+        student,
     },
     units::{count, percent, significant},
 };
@@ -101,11 +103,32 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
     };
     let means: Vec<f64> = summaries.iter().map(|of| of.mean).collect();
     for (arm, comparison) in result.arms.iter_mut().zip(compare::compare(&draws, &means, 0)) {
-        arm.comparison = comparison;
+        arm.comparison = match (comparison, arm.evidence) {
+            (Some(comparison), Some(Evidence::Test { certainty, .. })) if certainty.unit != Unit::Stretch => {
+                Some(of_runs(comparison, &certainty))
+            }
+            (comparison, _) => comparison,
+        };
     }
     weigh(pool, &mut result, seed);
     decide(pool, &drift, &summaries, &mut result);
     Judged { result, draws }
+}
+
+/// Where runs are what is independent, values that are drawn again within them say nothing of the next run: how sure a gain is
+/// follows from the differences between runs.
+fn of_runs(comparison: Comparison, certainty: &Certainty) -> Comparison {
+    let freedom = f64::from(certainty.units.saturating_sub(1).max(1));
+    let reach = student::quantile(0.975, freedom) * certainty.error * 100.0;
+    let gain = certainty.gain * 100.0;
+    Comparison {
+        p_better: 1.0 - certainty.p,
+        p_worse: certainty.p,
+        // Rounds that lack an arm count for the means and not for the differences.
+        gain_low_pct: (gain - reach).min(comparison.gain_pct),
+        gain_high_pct: (gain + reach).max(comparison.gain_pct),
+        ..comparison
+    }
 }
 
 /// The arm of the lowest mean besides `auto`.
@@ -361,7 +384,7 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
         },
         significant(candidate.mean_ms),
         significant(auto.mean_ms),
-        if by_runs { String::new() } else { format!(", P(better) = {:.2}", comparison.p_better) }
+        candidate.p_better().map_or_else(String::new, |p| format!(", P(better) = {p:.2}"))
     );
     let keep = |why: String| (Decision::Keep, format!("{gain}: {why}"));
     if least < LEAST_EFFECTIVE && !by_runs {

@@ -45,10 +45,12 @@ pub fn keys(results: &[KeyResult]) -> Listing {
             Entry::text(of.verdict.as_str()),
             Entry::text(if of.decision == Decision::None { String::new() } else { of.chosen().to_string() }),
             Entry::text(candidate.map(|arm| arm.arm.to_string()).unwrap_or_default()),
-            Entry::number(comparison.map(|of| of.p_better), |p| format!("{p:.2}")),
-            Entry::number(comparison.map(|of| of.gain_pct), |gain| {
-                let (low, high) = comparison.map_or((0.0, 0.0), |of| (of.gain_low_pct, of.gain_high_pct));
-                format!("{} ({} to {})", percent(gain), percent(low), percent(high))
+            Entry::number(candidate.and_then(ArmResult::p_better), |p| format!("{p:.2}")),
+            Entry::number(comparison.map(|of| of.gain_pct), |gain| match candidate.and_then(ArmResult::compared) {
+                Some(of) => {
+                    format!("{} ({} to {})", percent(gain), percent(of.gain_low_pct), percent(of.gain_high_pct))
+                }
+                None => percent(gain),
             }),
             Entry::number(n.or(of.arms.first().map(|arm| arm.n)).map(|n| n as f64), |n| format!("{n}")),
             Entry::number(Some(of.n_eff()), |n| format!("{n:.1}")),
@@ -92,7 +94,7 @@ pub fn arms(of: &KeyResult) -> Listing {
             Entry::number((arm.n > 0).then_some(arm.n_eff), |n| format!("{n:.1}")),
             Entry::number((arm.n > 0).then_some(f64::from(arm.block)), |block| format!("{block}")),
             Entry::number(arm.slow_share.map(|share| share * 100.0), |pct| format!("{pct:.0}")),
-            p(beside.map(|of| of.p_better)),
+            p(beside.and_then(|_| arm.p_better())),
             p(arm.comparison.map(|of| of.p_best)),
             Entry::number(beside.map(|of| of.gain_pct), percent),
         ]

@@ -143,6 +143,21 @@ pub struct ArmResult {
     pub evidence: Option<Evidence>,
 }
 
+impl ArmResult {
+    /// Beside `auto`, where the two were measured in a way that lets them be compared: what changed between an arm's only run
+    /// and the next arm's can't be told from what the arm changes.
+    #[must_use]
+    pub fn compared(&self) -> Option<Comparison> {
+        self.comparison.filter(|_| matches!(self.evidence, Some(Evidence::Test { .. })))
+    }
+
+    /// The probability that its mean is below `auto`'s; `None` where the log can't compare them.
+    #[must_use]
+    pub fn p_better(&self) -> Option<f64> {
+        self.compared().map(|of| of.p_better)
+    }
+}
+
 /// How sure it is that an arm is faster than `auto`, by what is independent in the logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
@@ -210,10 +225,10 @@ impl KeyResult {
         }
     }
 
-    /// P(better) of the candidate.
+    /// P(better) of the candidate; `None` where the log can't compare it with `auto`.
     #[must_use]
     pub fn p_better(&self) -> Option<f64> {
-        self.of_candidate()?.comparison.map(|of| of.p_better)
+        self.of_candidate()?.p_better()
     }
 
     /// The fewest independent values among `auto` and the candidate, or all arms that ran.

@@ -3,12 +3,16 @@
 #![allow(dead_code, reason = "each test takes its part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod campaigns;
 pub mod clusters;
+pub mod counts;
+pub mod court;
 pub mod hostile;
 #[cfg(unix)]
 pub mod launcher;
 pub mod real;
 pub mod rewards;
 pub mod terminal;
+pub mod threads;
 pub mod worker;
 pub mod zip;

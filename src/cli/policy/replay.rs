@@ -288,7 +288,7 @@ fn arm_report(of: &ArmResult) -> ArmReport {
         autocorrelation: of.autocorrelation,
         n_eff: of.n_eff,
         block: of.block,
-        p_better: of.comparison.map(|of| of.p_better),
+        p_better: of.p_better(),
         p_best: of.comparison.map(|of| of.p_best),
         p_chance: test.map(|(p, _)| p),
         units: test.map(|(_, units)| units),

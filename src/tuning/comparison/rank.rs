@@ -81,6 +81,59 @@ pub fn chance(wins: f64, arms: &[(usize, usize)]) -> f64 {
     sum.iter().take(below + 1).sum::<f64>().min(1.0)
 }
 
+/// The probability that launches of two equal arms win as many pairs over all sizes together as these did, or more.
+///
+/// A launch measures all sizes, and is fast or slow at all of them, so sizes are not independent of each other; launches
+/// are. Where both arms are the same, any of them could have been of either: each way of dealing the launches to the arms
+/// is as likely as any other (a permutation test). Each size holds the runs of both arms in the order of their launches;
+/// where a size has more of them than another, the first count. Two runs are tied where they differ by at most `apart`.
+#[must_use]
+pub fn chance_of_launches(sizes: &[(&[f64], &[f64])], apart: f64) -> f64 {
+    /// So many steps are counted out exactly; beyond, the sum is as good as normal.
+    const EXACT: usize = 1 << 22;
+    let fewest = |of: fn(&(&[f64], &[f64])) -> usize| sizes.iter().map(of).min().unwrap_or(0);
+    let (n, m) = (fewest(|size| size.0.len()), fewest(|size| size.1.len()));
+    if n * m == 0 {
+        return 1.0;
+    }
+    // Twice the pairs that each launch wins against all others: the pairs that an arm wins are the sum of its launches' less
+    // what these win among themselves, which is the same however the launches are dealt.
+    let mut scores = vec![0_usize; n + m];
+    for (first, second) in sizes {
+        let runs: Vec<f64> = first[..n].iter().chain(&second[..m]).copied().collect();
+        for (score, run) in scores.iter_mut().zip(&runs) {
+            let of_all = wins(&runs, &[*run], apart);
+            // With itself it is tied.
+            *score += (2.0 * of_all) as usize - 1;
+        }
+    }
+    let seen: usize = scores[n..].iter().sum();
+    let least = scores.iter().min().copied().unwrap_or(0);
+    scores.iter_mut().for_each(|score| *score -= least);
+    let seen = seen - m * least;
+    let total: usize = scores.iter().sum();
+    if m * total * (n + m) > EXACT {
+        let all = (n + m) as f64;
+        let mean = total as f64 / all;
+        let squares: f64 = scores.iter().map(|score| (*score as f64 - mean) * (*score as f64 - mean)).sum();
+        let variance = squares * n as f64 * m as f64 / (all * (all - 1.0));
+        let deviation = (seen as f64 - 0.5 - m as f64 * mean) / variance.max(f64::MIN_POSITIVE).sqrt();
+        return crate::math::erfc(deviation / std::f64::consts::SQRT_2) / 2.0;
+    }
+    // How many ways there are of choosing so many launches whose scores sum to so much.
+    let mut ways = vec![vec![0.0; total + 1]; m + 1];
+    ways[0][0] = 1.0;
+    for score in scores {
+        for chosen in (1..=m).rev() {
+            let (fewer, more) = ways.split_at_mut(chosen);
+            for sum in score..=total {
+                more[0][sum] += fewer[chosen - 1][sum - score];
+            }
+        }
+    }
+    ways[m][seen..].iter().sum::<f64>() / ways[m].iter().sum::<f64>()
+}
+
 /// The probability that psup reaches `limit` where both arms of `repeats` runs are the same.
 #[must_use]
 pub fn null_rate(repeats: usize, limit: f64) -> f64 {
@@ -144,6 +197,26 @@ mod tests {
         let many = vec![(9, 9); 200];
         let half: f64 = 200.0 * 81.0 / 2.0;
         assert!((chance(half.ceil(), &many) - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn launches_that_are_fast_at_all_sizes_count_once() {
+        let (slow, fast) = ([1.0, 1.1, 1.2], [1.3, 1.4, 1.5]);
+        let of = |sizes: usize| chance_of_launches(&vec![(&slow[..], &fast[..]); sizes], 0.0);
+        assert!((of(1) - chance(9.0, &[(3, 3)])).abs() < 1e-12);
+        assert!((of(10) - of(1)).abs() < 1e-12);
+        // What is high at one size only does not make the whole high.
+        let low_elsewhere = [(&slow[..], &fast[..]), (&fast[..], &slow[..])];
+        assert!((chance_of_launches(&low_elsewhere, 0.0) - 1.0).abs() < 1e-12);
+        assert_eq!(chance_of_launches(&[(&slow[..], &[])], 0.0), 1.0);
+        assert_eq!(chance_of_launches(&[(&slow[..], &fast[..])], 1.0), 1.0);
+        // Counted out and as good as normal agree.
+        let many: Vec<f64> = (0..64).map(|run| f64::from(run * 37 % 64)).collect();
+        let lifted: Vec<f64> = many.iter().map(|run| run + 9.5).collect();
+        let all = vec![(&many[..], &lifted[..]); 40];
+        let normal = chance_of_launches(&all, 0.0);
+        let exact = chance_of_launches(&all[..1], 0.0);
+        assert!(normal > 0.0 && (normal - exact).abs() < 0.02, "{normal} {exact}");
     }
 
     #[test]

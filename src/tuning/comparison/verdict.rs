@@ -4,8 +4,8 @@
 //! interval of the ratios of all pairs, and by what chance equal arms would look as good ([`rank`]). Gain and chance are
 //! of the same size; a limit is crossed only where no rounding of the printed digits could bring it back; a size without
 //! runs in one arm keeps its rule from being kept. The probability that a rule is better is one minus the chance that
-//! equal arms win as many pairs over all its sizes: for a shift between two samples the one-sided p-value and the
-//! posterior under an indifferent prior agree (Casella and Berger, JASA 82, 1987).
+//! equal arms win as many pairs over all its sizes, with the launch as the unit: for a shift between two samples the
+//! one-sided p-value and the posterior under an indifferent prior agree (Casella and Berger, JASA 82, 1987).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use super::{
     rules::Range,
 };
 use crate::{
+    bandit::{statistics::Statistics, student},
     collective::Collective,
     math::{exp, ln, median},
     order::Order,
@@ -175,8 +176,15 @@ fn judge_one(comparison: &Comparison, range: &Range, trials: &mut [&Trial], limi
     let missing: Vec<u64> = trials.iter().filter(|t| t.gain_pct().is_none()).map(|t| t.size_bytes).collect();
     let both = || trials.iter().filter(|trial| !trial.default.is_empty() && !trial.conf.is_empty());
     let arms: Vec<(usize, usize)> = both().map(|trial| (trial.default.len(), trial.conf.len())).collect();
-    let wins = both().map(|trial| wins(trial, comparison.half_digit_gbps)).sum();
-    let better = 1.0 - rank::chance(wins, &arms);
+    let chance = match arms.as_slice() {
+        [] => 1.0,
+        [one] => rank::chance(both().map(|trial| wins(trial, comparison.half_digit_gbps)).sum(), &[*one]),
+        _ => {
+            let runs: Vec<(&[f64], &[f64])> = both().map(|trial| (&trial.default[..], &trial.conf[..])).collect();
+            rank::chance_of_launches(&runs, tied_within(comparison.half_digit_gbps))
+        }
+    };
+    let better = 1.0 - chance;
     let mean = effects.iter().map(|e| ln(1.0 + e.gain_pct / 100.0)).sum::<f64>() / effects.len().max(1) as f64;
     let fewest = arms.iter().map(|(n, m)| *n.min(m)).min();
     Judged {
@@ -206,9 +214,14 @@ fn effect(trial: &Trial, half: f64) -> Option<Effect> {
     })
 }
 
-/// Pairs of runs that the conf wins. Two runs that print a digit apart may have been the same.
+/// Two runs that print a digit apart may have been the same.
+fn tied_within(half: f64) -> f64 {
+    half * 2.5
+}
+
+/// Pairs of runs that the conf wins.
 fn wins(trial: &Trial, half: f64) -> f64 {
-    rank::wins(&trial.default, &trial.conf, half * 2.5)
+    rank::wins(&trial.default, &trial.conf, tied_within(half))
 }
 
 fn decide(effects: &[Effect], missing: &[u64], better: f64, limits: Limits) -> Verdict {
@@ -332,25 +345,51 @@ fn drift_pct(comparison: &Comparison, runs: Runs) -> Option<f64> {
     median(&mut comparison.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
 }
 
-/// Repeats that lie low at many sizes at once.
+/// Repeats that lie low at many sizes at once, and as a whole far below the others: launches differ, and where noise is large
+/// each is low somewhere.
 fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
     /// So far below the median of its size, in per cent, rounding apart…
     const LOW_PCT: f64 = 2.0;
-    /// …at one size in so many.
+    /// …at one size in so many…
     const ONE_IN: usize = 5;
+    /// …and lower than an ordinary one would be in all but so many campaigns.
+    const CHANCE: f64 = 0.01;
+    /// Fewer others don't tell what is ordinary.
+    const LEAST_OTHERS: usize = 4;
     let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
+    // ln of a run over the median of its size.
+    let from_middle = |trial: &Trial, repeat: usize| -> Option<f64> {
+        let middle = median(&mut runs(trial).clone())?;
+        Some(ln(runs(trial).get(repeat)? / middle)).filter(|ratio| ratio.is_finite())
+    };
     let low = |trial: &Trial, repeat: usize| -> bool {
         let (Some(run), Some(middle)) = (runs(trial).get(repeat), median(&mut runs(trial).clone())) else {
             return false;
         };
         run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0)
     };
+    let level = |repeat: usize| {
+        let ratios: Vec<f64> = comparison.trials.iter().filter_map(|trial| from_middle(trial, repeat)).collect();
+        Statistics::of(&ratios).mean
+    };
+    let levels: Vec<f64> = (0..repeats).map(level).collect();
+    // Student's test of one launch against the others, of all launches of both arms.
+    let is_unusual = |repeat: usize| {
+        let others: Vec<f64> =
+            levels.iter().enumerate().filter(|(other, _)| *other != repeat).map(|(_, level)| *level).collect();
+        let of = Statistics::of(&others);
+        let apart = of.mean - levels[repeat];
+        let error = of.deviation() * (1.0 + 1.0 / of.n).sqrt();
+        let is_enough = others.len() >= LEAST_OTHERS && apart > 0.0;
+        is_enough && (1.0 - student::cumulative(apart / error, of.n - 1.0)) * (2 * repeats) as f64 <= CHANCE
+    };
     let mut said = Vec::new();
     for repeat in 0..repeats {
         let sizes = comparison.trials.iter().filter(|trial| low(trial, repeat)).count();
-        if sizes * ONE_IN >= comparison.trials.len() && sizes > 1 {
+        if sizes * ONE_IN >= comparison.trials.len() && sizes > 1 && is_unusual(repeat) {
             said.push(format!(
-                "Run {} of the {arm} is more than {LOW_PCT} % below the median at {sizes} of {} sizes: it was disturbed",
+                "Run {} of the {arm} is more than {LOW_PCT} % below the median at {sizes} of {} sizes, and lower than runs \
+                 of this campaign are: it was disturbed",
                 repeat + 1,
                 comparison.trials.len()
             ));

@@ -1,0 +1,59 @@
+//! Simulated campaigns of a small sweep, and what a comparison of two of them says.
+
+use collectune::{
+    collective::Collective,
+    intake::{self, Content},
+    progress::Silent,
+    tuning::{
+        aggregate::Target,
+        change::{Findings, Question, Verdict},
+        read::Row,
+        runs::Runs,
+        simulate::Simulation,
+        snapshot::{Extent, Snapshot},
+        study::Study,
+    },
+};
+
+pub fn read(name: &str, bytes: &[u8]) -> Vec<Row> {
+    match intake::open(bytes, name, bytes.len() as u64, 0, None, &mut Silent) {
+        (_, Content::Rows(rows)) => rows,
+        (report, _) => panic!("{report:?}"),
+    }
+}
+
+pub fn snapshot(rows: Vec<Row>, extent: Extent) -> Snapshot {
+    Snapshot::new(&Study::of_runs(Runs::new(rows, Target::Time), Target::Time), extent).unwrap()
+}
+
+/// A campaign of a small sweep.
+pub fn campaign(seed: u64, repeats: u32) -> Vec<Row> {
+    let simulation = Simulation {
+        collectives: vec![Collective::AllReduce],
+        nodes: vec![2],
+        sizes: (12..28).map(|log2| 1 << log2).collect(),
+        channels: vec![4, 8, 16, 32],
+        repeats,
+        seed,
+    };
+    read("simulated.csv", simulation.to_csv().as_bytes())
+}
+
+/// Every run of some rows takes longer.
+pub fn slower(rows: &mut [Row], factor: f64, which: impl Fn(&Row) -> bool) {
+    for row in rows.iter_mut().filter(|row| which(row)) {
+        for sample in [&mut row.in_place, &mut row.out_of_place].into_iter().flatten() {
+            sample.time_us = sample.time_us.map(|time| time * factor);
+            sample.busbw_gbps /= factor;
+        }
+    }
+}
+
+pub fn any_change(question: &Question) -> Question {
+    Question { least_pct: 0.0, ..question.clone() }
+}
+
+pub fn changed(findings: &Findings) -> usize {
+    let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
+    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count()
+}

@@ -40,7 +40,10 @@ impl Reads {
     fn words(self) -> &'static str {
         match self {
             Self::SweepsSaid | Self::Sweeps => "sweeps of collectives",
-            Self::Of(Workbench::Tuning) => "sweeps and comparisons",
+            Self::Of(Workbench::Tuning) => {
+                "comparisons (tables with size_bytes and def_runs and cfg_runs, or def_median and cfg_median) and logs of \
+                 a campaign, whose names tell the arm"
+            }
             Self::Of(Workbench::Policy) => {
                 "reward logs: lines like allreduce,4194304,1,8,12.34, a header like \
                  collective,size_bytes,num_nodes,num_gpus,latency_us, or a list of times of one arm"
@@ -82,7 +85,21 @@ pub(super) fn read(
     reads: Reads,
 ) -> Result<Opened, CliError> {
     let opened = read_any(paths, configuration, measured, reads)?;
+    say_no_sweep(&opened, &[]);
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Names the files that were read and hold no sweep, apart from those that are `used` for something else.
+pub(super) fn say_no_sweep(opened: &Opened, used: &[u32]) {
+    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+        if let Outcome::Known { format, .. } = &file.outcome {
+            let words = Reads::Sweeps.words();
+            terminal::say(
+                "warning",
+                &format!("{} is not used: it holds {format}; this command reads {words}", file.name),
+            );
+        }
+    }
 }
 
 /// Reads files as [`read`] does, for whatever is in them. A file that the command has no use for is named.

@@ -30,7 +30,7 @@ mod verify;
 
 use std::{env, io, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{text::visible, worker::executor::ExecuteError};
 
@@ -74,7 +74,12 @@ const FOUND: u8 = 3;
 /// got slower.
 #[must_use]
 pub fn run() -> ExitCode {
-    let arguments = match CommandLine::try_parse() {
+    let parsed = CommandLine::command().try_get_matches().and_then(|matches| {
+        let parsed = CommandLine::from_arg_matches(&matches)?;
+        arguments::are_typed(matches);
+        Ok(parsed)
+    });
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return say_usage(&error),
     };
@@ -144,8 +149,8 @@ enum CliError {
     )]
     NoSize { wanted: String, held: String },
     /// A tuner file can't be written for a reader.
-    #[error("no tuner file is written for {reader}: it would make every scale of these files slower somewhere")]
-    NoConf { reader: &'static str },
+    #[error("no tuner file is written for {reader}{remedy}")]
+    NoConf { reader: &'static str, remedy: &'static str },
     /// A report can't be written.
     #[error("the report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] crate::report::wire::WireError),

@@ -300,6 +300,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if comparison.has_medians_only && !comparison.trials.is_empty() {
+        notes.push(
+            "The file has medians and not the runs behind them: how much of a gain is chance can't be told, and no rule is \
+             kept on that"
+                .to_owned(),
+        );
+    }
     let without = |arm: Runs| -> Vec<String> {
         comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
@@ -308,7 +315,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
         }
     }
-    if !comparison.trials.is_empty() && !comparison.is_balanced {
+    if !comparison.trials.is_empty() && !comparison.is_balanced && !comparison.has_medians_only {
         let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
         let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
         notes.push(format!(
@@ -332,31 +339,50 @@ fn drift_pct(comparison: &Comparison, runs: Runs) -> Option<f64> {
     median(&mut comparison.trials.iter().filter_map(change).collect::<Vec<f64>>()).map(|d| (exp(d) - 1.0) * 100.0)
 }
 
-/// Repeats that lie low at many sizes at once.
+/// Repeats that lie low at many sizes at once: lower than this arm's runs do of themselves.
 fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
     /// So far below the median of its size, in per cent, rounding apart…
     const LOW_PCT: f64 = 2.0;
+    /// …and so many standard deviations of the arm…
+    const DEVIATIONS: f64 = 3.0;
     /// …at one size in so many.
     const ONE_IN: usize = 5;
     let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
+    let least_pct = LOW_PCT.max(DEVIATIONS * deviation_pct(comparison, runs));
     let low = |trial: &Trial, repeat: usize| -> bool {
         let (Some(run), Some(middle)) = (runs(trial).get(repeat), median(&mut runs(trial).clone())) else {
             return false;
         };
-        run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - LOW_PCT / 100.0)
+        run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - least_pct / 100.0)
     };
     let mut said = Vec::new();
     for repeat in 0..repeats {
         let sizes = comparison.trials.iter().filter(|trial| low(trial, repeat)).count();
         if sizes * ONE_IN >= comparison.trials.len() && sizes > 1 {
             said.push(format!(
-                "Run {} of the {arm} is more than {LOW_PCT} % below the median at {sizes} of {} sizes: it was disturbed",
+                "Run {} of the {arm} is more than {least_pct:.1} % below the median at {sizes} of {} sizes: it was disturbed",
                 repeat + 1,
                 comparison.trials.len()
             ));
         }
     }
     said
+}
+
+/// By how much a run of an arm deviates from the median of its size, as a standard deviation in per cent: the median over
+/// sizes, each from the median deviation, so that a run that was disturbed does not hide itself.
+fn deviation_pct(comparison: &Comparison, runs: Runs) -> f64 {
+    /// What makes the median absolute deviation of 2, 3, … 9 normal runs a standard deviation; and of many.
+    const FACTORS: [f64; 8] = [1.773, 2.216, 2.021, 1.788, 1.779, 1.690, 1.674, 1.641];
+    const MANY: f64 = 1.4826;
+    let of_size = |trial: &Trial| -> Option<f64> {
+        let runs: &Vec<f64> = runs(trial);
+        let middle = median(&mut runs.clone())?;
+        let mut away: Vec<f64> = runs.iter().map(|run| (run / middle - 1.0).abs()).collect();
+        let factor = FACTORS.get(runs.len().checked_sub(2)?).copied().unwrap_or(MANY);
+        Some(median(&mut away)? * factor * 100.0)
+    };
+    median(&mut comparison.trials.iter().filter_map(of_size).collect::<Vec<f64>>()).unwrap_or(0.0)
 }
 
 /// `a, b and c`, cut after six.

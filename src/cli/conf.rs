@@ -219,6 +219,7 @@ impl LintConf {
                 if !opened.sets.all.is_empty() {
                     terminal::say("note", &opened.sets.note);
                 }
+                terminal::say_notes(&opened.notes);
                 aggregate(&opened.rows, Target::Time).sweep
             }
         };

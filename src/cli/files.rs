@@ -113,7 +113,7 @@ pub(super) fn read_any(
     reads: Reads,
 ) -> Result<Opened, CliError> {
     let opened = read_untold(paths, configuration, measured, reads)?;
-    opened.files.iter().for_each(|file| tell(file, reads));
+    opened.files.iter().for_each(|file| tell(file, reads, paths));
     if let Reads::Of(workbench) = reads {
         say_unused(&opened, workbench, reads);
     }
@@ -147,7 +147,7 @@ pub(super) fn read_untold(
     };
     let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     if let Some(error) = unknown {
-        opened.files.iter().for_each(|file| tell(file, reads));
+        opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
     }
     if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
@@ -273,8 +273,9 @@ fn source(path: &Path) -> io::Result<Source> {
     Ok(Source { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
 }
 
-/// Says on stderr what of a file could not be used.
-pub(super) fn tell(file: &FileReport, reads: Reads) {
+/// Says on stderr what of a file could not be used. That it is refused is an error where it stands among the `paths` that were
+/// named: what lies in a folder besides is not missed.
+pub(super) fn tell(file: &FileReport, reads: Reads, paths: &[PathBuf]) {
     let name = &file.name;
     match &file.outcome {
         Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {
@@ -289,7 +290,8 @@ pub(super) fn tell(file: &FileReport, reads: Reads) {
         }
         outcome => {
             if let Some(why) = refusal(name, outcome, reads) {
-                terminal::say("error", &why);
+                let is_named = paths.iter().any(|path| self::name(path) == *name);
+                terminal::say(if is_named { "error" } else { "warning" }, &why);
             }
         }
     }

@@ -69,7 +69,8 @@ enum Command {
 /// The exit code of a check that found something: neither an error nor a success.
 const FOUND: u8 = 3;
 
-/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
+/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, also where the rest was
+/// answered, 2 for arguments
 /// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which something
 /// got slower.
 #[must_use]
@@ -101,6 +102,8 @@ pub fn run() -> ExitCode {
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
+        // An answer without a file that was named is no success.
+        Ok(code) if code == ExitCode::SUCCESS && terminal::has_erred() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
             terminal::say("error", &error.to_string());

@@ -348,12 +348,15 @@ fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
     /// …at one size in so many.
     const ONE_IN: usize = 5;
     let repeats = comparison.trials.iter().map(|trial| runs(trial).len()).max().unwrap_or(0);
-    let least_pct = LOW_PCT.max(DEVIATIONS * deviation_pct(comparison, runs));
+    let mut deviations: Vec<f64> = comparison.trials.iter().filter_map(|trial| deviation_pct(runs(trial))).collect();
+    let least_pct = LOW_PCT.max(DEVIATIONS * median(&mut deviations).unwrap_or(0.0));
     let low = |trial: &Trial, repeat: usize| -> bool {
         let (Some(run), Some(middle)) = (runs(trial).get(repeat), median(&mut runs(trial).clone())) else {
             return false;
         };
-        run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - least_pct / 100.0)
+        // Some sizes are noisier than most.
+        let own_pct = least_pct.max(DEVIATIONS * deviation_pct(runs(trial)).unwrap_or(0.0));
+        run + 2.0 * comparison.half_digit_gbps < middle * (1.0 - own_pct / 100.0)
     };
     let mut said = Vec::new();
     for repeat in 0..repeats {
@@ -369,20 +372,16 @@ fn disturbed(comparison: &Comparison, arm: &str, runs: Runs) -> Vec<String> {
     said
 }
 
-/// By how much a run of an arm deviates from the median of its size, as a standard deviation in per cent: the median over
-/// sizes, each from the median deviation, so that a run that was disturbed does not hide itself.
-fn deviation_pct(comparison: &Comparison, runs: Runs) -> f64 {
+/// By how much a run deviates from the median of all, as a standard deviation in per cent: from the median deviation, so that a
+/// run that was disturbed does not hide itself. `None` of fewer than two runs.
+fn deviation_pct(runs: &[f64]) -> Option<f64> {
     /// What makes the median absolute deviation of 2, 3, … 9 normal runs a standard deviation; and of many.
     const FACTORS: [f64; 8] = [1.773, 2.216, 2.021, 1.788, 1.779, 1.690, 1.674, 1.641];
     const MANY: f64 = 1.4826;
-    let of_size = |trial: &Trial| -> Option<f64> {
-        let runs: &Vec<f64> = runs(trial);
-        let middle = median(&mut runs.clone())?;
-        let mut away: Vec<f64> = runs.iter().map(|run| (run / middle - 1.0).abs()).collect();
-        let factor = FACTORS.get(runs.len().checked_sub(2)?).copied().unwrap_or(MANY);
-        Some(median(&mut away)? * factor * 100.0)
-    };
-    median(&mut comparison.trials.iter().filter_map(of_size).collect::<Vec<f64>>()).unwrap_or(0.0)
+    let factor = FACTORS.get(runs.len().checked_sub(2)?).copied().unwrap_or(MANY);
+    let middle = median(&mut runs.to_vec())?;
+    let mut away: Vec<f64> = runs.iter().map(|run| (run / middle - 1.0).abs()).collect();
+    Some(median(&mut away)? * factor * 100.0)
 }
 
 /// `a, b and c`, cut after six.

@@ -161,20 +161,18 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Options of other programs that messages and scripts name, with what must stand in the same text.
-const FOREIGN: [(&str, &str); 12] = [
-    ("--ntasks-per-node", "srun"),
-    ("--ntasks", "srun"),
-    ("--nodes", "srun"),
-    ("--map-by", "mpirun"),
-    ("--allow-run-as-root", "mpirun"),
+/// Scripts and the programs that they run, and style sheets.
+const OF_OTHERS: [&str; 4] =
+    ["src/app/theme.rs", "tuning/plan/script.rs", "tuning/launch.rs", "training_time/sampling_files.rs"];
+
+/// Options of other programs that messages name, with what must stand in the same text.
+const FOREIGN: [(&str, &str); 6] = [
+    ("--section", "profile with"),
     ("--format", "csv"),
     ("--report", "nsys"),
-    ("--csv", ""),
-    ("--page", ""),
-    ("--print-units", ""),
-    ("--metrics", ""),
-    ("--import", ""),
+    ("--csv", "ncu"),
+    ("--page", "ncu"),
+    ("--print-units", "ncu"),
 ];
 
 #[test]
@@ -186,14 +184,12 @@ fn every_option_that_a_text_names_is_there() {
     for path in sources(&source) {
         for literal in literals(&fs::read_to_string(&path).unwrap()) {
             // Style sheets name their variables in the same way.
-            if literal.contains("var(--") || path.ends_with("src/app/theme.rs") {
+            if literal.contains("var(--") || OF_OTHERS.iter().any(|of| path.ends_with(of)) {
                 continue;
             }
             for option in options_in(&literal) {
                 let foreign = FOREIGN.iter().any(|(name, beside)| *name == option && literal.contains(beside));
-                // rccl-sweep and launchers have options of their own, in the scripts that start them.
-                let is_script = path.ends_with("tuning/plan/script.rs") || path.ends_with("tuning/launch.rs");
-                if !known.contains(&option) && !foreign && !is_script && option != "--help" {
+                if !known.contains(&option) && !foreign && option != "--help" {
                     wrong.push(format!("{}: {option} in {literal:?}", path.display()));
                 }
             }
@@ -213,6 +209,8 @@ fn helps_name_only_what_is_there() {
     let mut wrong = Vec::new();
     for command in &commands {
         for line in command.help.lines() {
+            // Other programs' commands stand between backticks.
+            let line: &str = &line.split('`').step_by(2).collect::<Vec<_>>().join("…");
             let of_line: Vec<&Command> = named_commands(line)
                 .iter()
                 .flat_map(|words| {
@@ -341,6 +339,13 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
     ];
     let mut all: BTreeMap<&'static str, String> =
         files.into_iter().map(|(name, content)| (name, write(folder, name, content))).collect();
+    let sets = |version: &str| {
+        let row = |log2: u32| format!("all_reduce_perf,2,16,{},{log2},RING,LL,2,{version}\n", 1_u64 << log2);
+        (12..16).map(row).collect::<String>()
+    };
+    let header = SWEEP.lines().next().unwrap();
+    let two = format!("{header},library_version\n{}{}", sets("2.26.6"), sets("2.29.2"));
+    all.insert("sets.csv", write(folder, "sets.csv", two));
     all.insert("links.csv", write(folder, "links.csv", "src,dst,bandwidth_gbps,latency_us\n0,1,50,1\n1,0,50,1\n"));
     all.insert("nowhere.csv", folder.path().join("nowhere.csv").display().to_string());
     all.insert("folder", folder.path().join("folder").display().to_string());

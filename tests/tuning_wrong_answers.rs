@@ -465,3 +465,48 @@ fn a_saved_model_keeps_what_it_was_learnt_from() {
         |path: &str| serde_json::from_str::<Value>(&fs::read_to_string(path).unwrap()).unwrap()["target"].clone();
     assert_eq!((target(&model), target(&again)), ("printed".into(), "printed".into()));
 }
+
+#[test]
+fn a_gain_lies_in_its_own_interval() {
+    for seed in 0..400 {
+        let stream = &mut Stream::new(seed);
+        let runs = 2 + stream.below(8);
+        let mut arm = || {
+            let run = |_| format!("{:.2}", 10.0 * (1.0 + 0.3 * stream.unit() * stream.unit() * stream.unit()));
+            (0..runs).map(run).collect::<Vec<_>>().join(";")
+        };
+        let text = format!("nodes,size_bytes,def_runs,cfg_runs\n1,4096,{},{}\n", arm(), arm());
+        let answer = collectune::tuning::comparison::judge(&text, "", None, &Default::default());
+        let effect = &answer.rules[0].effects[0];
+        let ((low, high), gain) = (effect.interval_90_pct, effect.gain_pct);
+        assert!(low <= gain && gain <= high, "{seed}: {gain} is not in {low} to {high}: {text}");
+    }
+}
+
+#[test]
+fn a_model_whose_points_were_changed_says_so() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let model = folder.path().join("a.json").display().to_string();
+    said(&["train", &sweep, "--test-split", "0", "--save", &model], 0);
+    let mut file: Value = serde_json::from_str(&fs::read_to_string(&model).unwrap()).unwrap();
+    let busbw = file["points"][0]["busbw_gbps"].as_f64().unwrap();
+    file["points"][0]["busbw_gbps"] = (busbw * 1.5).into();
+    let changed = write(&folder, "changed.json", file.to_string());
+    let told = said(&["train", &changed, "--test-split", "0"], 0);
+    assert!(told.contains("1 point contradicted by the median of its runs"), "{told}");
+    assert!(told.contains("predicts differently here"), "{told}");
+}
+
+#[test]
+fn what_is_chosen_of_one_set_or_named_for_rccl_is_not_passed_over() {
+    let folder = TempDir::new().unwrap();
+    let sweep = simulated(&folder);
+    let told = said(&["train", &sweep, "--test-split", "0", "--set", "2.26"], 0);
+    assert!(told.contains("--set 2.26 chooses nothing: these files hold one set of measurements"), "{told}");
+    assert!(!said(&["train", &sweep, "--test-split", "0", "--set", "1"], 0).contains("chooses nothing"));
+    let conf = folder.path().join("ours.csv").display().to_string();
+    let export = ["conf", "export", &sweep, "--reader", "rccl", "--architecture", "gfx942", "-o", &conf];
+    let written = ended(&collectune(&export), 0);
+    assert!(written.contains("# there under the name rccl_tuner_gfx942.csv"), "{written}");
+}

@@ -111,7 +111,8 @@ impl Compare {
 
 /// One of the two states.
 fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
-    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::Sweeps)?;
+    let option = if when == "before" { "--set-before" } else { "--set-after" };
+    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::State(option))?;
     if !opened.sets.note.is_empty() {
         terminal::say("note", &opened.sets.note);
     }

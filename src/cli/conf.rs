@@ -132,8 +132,14 @@ impl ExportConf {
                     .iter()
                     .map(|(name, rules)| format!("{} saved as {}.\n", count(*rules as u64, "rule"), visible(name)))
                     .collect();
+                // RCCL finds it by this name without a variable.
+                let offered = export.files.first().map_or("", |file| file.name.as_str());
+                let looked_for = match self.reader {
+                    Reader::Rccl if offered != first => format!("# there under the name {offered}\n"),
+                    _ => String::new(),
+                };
                 let table = Table::of(&listing).lines();
-                terminal::write(&format!("{table}\n{told}\n{}", loading(self.reader, &first)))?;
+                terminal::write(&format!("{table}\n{told}\n{}{looked_for}", loading(self.reader, &first)))?;
             }
         }
         // Not all that was asked for is written.

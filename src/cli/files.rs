@@ -26,6 +26,8 @@ pub(super) enum Reads {
     SweepsSaid,
     /// Rows of sweeps, which must say what ran.
     Sweeps,
+    /// One of two states, with the option that chooses its set of measurements.
+    State(&'static str),
     /// What one workbench studies.
     Of(Workbench),
 }
@@ -33,13 +35,17 @@ pub(super) enum Reads {
 impl Reads {
     /// The option that chooses one of several sets of measurements.
     fn set_option(self) -> Option<&'static str> {
-        (!matches!(self, Self::Of(_))).then_some("--set")
+        match self {
+            Self::SweepsSaid | Self::Sweeps => Some("--set"),
+            Self::State(option) => Some(option),
+            Self::Of(_) => None,
+        }
     }
 
     /// What a file must hold to be of use.
     fn words(self) -> &'static str {
         match self {
-            Self::SweepsSaid | Self::Sweeps => "sweeps of collectives",
+            Self::SweepsSaid | Self::Sweeps | Self::State(_) => "sweeps of collectives",
             Self::Of(Workbench::Tuning) => {
                 "comparisons (tables with size_bytes and def_runs and cfg_runs, or def_median and cfg_median) and logs of \
                  a campaign, whose names tell the arm"
@@ -141,7 +147,8 @@ pub(super) fn read_untold(
     let mut choose = |sets: &[Set]| {
         let Some(wanted) = &measured.set else { return Choice::Largest };
         chosen(sets, wanted).unwrap_or_else(|| {
-            unknown = Some(CliError::NoSet { wanted: wanted.clone(), held: listed(sets) });
+            let option = reads.set_option().unwrap_or_default();
+            unknown = Some(CliError::NoSet { option, wanted: wanted.clone(), held: listed(sets) });
             Choice::Largest
         })
     };
@@ -149,6 +156,15 @@ pub(super) fn read_untold(
     if let Some(error) = unknown {
         opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
+    }
+    if let Some(wanted) = measured.set.as_ref().filter(|_| opened.sets.all.is_empty() && !opened.rows.is_empty())
+        && !["1", "all"].contains(&wanted.trim())
+    {
+        let option = reads.set_option().unwrap_or_default();
+        terminal::say(
+            "warning",
+            &format!("{option} {wanted} chooses nothing: these files hold one set of measurements"),
+        );
     }
     if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
         opened.sets.note += &format!("; {option} takes another of {}", listed(&opened.sets.all));

@@ -135,8 +135,8 @@ enum CliError {
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// No set of measurements, or more than one, is meant.
-    #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
-    NoSet { wanted: String, held: String },
+    #[error("{option} {wanted} names no set, or more than one; these files hold {held}")]
+    NoSet { option: &'static str, wanted: String, held: String },
     /// No cluster of that name.
     #[error("--cluster {wanted} names no cluster of these files; they hold {held}")]
     NoCluster { wanted: String, held: String },

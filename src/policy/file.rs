@@ -93,10 +93,13 @@ pub struct Evidence {
     /// Observations per arm.
     pub n: Vec<u64>,
     /// Mean latency per arm, in milliseconds; 0 where an arm has none.
+    #[serde(deserialize_with = "json::exact_list")]
     pub mean_ms: Vec<f64>,
     /// P(the chosen arm is better than `auto`).
+    #[serde(deserialize_with = "json::exact")]
     pub p_better: f64,
     /// Gain over `auto`, in per cent of its mean.
+    #[serde(deserialize_with = "json::exact")]
     pub gain_pct: f64,
 }
 

@@ -742,6 +742,13 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
                     "Saved by {}: its training rows are loaded and the model is fitted again",
                     model.program
                 ));
+                let contradictions = model.contradictions();
+                if contradictions > 0 {
+                    notes.push(format!(
+                        "{} contradicted by the median of its runs: without these it is used",
+                        count(contradictions, "point")
+                    ));
+                }
             }
             Some(model)
         }

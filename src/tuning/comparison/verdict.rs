@@ -199,7 +199,8 @@ fn effect(trial: &Trial, half: f64) -> Option<Effect> {
     Some(Effect {
         size_bytes: trial.size_bytes,
         gain_pct: gain,
-        interval_90_pct: (pct(low) - (gain - rounding.0), pct(high) + (rounding.1 - gain)),
+        // Of few and skewed runs the gain of the medians can lie outside of what the pairs tell.
+        interval_90_pct: ((pct(low) - (gain - rounding.0)).min(gain), (pct(high) + (rounding.1 - gain)).max(gain)),
         rounding_pct: rounding,
         psup: trial.psup()?,
         better: 1.0 - rank::chance(wins(trial, half), &[(trial.default.len(), trial.conf.len())]),

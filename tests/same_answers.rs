@@ -298,7 +298,9 @@ fn overlap_and_training_time_say_the_same_in_both_doors() {
         .into_iter()
         .filter(|line| {
             let bare = line.split_once(": ").map_or(line.as_str(), |(_, bare)| bare);
-            !all.has(line) && !all.has(bare) && !line.contains("more left out")
+            // What a run needs and nobody sampled, and odd samples, are tables on the page.
+            let is_of_a_table = line.starts_with("of ") || line.starts_with("odd samples");
+            !all.has(line) && !all.has(bare) && !line.contains("more left out") && !is_of_a_table
         })
         .collect();
     assert!(missing.is_empty(), "{missing:?}\nthe page: {}", all.0);

@@ -270,7 +270,7 @@ fn the_page_asks_about_tuner_files() {
 
     let missing = Request::Conf(ConfQuestion::Overlay { file: 9, reader: Reader::Rccl, library });
     let error = executor.execute(missing, Vec::new(), &mut Silent).unwrap_err();
-    assert_eq!(error.to_string(), "this tuner file is not loaded any more; drop it again");
+    assert_eq!(error.to_string(), "this tuner file is not loaded any more; give it again");
 }
 
 #[test]

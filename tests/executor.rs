@@ -293,7 +293,7 @@ fn requests_out_of_order_are_answered_in_words() {
     let mut page = Page::default();
     let parameters = quick(Preset::Default);
     let nothing_measured = page.train(&parameters).map(|_| ()).unwrap_err().to_string();
-    assert!(nothing_measured.contains("drop a sweep first"), "{nothing_measured}");
+    assert!(nothing_measured.contains("a sweep is needed first"), "{nothing_measured}");
     let no_model = [
         page.importances().map(|_| ()),
         page.save().map(|_| ()),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{CliError, arguments, files, save, table, terminal};
 use crate::{
-    collective::{Collective, Scale},
+    collective::Collective,
     text::{Problem, visible},
     tuning::{
         comparison::{
@@ -114,7 +114,10 @@ struct Plan {
 impl Plan {
     fn run(self) -> Result<(), CliError> {
         let Self { collective, nodes, ranks, plugin, conf, min, max, repeats, seed, launcher } = self;
-        let (scale, sizes) = (Scale { nodes, ranks }, Sizes { first: min, last: max });
+        if min > max {
+            return Err(CliError::Typed("--min is above --max: no size lies between them"));
+        }
+        let (scale, sizes) = (arguments::scale(nodes, ranks)?, Sizes { first: min, last: max });
         terminal::write_file(&Campaign { collective, scale, sizes, repeats, seed, launcher, plugin, conf }.script())
     }
 }
@@ -137,6 +140,10 @@ impl Ab {
         if comparisons.is_empty() {
             return Err(CliError::NothingToCompare);
         }
+        if conf.as_deref().is_some_and(|conf| conf.trim_ascii().is_empty()) {
+            let name = self.conf.as_deref().map(files::name).unwrap_or_default();
+            return Err(CliError::Told(format!("{name} is empty: there is no rule to judge")));
+        }
         let mut answers = Vec::new();
         for (id, text) in comparisons {
             let name = opened.files.iter().find(|file| file.id == *id).map_or("", |file| file.name.as_str());
@@ -147,8 +154,22 @@ impl Ab {
             answers.push((name, answer));
         }
         if let Some(path) = &self.output {
-            let trimmed = answers.iter().find_map(|(_, answer)| answer.trimmed.as_deref()).unwrap_or_default();
-            save::save("tuner file", path, trimmed)?;
+            let mut trimmed = answers.iter().filter_map(|(name, answer)| Some((*name, answer.trimmed.as_deref()?)));
+            match (trimmed.next(), trimmed.next()) {
+                (None, _) => {
+                    terminal::say_notes(
+                        &answers.iter().flat_map(|(_, answer)| answer.notes.clone()).collect::<Vec<_>>(),
+                    );
+                    return Err(CliError::Typed("no campaign ran a tuner file with rules: nothing is written"));
+                }
+                (Some((first, _)), Some((second, _))) => {
+                    return Err(CliError::Told(format!(
+                        "-o takes what one campaign leaves of the tuner file, and there are several ({first}, {second}): \
+                         give the files of one"
+                    )));
+                }
+                (Some((_, trimmed)), None) => save::save("tuner file", path, trimmed)?,
+            }
         }
         if self.json {
             let reports: Vec<Report> = answers.iter().map(|(name, answer)| report(name, answer)).collect();

@@ -1,12 +1,17 @@
 //! Arguments that several commands have, and how their values are read.
 
+use std::sync::OnceLock;
+
 use clap::{
-    Args, ValueEnum,
+    ArgMatches, Args, ValueEnum,
     builder::{PossibleValue, RangedU64ValueParser},
+    parser::ValueSource,
 };
 
+use super::{CliError, terminal};
+
 use crate::{
-    collective::{Algorithm, Collective, Protocol},
+    collective::{Algorithm, Collective, Protocol, Scale},
     intake::Mapping,
     tuning::{
         aggregate::Target,
@@ -16,6 +21,58 @@ use crate::{
         support::Library,
     },
 };
+
+/// What was typed on the command line of this process.
+static TYPED: OnceLock<ArgMatches> = OnceLock::new();
+
+/// Remembers what was typed.
+pub(super) fn are_typed(matches: ArgMatches) {
+    // There is one command line.
+    let _ = TYPED.set(matches);
+}
+
+/// Whether an argument of the command stands on the command line, by its id: its name with underscores.
+fn is_typed(id: &str) -> bool {
+    let Some(mut matches) = TYPED.get() else { return false };
+    while let Some((_, inner)) = matches.subcommand() {
+        matches = inner;
+    }
+    matches.ids().any(|known| known == id) && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Names the options that were typed and are of no use here.
+pub(super) fn say_unused(ids: &[&str], why: &str) {
+    for id in ids.iter().filter(|id| is_typed(id)) {
+        terminal::say("warning", &format!("--{} is not used: {why}", id.replace('_', "-")));
+    }
+}
+
+/// The options of what is learnt and decided, apart from the seed.
+pub(super) const LEARNING: [&str; 10] = [
+    "preset",
+    "target",
+    "trees",
+    "stages",
+    "depth",
+    "learning_rate",
+    "early_stopping",
+    "level",
+    "minimum_gain",
+    "keep_stalls",
+];
+
+/// Nodes and ranks that can be: ranks are counted over all nodes.
+///
+/// # Errors
+/// There are fewer ranks than nodes.
+pub(super) fn scale(nodes: u32, ranks: u32) -> Result<Scale, CliError> {
+    if nodes > ranks {
+        return Err(CliError::Told(format!(
+            "--nodes {nodes} --ranks {ranks}: ranks are counted over all nodes, so there are at least as many"
+        )));
+    }
+    Ok(Scale { nodes, ranks })
+}
 
 /// Which measurements are used.
 #[derive(Args, Default)]
@@ -118,6 +175,13 @@ impl Learning {
         set(&mut parameters.confidence.minimum_gain_pct, self.deciding.minimum_gain);
         parameters.screening.keep_stalls |= self.deciding.keep_stalls;
         parameters.screening.set_aside.extend(&self.deciding.set_aside);
+        match parameters.preset {
+            Preset::Seed => say_unused(&["trees"], "the preset seed has stages of boosting (--stages), and no forest"),
+            Preset::Default | Preset::Forest | Preset::ExtraTrees => say_unused(
+                &["stages", "depth", "learning_rate", "early_stopping"],
+                "they are of boosting, which is the preset seed (--preset seed)",
+            ),
+        }
         parameters
     }
 }

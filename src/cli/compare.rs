@@ -84,6 +84,9 @@ impl Compare {
     pub(super) fn run(self) -> Result<ExitCode, CliError> {
         let before = state("before", &self.before, self.set_before.clone())?;
         let after = state("after", &self.after, self.set_after.clone())?;
+        if self.conf.is_none() {
+            arguments::say_unused(&["library"], "no tuner file is given (--conf)");
+        }
         let conf = self.conf.as_deref().map(files::bytes).transpose()?;
         let rules = conf.map(|bytes| read(&bytes, self.reader));
         let conf = rules.as_deref().map(|rules| Conf { rules, reader: self.reader, library: self.deployment.library });
@@ -108,11 +111,18 @@ impl Compare {
 
 /// One of the two states.
 fn state(when: &'static str, path: &Path, set: Option<String>) -> Result<Snapshot, CliError> {
-    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::Sweeps)?;
+    let option = if when == "before" { "--set-before" } else { "--set-after" };
+    let opened = files::read_any(&parts(path), None, &Measured { set }, files::Reads::State(option))?;
     if !opened.sets.note.is_empty() {
         terminal::say("note", &opened.sets.note);
     }
     terminal::say_notes(&opened.notes);
+    if opened.rows.is_empty() {
+        let option = if when == "before" { "set_before" } else { "set_after" };
+        arguments::say_unused(&[option], "a report holds one set");
+    } else {
+        files::say_no_sweep(&opened, &[]);
+    }
     Ok(executor::snapshot_of(when, opened, &mut terminal::Bar::new())?)
 }
 

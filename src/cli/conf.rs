@@ -9,19 +9,18 @@ use clap::{Args, Subcommand};
 
 use super::{
     CliError, FOUND,
-    arguments::{Deployment, Learning, Measured},
+    arguments::{self, Deployment, Learning, Measured},
     files,
     learnt::Learnt,
     save,
     table::Table,
     terminal,
 };
-use crate::text::visible;
 use crate::tuning::{
     aggregate::{Target, aggregate},
     conf::{
         Finding, Reader, Severity,
-        export::{Export, Options},
+        export::{Export, Options, loading},
         lint,
         overlay::{listing, overlay, summary},
         question::{Answer, Question, lint_for},
@@ -30,6 +29,7 @@ use crate::tuning::{
     support::Support,
     sweep::Sweep,
 };
+use crate::{collective::Scale, order::Order, report::wire::leaf, text::visible, units::count};
 
 /// Tuner files: write one from a sweep, or say what a reader makes of one
 #[derive(Subcommand)]
@@ -41,7 +41,7 @@ pub(super) enum Conf {
 impl Conf {
     pub(super) fn run(self) -> Result<ExitCode, CliError> {
         match self {
-            Self::Export(command) => command.run().map(|()| ExitCode::SUCCESS),
+            Self::Export(command) => command.run(),
             Self::Lint(command) => command.run(),
         }
     }
@@ -91,14 +91,21 @@ pub(super) struct ExportConf {
 }
 
 impl ExportConf {
-    fn run(self) -> Result<(), CliError> {
+    fn run(self) -> Result<ExitCode, CliError> {
         let opened = files::read(&self.sweeps, None, &self.measured, files::Reads::Sweeps)?;
         self.output.iter().try_for_each(|path| save::check("tuner file", path))?;
+        if self.reader != Reader::Rccl {
+            arguments::say_unused(&["architecture"], "only the name that RCCL looks for has it (--reader rccl)");
+        }
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
         let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
         drop(bar);
         terminal::say_notes(&learnt.notes);
+        let mut scales: Vec<Scale> = learnt.groups.iter().map(|group| group.scale).collect();
+        scales.order();
+        scales.dedup();
+        let scales = scales.len();
         let options = Options {
             reader: self.reader,
             library: self.deployment.library,
@@ -107,27 +114,43 @@ impl ExportConf {
             architecture: self.architecture,
         };
         let Answer::Export { export, listing } = learnt.executor.conf(&Question::Export(options))? else {
-            return Err(CliError::NoConf { reader: self.reader.name() });
+            return Err(CliError::NoConf { reader: self.reader.name(), remedy: "" });
         };
         export.warnings.iter().for_each(|warning| terminal::say("warning", warning));
         export.refusals.iter().for_each(|refusal| terminal::say("error", &refusal.message()));
         if export.files.is_empty() {
-            return Err(CliError::NoConf { reader: self.reader.name() });
+            let others = scales > export.refusals.len() && !export.refusals.is_empty() && !self.by_scale;
+            let remedy = if others { "; --by-scale writes a file for each of the other scales" } else { "" };
+            return Err(CliError::NoConf { reader: self.reader.name(), remedy });
         }
         match self.output {
-            None => terminal::write_file(&export.files.iter().map(|file| file.text.as_str()).collect::<String>()),
+            None => terminal::write_file(&export.files.iter().map(|file| file.text.as_str()).collect::<String>())?,
             Some(path) => {
                 let saved = save_all(&export, &path)?;
+                let first = saved.first().map(|(name, _)| leaf(name)).unwrap_or_default();
+                let told: String = saved
+                    .iter()
+                    .map(|(name, rules)| format!("{} saved as {}.\n", count(*rules as u64, "rule"), visible(name)))
+                    .collect();
+                // RCCL finds it by this name without a variable.
+                let offered = export.files.first().map_or("", |file| file.name.as_str());
+                let looked_for = match self.reader {
+                    Reader::Rccl if offered != first => format!("# there under the name {offered}\n"),
+                    _ => String::new(),
+                };
                 let table = Table::of(&listing).lines();
-                terminal::write(&format!("{table}\n{saved}\n{}", export.loading))
+                terminal::write(&format!("{table}\n{told}\n{}{looked_for}", loading(self.reader, &first)))?;
             }
         }
+        // Not all that was asked for is written.
+        Ok(if export.refusals.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
-/// Saves the files of an export; of several, each under the name with its own scale. Says what was saved.
-fn save_all(export: &Export, path: &Path) -> Result<String, CliError> {
-    let mut saved = String::new();
+/// Saves the files of an export; of several, each under the name with its own scale. Answers their names, and how many rules
+/// each has.
+fn save_all(export: &Export, path: &Path) -> Result<Vec<(String, usize)>, CliError> {
+    let mut saved = Vec::new();
     for file in &export.files {
         let path = match export.files.len() {
             1 => path.to_owned(),
@@ -145,7 +168,7 @@ fn save_all(export: &Export, path: &Path) -> Result<String, CliError> {
             }
         };
         save::save("tuner file", &path, &file.text)?;
-        saved += &format!("{} rules saved as {}.\n", file.rules, visible(&files::name(&path)));
+        saved.push((files::name(&path), file.rules));
     }
     Ok(saved)
 }
@@ -177,7 +200,11 @@ pub(super) struct LintConf {
     #[command(flatten)]
     deployment: Deployment,
 
-    /// Write JSON
+    /// List every finding; otherwise those that are alike stand together, with how many there are
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+
+    /// Write JSON, with every finding
     #[arg(long)]
     json: bool,
 }
@@ -185,13 +212,20 @@ pub(super) struct LintConf {
 impl LintConf {
     fn run(self) -> Result<ExitCode, CliError> {
         let bytes = files::bytes(&self.conf)?;
+        if bytes.trim_ascii().is_empty() {
+            return Err(CliError::Told(format!("{} is empty: there is no rule to judge", files::name(&self.conf))));
+        }
         let sweep = match self.sweep[..] {
-            [] => Sweep::default(),
+            [] => {
+                arguments::say_unused(&["set"], "no sweep is given (--sweep)");
+                Sweep::default()
+            }
             _ => {
                 let opened = files::read(&self.sweep, None, &self.measured, files::Reads::Sweeps)?;
                 if !opened.sets.all.is_empty() {
                     terminal::say("note", &opened.sets.note);
                 }
+                terminal::say_notes(&opened.notes);
                 aggregate(&opened.rows, Target::Time).sweep
             }
         };
@@ -200,7 +234,7 @@ impl LintConf {
         if self.json {
             terminal::write_json(&(serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"))?;
         } else {
-            let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers);
+            let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers, self.all);
             if !sweep.is_empty() {
                 let support = Support::new(self.deployment.library.matrix(), &sweep);
                 for reader in readers {
@@ -216,16 +250,45 @@ impl LintConf {
     }
 }
 
-fn for_people(findings: &[Finding], name: &str, readers: &[Reader]) -> String {
-    let mut text = String::new();
+/// The findings of each reader; those that several readers share stand once, below all their names.
+fn for_people(findings: &[Finding], name: &str, readers: &[Reader], all: bool) -> String {
+    let told = |reader: Reader| {
+        let of: Vec<Finding> = findings.iter().filter(|finding| finding.reader == reader).cloned().collect();
+        let lines: String = match all {
+            true => of.iter().map(|finding| line(name, finding)).collect(),
+            false => lint::alike(&of).iter().map(|alike| grouped(name, alike)).collect(),
+        };
+        format!("{}\n{lines}", lint::summary(&of))
+    };
+    let mut texts: Vec<(Vec<&str>, String)> = Vec::new();
     for reader in readers {
-        let of: Vec<Finding> = findings.iter().filter(|finding| finding.reader == *reader).cloned().collect();
-        text += &format!("{}: {}\n", reader.name(), lint::summary(&of));
-        for Finding { line, code, severity, message, .. } in &of {
-            text += &format!("{name}:{line}: {} {}: {message}\n", severity.name(), code.name());
+        let text = told(*reader);
+        match texts.iter_mut().find(|(_, known)| *known == text) {
+            Some((names, _)) => names.push(reader.name()),
+            None => texts.push((vec![reader.name()], text)),
         }
-        text += "\n";
     }
-    text.truncate(text.trim_end().len());
-    text + "\n"
+    let sections: Vec<String> = texts.iter().map(|(names, text)| format!("{}: {text}", names.join(", "))).collect();
+    let cut = !all && findings.len() > sections.iter().map(|text| text.lines().count() - 1).sum();
+    let rest = if cut { "\n--all lists every finding.\n" } else { "" };
+    sections.join("\n") + rest
+}
+
+fn line(name: &str, finding: &Finding) -> String {
+    let Finding { line, code, severity, message, .. } = finding;
+    format!("{name}:{line}: {} {}: {message}\n", severity.name(), code.name())
+}
+
+/// The first of some findings that are alike, and where the others are.
+fn grouped(name: &str, alike: &lint::Alike<'_>) -> String {
+    const LISTED: usize = 6;
+    let text = line(name, alike.first);
+    let more = &alike.lines[1..];
+    if more.is_empty() {
+        return text;
+    }
+    let listed: Vec<String> = more.iter().take(LISTED).map(u32::to_string).collect();
+    let rest = if more.len() > LISTED { ", …" } else { "" };
+    let lines = if more.len() == 1 { "line" } else { "lines" };
+    format!("{} ({} more like it: {lines} {}{rest})\n", text.trim_end(), more.len(), listed.join(", "))
 }

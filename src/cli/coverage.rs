@@ -13,7 +13,7 @@ use super::{
     terminal,
 };
 use crate::{
-    collective::{Collective, Scale, Workload},
+    collective::{Collective, Workload},
     tuning::{
         aggregate::Target,
         conf::{Reader, expect::Basis},
@@ -46,7 +46,7 @@ pub(super) struct Coverage {
     conf: Option<PathBuf>,
 
     /// Who reads it
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "conf")]
     reader: Option<Reader>,
 
     /// Sweeps that tell times
@@ -68,15 +68,15 @@ pub(super) struct Coverage {
     ranks: Option<u32>,
 
     /// Steps of the job that the log holds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "batches", value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
 
     /// Ranks that wrote the log
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "batches", value_parser = clap::value_parser!(u32).range(1..))]
     logging_ranks: u32,
 
     /// Typed calls: the collective
-    #[arg(long, value_name = "COLLECTIVE", value_parser = arguments::collective, default_value = "all_reduce")]
+    #[arg(long, value_name = "COLLECTIVE", value_parser = arguments::collective, default_value = "all_reduce", requires = "batches")]
     collective: Collective,
 
     /// Typed calls: batch sizes, or tokens
@@ -84,15 +84,15 @@ pub(super) struct Coverage {
     batches: Option<Sizes>,
 
     /// Typed calls: hidden size
-    #[arg(long, value_name = "N", requires = "batches")]
+    #[arg(long, value_name = "N", requires = "batches", value_parser = clap::value_parser!(u64).range(1..))]
     hidden: Option<u64>,
 
     /// Typed calls: data type
-    #[arg(long = "type", value_name = "TYPE", default_value = "bf16", value_parser = data_type)]
+    #[arg(long = "type", value_name = "TYPE", default_value = "bf16", value_parser = data_type, requires = "batches")]
     type_bytes: u32,
 
     /// Typed calls: how many of each per step (layers × calls of a layer)
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "batches", value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
 
     /// Write JSON
@@ -111,6 +111,11 @@ impl Coverage {
         }
         let mut opened =
             files::read_any(&[&self.logs[..], &self.sweep].concat(), None, &self.measured, files::Reads::Sweeps)?;
+        let jobs: Vec<u32> = opened.documents.jobs.iter().map(|(id, _)| *id).collect();
+        files::say_no_sweep(&opened, &jobs);
+        if self.sweep.is_empty() && opened.rows.is_empty() {
+            arguments::say_unused(&["set"], "no sweep is given (--sweep)");
+        }
         // A number that no file has.
         let conf = opened.files.len() as u32;
         if let Some(path) = &self.conf {
@@ -138,7 +143,7 @@ impl Coverage {
             conf: self.conf.map(|_| conf),
             reader: self.reader.unwrap_or_default(),
             library: self.deployment.library,
-            scale: self.nodes.zip(self.ranks).map(|(nodes, ranks)| Scale { nodes, ranks }),
+            scale: self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?,
             divide_by: self.steps.saturating_mul(self.logging_ranks),
         };
         let answer = executor.coverage(&question)?;

@@ -26,6 +26,8 @@ pub(super) enum Reads {
     SweepsSaid,
     /// Rows of sweeps, which must say what ran.
     Sweeps,
+    /// One of two states, with the option that chooses its set of measurements.
+    State(&'static str),
     /// What one workbench studies.
     Of(Workbench),
 }
@@ -33,14 +35,21 @@ pub(super) enum Reads {
 impl Reads {
     /// The option that chooses one of several sets of measurements.
     fn set_option(self) -> Option<&'static str> {
-        (!matches!(self, Self::Of(_))).then_some("--set")
+        match self {
+            Self::SweepsSaid | Self::Sweeps => Some("--set"),
+            Self::State(option) => Some(option),
+            Self::Of(_) => None,
+        }
     }
 
     /// What a file must hold to be of use.
     fn words(self) -> &'static str {
         match self {
-            Self::SweepsSaid | Self::Sweeps => "sweeps of collectives",
-            Self::Of(Workbench::Tuning) => "sweeps and comparisons",
+            Self::SweepsSaid | Self::Sweeps | Self::State(_) => "sweeps of collectives",
+            Self::Of(Workbench::Tuning) => {
+                "comparisons (tables with size_bytes and def_runs and cfg_runs, or def_median and cfg_median) and logs of \
+                 a campaign, whose names tell the arm"
+            }
             Self::Of(Workbench::Policy) => {
                 "reward logs: lines like allreduce,4194304,1,8,12.34, a header like \
                  collective,size_bytes,num_nodes,num_gpus,latency_us, or a list of times of one arm"
@@ -82,7 +91,21 @@ pub(super) fn read(
     reads: Reads,
 ) -> Result<Opened, CliError> {
     let opened = read_any(paths, configuration, measured, reads)?;
+    say_no_sweep(&opened, &[]);
     if opened.rows.is_empty() { Err(CliError::NothingRead) } else { Ok(opened) }
+}
+
+/// Names the files that were read and hold no sweep, apart from those that are `used` for something else.
+pub(super) fn say_no_sweep(opened: &Opened, used: &[u32]) {
+    for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+        if let Outcome::Known { format, .. } = &file.outcome {
+            let words = Reads::Sweeps.words();
+            terminal::say(
+                "warning",
+                &format!("{} is not used: it holds {format}; this command reads {words}", file.name),
+            );
+        }
+    }
 }
 
 /// Reads files as [`read`] does, for whatever is in them. A file that the command has no use for is named.
@@ -96,7 +119,7 @@ pub(super) fn read_any(
     reads: Reads,
 ) -> Result<Opened, CliError> {
     let opened = read_untold(paths, configuration, measured, reads)?;
-    opened.files.iter().for_each(|file| tell(file, reads));
+    opened.files.iter().for_each(|file| tell(file, reads, paths));
     if let Reads::Of(workbench) = reads {
         say_unused(&opened, workbench, reads);
     }
@@ -124,14 +147,24 @@ pub(super) fn read_untold(
     let mut choose = |sets: &[Set]| {
         let Some(wanted) = &measured.set else { return Choice::Largest };
         chosen(sets, wanted).unwrap_or_else(|| {
-            unknown = Some(CliError::NoSet { wanted: wanted.clone(), held: listed(sets) });
+            let option = reads.set_option().unwrap_or_default();
+            unknown = Some(CliError::NoSet { option, wanted: wanted.clone(), held: listed(sets) });
             Choice::Largest
         })
     };
     let mut opened = executor::read_set(&names, sources, &mut choose, &mut terminal::Bar::new());
     if let Some(error) = unknown {
-        opened.files.iter().for_each(|file| tell(file, reads));
+        opened.files.iter().for_each(|file| tell(file, reads, paths));
         return Err(error);
+    }
+    if let Some(wanted) = measured.set.as_ref().filter(|_| opened.sets.all.is_empty() && !opened.rows.is_empty())
+        && !["1", "all"].contains(&wanted.trim())
+    {
+        let option = reads.set_option().unwrap_or_default();
+        terminal::say(
+            "warning",
+            &format!("{option} {wanted} chooses nothing: these files hold one set of measurements"),
+        );
     }
     if let Some(option) = reads.set_option().filter(|_| measured.set.is_none() && !opened.sets.all.is_empty()) {
         opened.sets.note += &format!("; {option} takes another of {}", listed(&opened.sets.all));
@@ -256,8 +289,9 @@ fn source(path: &Path) -> io::Result<Source> {
     Ok(Source { content: Box::new(Content::Waits(path.to_owned())), size_bytes })
 }
 
-/// Says on stderr what of a file could not be used.
-pub(super) fn tell(file: &FileReport, reads: Reads) {
+/// Says on stderr what of a file could not be used. That it is refused is an error where it stands among the `paths` that were
+/// named: what lies in a folder besides is not missed.
+pub(super) fn tell(file: &FileReport, reads: Reads, paths: &[PathBuf]) {
     let name = &file.name;
     match &file.outcome {
         Outcome::Loaded { problems, notes, .. } | Outcome::Known { problems, notes, .. } => {
@@ -272,7 +306,8 @@ pub(super) fn tell(file: &FileReport, reads: Reads) {
         }
         outcome => {
             if let Some(why) = refusal(name, outcome, reads) {
-                terminal::say("error", &why);
+                let is_named = paths.iter().any(|path| self::name(path) == *name);
+                terminal::say(if is_named { "error" } else { "warning" }, &why);
             }
         }
     }

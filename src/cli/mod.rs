@@ -30,7 +30,7 @@ mod verify;
 
 use std::{env, io, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::{text::visible, worker::executor::ExecuteError};
 
@@ -69,12 +69,18 @@ enum Command {
 /// The exit code of a check that found something: neither an error nor a success.
 const FOUND: u8 = 3;
 
-/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, 2 for arguments
+/// Does what the arguments of the process say. The exit code is 0, 1 for input that can't be used, also where the rest was
+/// answered, 2 for arguments
 /// that can't be understood, 3 for a tuner file that runs something else than it says and for a state in which something
 /// got slower.
 #[must_use]
 pub fn run() -> ExitCode {
-    let arguments = match CommandLine::try_parse() {
+    let parsed = CommandLine::command().try_get_matches().and_then(|matches| {
+        let parsed = CommandLine::from_arg_matches(&matches)?;
+        arguments::are_typed(matches);
+        Ok(parsed)
+    });
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return say_usage(&error),
     };
@@ -96,6 +102,8 @@ pub fn run() -> ExitCode {
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
+        // An answer without a file that was named is no success.
+        Ok(code) if code == ExitCode::SUCCESS && terminal::has_erred() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => {
             terminal::say("error", &error.to_string());
@@ -127,8 +135,8 @@ enum CliError {
     #[error(transparent)]
     Execute(#[from] ExecuteError),
     /// No set of measurements, or more than one, is meant.
-    #[error("--set {wanted} names no set, or more than one; these files hold {held}")]
-    NoSet { wanted: String, held: String },
+    #[error("{option} {wanted} names no set, or more than one; these files hold {held}")]
+    NoSet { option: &'static str, wanted: String, held: String },
     /// No cluster of that name.
     #[error("--cluster {wanted} names no cluster of these files; they hold {held}")]
     NoCluster { wanted: String, held: String },
@@ -144,8 +152,8 @@ enum CliError {
     )]
     NoSize { wanted: String, held: String },
     /// A tuner file can't be written for a reader.
-    #[error("no tuner file is written for {reader}: it would make every scale of these files slower somewhere")]
-    NoConf { reader: &'static str },
+    #[error("no tuner file is written for {reader}{remedy}")]
+    NoConf { reader: &'static str, remedy: &'static str },
     /// A report can't be written.
     #[error("the report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] crate::report::wire::WireError),

@@ -81,7 +81,12 @@ impl ValueEnum for Launcher {
 
 impl Plan {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let opened = files::read(&self.sweeps, None, &self.measured, files::Reads::Sweeps)?;
+        let opened = files::read_any(&self.sweeps, None, &self.measured, files::Reads::Sweeps)?;
+        let jobs: Vec<u32> = opened.documents.jobs.iter().map(|(id, _)| *id).collect();
+        files::say_no_sweep(&opened, &jobs);
+        if opened.rows.is_empty() {
+            return Err(CliError::NothingRead);
+        }
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;

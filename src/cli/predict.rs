@@ -106,6 +106,10 @@ struct Search {
 
 impl Predict {
     pub(super) fn run(self) -> Result<(), CliError> {
+        arguments::scale(self.nodes, self.ranks)?;
+        if self.model.is_some() {
+            arguments::say_unused(&["configuration", "target"], "a saved model says it");
+        }
         let paths = self.model.as_ref().map_or(&self.sweeps[..], std::slice::from_ref);
         let opened = files::read(paths, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         let parameters = self.learning.parameters(opened.parameters.clone());

@@ -13,17 +13,19 @@ use clap::{
 
 use super::{
     CliError,
-    arguments::{Learning, Measured, Unsaid},
+    arguments::{self, LEARNING, Learning, Measured, Unsaid},
     files,
     learnt::Learnt,
     overlap, policy, save, synthesize, terminal,
 };
 use crate::{
     form::{Choices, Field},
+    intake::Outcome,
     overlap::{features::Settings, study::weigh_features},
     policy::request::{Source, Start},
     progress::Silent,
     report::{self, Contents, Form, Workbench, Written, link},
+    tuning::read::Kind,
     workbench::{Study, WorkbenchError},
     worker::executor::{Executor, Opened},
 };
@@ -100,7 +102,7 @@ struct Parts {
     no_measurements: bool,
 
     /// The day to put on it
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date)]
     date: Option<String>,
 }
 
@@ -109,6 +111,17 @@ fn say_unused(choices: &Choices, form: &[Field]) {
     let unused = choices.iter().filter(|(key, _)| !form.iter().any(|field| field.key == *key));
     let notes: Vec<String> = unused.map(|(key, _)| format!("--choices: {key} is not used here")).collect();
     terminal::say_notes(&notes);
+}
+
+fn date(text: &str) -> Result<String, String> {
+    let parts: Vec<u32> = text.split('-').filter_map(|part| part.parse().ok()).collect();
+    let widths: Vec<usize> = text.split('-').map(str::len).collect();
+    match parts[..] {
+        [_, month, day] if widths == [4, 2, 2] && (1..=12).contains(&month) && (1..=31).contains(&day) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("a day is written like 2026-11-23".to_owned()),
+    }
 }
 
 /// A file and the form that its name says.
@@ -156,6 +169,7 @@ impl Report {
             let (kind, size) = name.split_once(':').unwrap_or((&name, ""));
             let mut choices = Choices::parse(&self.choices);
             choices.set("graph", &kind.to_ascii_lowercase());
+            Self::say_sweep_options();
             if !size.is_empty() {
                 choices.set(&kind.to_ascii_lowercase(), size);
             }
@@ -164,20 +178,43 @@ impl Report {
         let opened =
             files::read_any(&self.files, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         self.output.iter().try_for_each(|(path, _)| save::check("report", path))?;
-        if opened.rows.is_empty() && !opened.parts.kernels.is_empty() {
+        let of = Self::workbench(&opened);
+        Self::say_left_out(&opened, of);
+        if of == Some(Workbench::Overlap) {
+            Self::say_sweep_options();
             return self.of_kernels(opened);
         }
-        if opened.rows.is_empty() && !opened.parts.rewards.is_empty() {
+        if of == Some(Workbench::Policy) {
+            Self::say_sweep_options();
+            arguments::say_unused(&["choices"], "what logs of rewards don't say is given to policy replay");
             return self.of_rewards(opened);
         }
-        if opened.rows.is_empty() && !opened.parts.topologies.is_empty() {
+        if of == Some(Workbench::Topology) {
+            Self::say_sweep_options();
             let mut executor = Executor::default();
             executor.take_in(opened, self.learning.target, &mut Silent)?;
             return self.of_links(executor, Choices::parse(&self.choices));
         }
         if opened.rows.is_empty() {
+            let made = "a report is written again as it was made";
+            Self::say_sweep_options();
+            let contents =
+                ["choices", "seed", "no_file_names", "no_charts", "no_tuner_files", "no_measurements", "date"];
+            arguments::say_unused(&contents, made);
             let mut reports = opened.documents.reports.into_iter();
             return reports.next().map(|(_, report)| *report).ok_or(CliError::NothingRead);
+        }
+        arguments::say_unused(&["choices"], "a report of sweeps has no choices");
+        let is_default = opened.rows.iter().all(|row| row.kind == Kind::Default);
+        if is_default {
+            let mut executor = Executor::default();
+            let loaded = executor.take_in(opened, self.learning.target, &mut Silent)?;
+            terminal::say_notes(&loaded.notes);
+            arguments::say_unused(
+                &LEARNING,
+                "only the library's default was measured, and nothing is learnt from that",
+            );
+            return Ok(executor.report(&self.contents())?);
         }
         let parameters = self.learning.parameters(opened.parameters.clone());
         let mut bar = terminal::Bar::new();
@@ -185,6 +222,47 @@ impl Report {
         drop(bar);
         terminal::say_notes(&learnt.notes);
         Ok(learnt.executor.report(&self.contents())?)
+    }
+
+    /// What the report is about: of files of several workbenches, the first of these.
+    fn workbench(opened: &Opened) -> Option<Workbench> {
+        match () {
+            () if !opened.rows.is_empty() => Some(Workbench::Tuning),
+            () if !opened.parts.kernels.is_empty() => Some(Workbench::Overlap),
+            () if !opened.parts.rewards.is_empty() => Some(Workbench::Policy),
+            () if !opened.parts.topologies.is_empty() => Some(Workbench::Topology),
+            () => None,
+        }
+    }
+
+    /// Names the files that the report is not about.
+    fn say_left_out(opened: &Opened, of: Option<Workbench>) {
+        let documents = opened.documents.files();
+        let mut used: Vec<u32> = opened
+            .parts
+            .files()
+            .into_iter()
+            .filter(|(workbench, _)| Some(*workbench) == of)
+            .map(|(_, id)| id)
+            .collect();
+        match of {
+            Some(Workbench::Tuning) => used.extend(&documents.jobs),
+            None => used.extend(documents.reports.first()),
+            Some(_) => {}
+        }
+        for file in opened.files.iter().filter(|file| !used.contains(&file.id)) {
+            if let Outcome::Known { format, .. } = &file.outcome {
+                let what = format!("{} is not in the report: it holds {format}", file.name);
+                terminal::say("warning", &what);
+            }
+        }
+    }
+
+    /// Names the options that are of sweeps alone.
+    fn say_sweep_options() {
+        let why = "only a report of sweeps has it";
+        arguments::say_unused(&LEARNING, why);
+        arguments::say_unused(&["set_aside", "configuration", "set"], why);
     }
 
     /// How much slower kernels get beside collectives.

@@ -161,7 +161,7 @@ impl Bundle {
                 (Outcome::Loaded { format, .. } | Outcome::Known { format, .. }, None) if !taken.contains(&id) => {
                     notes.say(format!("{} is not used: it holds {format}, of which no step is made", file.name));
                 }
-                (_, None) => files::tell(file, READS),
+                (_, None) => files::tell(file, READS, &paths),
             }
         }
         broken += say_files(study.bundle(), &opened.files, &mut notes);

@@ -3,6 +3,7 @@
 
 use std::{
     io::{self, IsTerminal, Write},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
@@ -12,8 +13,17 @@ use crate::{
     text::{is_control, visible, visible_lines},
 };
 
+/// Whether an error was said: what a command answers after that is without what the error is about.
+static HAS_ERRED: AtomicBool = AtomicBool::new(false);
+
+/// Whether an error was said.
+pub(super) fn has_erred() -> bool {
+    HAS_ERRED.load(Ordering::Relaxed)
+}
+
 /// Writes one line `kind: message`. An stderr that is closed hears nothing.
 pub(super) fn say(kind: &str, message: &str) {
+    HAS_ERRED.fetch_or(kind == "error", Ordering::Relaxed);
     let _ = writeln!(io::stderr(), "{kind}: {}", visible(message));
 }
 

@@ -73,7 +73,10 @@ impl Train {
             files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
         self.save.iter().try_for_each(|path| save::check("model", path))?;
         let files = opened.files.clone();
-        let target = self.learning.target;
+        if opened.target.is_some() {
+            arguments::say_unused(&["target", "configuration"], "a saved model says it");
+        }
+        let target = opened.target.unwrap_or(self.learning.target);
         let parameters = self.learning.parameters(opened.parameters.clone());
 
         let mut bar = terminal::Bar::new();

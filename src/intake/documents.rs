@@ -38,22 +38,22 @@ impl KnownTable {
             Self::Summary => [
                 "rccl-sweep's summary of runs",
                 "run",
-                "A mean over all sizes tells nothing of one size: drop the sweep itself (metrics.csv, merged_metrics.csv)",
+                "A mean over all sizes tells nothing of one size: give the sweep itself (metrics.csv, merged_metrics.csv)",
             ],
             Self::Hotspots => [
                 "report of hotspots",
                 "hotspot",
-                "Hotspots are found again from the default runs of a sweep: drop the sweep or the default curve to see them",
+                "Hotspots are found again from the default runs of a sweep: give the sweep or the default curve to see them",
             ],
             Self::PredictedGains => [
                 "list of predicted gains",
                 "gain",
-                "It has winners only, and no ranks: drop the sweep that it was made from to check them",
+                "It has winners only, and no ranks: give the sweep that it was made from to check them",
             ],
             Self::Launches => [
                 "list of launches",
                 "launch",
-                "It says how long launches took, not how fast collectives were: drop the per-size statistics \
+                "It says how long launches took, not how fast collectives were: give the per-size statistics \
                  (per_size_stats.csv) beside it",
             ],
         }

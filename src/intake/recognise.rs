@@ -74,7 +74,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
         (b"\x89PNG", "an image"),
         (b"\xFF\xD8\xFF", "an image"),
         (b"GIF8", "an image"),
-        (b"%PDF", "a PDF; drop the table that it was made from"),
+        (b"%PDF", "a PDF; give the table that it was made from"),
         (b"\xD0\xCF\x11\xE0", "an old Excel workbook; save the sheet as CSV"),
         (b"\x28\xB5\x2F\xFD", "a Zstandard archive; inflate it, or pack it with gzip"),
         (b"BZh", "a bzip2 archive; inflate it, or pack it with gzip"),
@@ -88,7 +88,7 @@ pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     }
     if matches!(head, [0x80, 2..=5, ..]) {
         return Some(
-            "a Python pickle, which runs the code that it holds when it is opened, so it stays closed; drop the samples \
+            "a Python pickle, which runs the code that it holds when it is opened, so it stays closed; give the samples \
              instead, or save the regressor with save_model as JSON",
         );
     }
@@ -116,6 +116,16 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     }
     if is_json(head) {
         return Ok(Recognised::Json);
+    }
+    if is_json_list(head) {
+        return Err(
+            "is a JSON list without a name for anything in it; a log of nccl-tests as JSON, a saved model or a \
+                    report was expected"
+                .to_owned(),
+        );
+    }
+    if let Some(what) = script(head) {
+        return Err(format!("is {what}, not a table: give what it writes"));
     }
     // Measured steps begin with the column `# GPUs`, which is no comment.
     let first = Records::new(head, dialect).next().map(|record| record.cells().map(str::to_owned).collect::<Vec<_>>());
@@ -182,6 +192,33 @@ const EXAMPLE_HEADER: &str = "collective,num_nodes,num_gpus,size_bytes,busbw_ip,
 fn is_json(head: &[u8]) -> bool {
     let head = head.trim_ascii_start();
     head.starts_with(b"{") || head.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"))
+}
+
+/// A list of whatever but objects, whole or the beginning of one.
+fn is_json_list(head: &[u8]) -> bool {
+    let head = head.trim_ascii_start();
+    head.starts_with(b"[")
+        && match serde_json::from_slice::<serde::de::IgnoredAny>(head) {
+            Ok(_) => true,
+            Err(error) => error.is_eof(),
+        }
+}
+
+/// What kind of script a text is, by its first line.
+fn script(head: &[u8]) -> Option<&'static str> {
+    const LANGUAGES: [(&str, &str); 5] = [
+        ("perl", "a Perl script"),
+        ("python", "a Python script"),
+        ("ruby", "a Ruby script"),
+        ("node", "a JavaScript program"),
+        ("awk", "an awk script"),
+    ];
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let interpreter = lossy(first.strip_prefix(b"#!")?).to_ascii_lowercase();
+    // A log may begin with the script that wrote it.
+    let is_log = LOG_MARKS.iter().any(|mark| lossy(head).contains(mark));
+    let named = LANGUAGES.iter().find(|(name, _)| interpreter.contains(name)).map(|(_, what)| *what);
+    (!is_log).then(|| named.unwrap_or("a script"))
 }
 
 /// What a log has somewhere.

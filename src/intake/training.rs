@@ -116,7 +116,7 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
         match read_inflated(Box::new(&bytes[..]), &entry, share_read) {
             Ok(Opened { content: Content::Training(more), .. }) => files.extend(more),
             Ok(_) => {
-                let why = "is a file of another workbench; unpack the archive and drop it by itself".to_owned();
+                let why = "is a file of another workbench; unpack the archive and give it by itself".to_owned();
                 files.push(dropped(&path, size_bytes, Part::Unrecognised(why)));
             }
             Err(why) => files.push(dropped(&path, size_bytes, Part::Unrecognised(why))),

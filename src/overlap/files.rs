@@ -113,7 +113,7 @@ pub fn bring_together(parts: Vec<NamedPart>) -> Loaded {
     }
     for ((name, _), _) in metrics.iter().zip(used).filter(|(_, used)| !used) {
         loaded.notes.push(format!(
-            "{name} has metrics without durations: drop the slowdown statistics, or a GPU trace of the distributed run, beside it"
+            "{name} has metrics without durations: give the slowdown statistics, or a GPU trace of the distributed run, beside it"
         ));
     }
     for (earlier, later) in &loaded.doubled {
@@ -137,7 +137,7 @@ fn time_traces(traces: Vec<(String, Vec<Launch>)>, statistics: &mut Vec<(String,
     if distributed.is_empty()
         && let Some((name, _)) = by
     {
-        notes.push(format!("{name} has no kernel of a collective: drop the trace of a distributed run beside it"));
+        notes.push(format!("{name} has no kernel of a collective: give the trace of a distributed run beside it"));
     }
     for (name, launches) in distributed {
         let timing = trace::statistics(&launches, by.map(|(_, launches)| launches.as_slice()));

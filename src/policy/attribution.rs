@@ -12,7 +12,7 @@ use crate::{
         series::period_p,
     },
     collective::Collective,
-    units::count,
+    units::{Size, count},
 };
 
 /// What its owner says of a log.
@@ -43,6 +43,8 @@ pub struct Schedule {
     pub turns: Option<u32>,
     /// The policies by whose schedules arms ran, of different generations.
     pub policies: Vec<Policy>,
+    /// What their files say besides, to be told.
+    pub notes: Vec<String>,
 }
 
 /// How lines got their arms.
@@ -129,6 +131,16 @@ pub fn attribute(
     };
     let by_policy = log.rows.iter().any(|row| row.call.is_some() && policy_of(row).is_some());
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
+    if let Some(given) = settings.arm {
+        let is_other = |arm: u16| log.numbered_arms || log.arms.get(usize::from(arm)) != Some(&given);
+        if log.rows.iter().any(|row| row.arm.is_some_and(|arm| is_other(arm))) {
+            notes.push(format!(
+                "It names the arms of its lines itself: {given}, which is given for all of them, stands instead"
+            ));
+        } else if let Some(named) = log.name.arm.filter(|named| *named != given) {
+            notes.push(format!("Its name says {named}: {given}, which is given, stands instead"));
+        }
+    }
     let has_calls = log.rows.iter().any(|row| row.call.is_some());
     let has_generations = log.rows.iter().any(|row| row.generation.is_some());
     // Dealt by a policy, whether or not its file is here.
@@ -197,6 +209,10 @@ pub fn attribute(
             Attribution::None => None,
         };
         lines.push(Observation { key, arm, latency_ms: row.latency_ms, propensity, line: row.line });
+    }
+    let before = log.rows.iter().filter(|row| row.line < settings.from_line).count() as u64;
+    if before > 0 {
+        notes.push(format!("{} before line {} left out", count(before, "line"), settings.from_line));
     }
     if beyond > 0 {
         notes.push(format!("{}: the arm's number is beyond the table of arms", count(beyond, "line")));
@@ -309,6 +325,20 @@ fn keys(
     };
     let keys: Vec<Result<Key, String>> = log.keys.iter().map(one).collect();
     notes.dedup();
+    let own = |what: &str, given: Option<String>, of: fn(&PartialKey) -> Option<String>| {
+        let given = given?;
+        let all: Option<Vec<String>> = log.keys.iter().map(of).collect();
+        let is_unused = all.is_some_and(|all| !all.is_empty() && !all.contains(&given));
+        is_unused.then(|| format!("It says its {what} itself: {given}, which is given, is not used"))
+    };
+    let collective = |key: &PartialKey| Some(key.collective?.to_string());
+    let scale = |key: &PartialKey| Some(key.scale?.to_string());
+    let size = |key: &PartialKey| Some(Size(key.size_bytes?).to_string());
+    let overlap = |key: &PartialKey| Some(if key.overlap? { "overlap" } else { "no overlap" }.to_owned());
+    notes.extend(own("collective", collective(&given), collective));
+    notes.extend(own("nodes and ranks", scale(&given), scale));
+    notes.extend(own("size", size(&given), size));
+    notes.extend(own("overlap", overlap(&given), overlap));
     let lacking = keys.iter().find_map(|key| key.as_ref().err().cloned());
     if let Some(lacking) = lacking {
         if keys.iter().all(Result::is_err) {

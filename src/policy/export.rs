@@ -273,6 +273,32 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
     policy
 }
 
+/// Which keys run something else with a policy file than was found, because there may be only so many keys, arms and bounds
+/// between sizes; in a sentence.
+#[must_use]
+pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
+    let mut lost: Vec<Key> = Vec::new();
+    for (_, keys) in places(results) {
+        for (key, of) in keys {
+            let entry = policy.entry(&key.in_band(&policy.bands));
+            let arm = match entry.map(|entry| &entry.choice) {
+                Some(Choice::Fixed(arm)) => policy.arms.get(*arm as usize).copied().unwrap_or(Arm::Auto),
+                _ => Arm::Auto,
+            };
+            if arm != of.chosen() {
+                lost.push(key);
+            }
+        }
+    }
+    let first = lost.first()?;
+    Some(format!(
+        "{} {} not what was found, because the file holds at most so many keys, arms and bounds between sizes; the first is \
+         {first}.",
+        crate::units::count(lost.len() as u64, "key"),
+        if lost.len() == 1 { "runs" } else { "run" }
+    ))
+}
+
 /// To six digits: more say nothing.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)

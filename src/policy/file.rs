@@ -10,6 +10,8 @@
 //!  "evidence":[{"key":0,"n":[64,64],"mean_ms":[10.5,9.25],"p_better":0.97,"gain_pct":4.1}],"unrewarded_calls":1024}
 //! ```
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -91,10 +93,13 @@ pub struct Evidence {
     /// Observations per arm.
     pub n: Vec<u64>,
     /// Mean latency per arm, in milliseconds; 0 where an arm has none.
+    #[serde(deserialize_with = "json::exact_list")]
     pub mean_ms: Vec<f64>,
     /// P(the chosen arm is better than `auto`).
+    #[serde(deserialize_with = "json::exact")]
     pub p_better: f64,
     /// Gain over `auto`, in per cent of its mean.
+    #[serde(deserialize_with = "json::exact")]
     pub gain_pct: f64,
 }
 
@@ -215,7 +220,12 @@ struct Document {
     evidence: Vec<Evidence>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unrewarded_calls: Option<u64>,
+    #[serde(flatten)]
+    unknown: Unknown,
 }
+
+/// What stands in an object and means nothing to this program.
+type Unknown = BTreeMap<String, serde_json::Value>;
 
 #[derive(Default, Serialize, Deserialize)]
 struct ArmDocument {
@@ -227,6 +237,8 @@ struct ArmDocument {
     proto: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     channels: Option<u32>,
+    #[serde(flatten)]
+    unknown: Unknown,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -241,6 +253,8 @@ struct KeyDocument {
     arm: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counts: Option<Vec<u32>>,
+    #[serde(flatten)]
+    unknown: Unknown,
 }
 
 impl Policy {
@@ -279,6 +293,7 @@ impl Policy {
                 algo: Some(algorithm.to_owned()),
                 proto: Some(protocol.to_owned()),
                 channels: Some(arm.channels()),
+                unknown: Unknown::new(),
             },
         };
         let key = |entry: &Entry| {
@@ -294,6 +309,7 @@ impl Policy {
                 overlap: entry.overlap.map(u8::from),
                 arm,
                 counts,
+                unknown: Unknown::new(),
             }
         };
         let document = Document {
@@ -307,6 +323,7 @@ impl Policy {
             keys: self.keys.iter().map(key).collect(),
             evidence: self.evidence.clone(),
             unrewarded_calls: self.unrewarded_calls,
+            unknown: Unknown::new(),
         };
         sealed(json::compact(&document) + "\n")
     }
@@ -339,7 +356,13 @@ impl Policy {
         if document.keys.len() > MOST_KEYS {
             return Err(FileError::TooManyKeys(document.keys.len()));
         }
+        let unknown = document.keys.iter().map(|key| &key.unknown).chain(document.arms.iter().map(|arm| &arm.unknown));
+        let unknown: BTreeSet<&String> = unknown.chain([&document.unknown]).flat_map(Unknown::keys).collect();
         let mut notes = Vec::new();
+        if !unknown.is_empty() {
+            let named: Vec<String> = unknown.iter().take(8).map(|name| name.chars().take(40).collect()).collect();
+            notes.push(format!("what is not known in it is not used: {}", named.join(", ")));
+        }
         let mut keys = Vec::with_capacity(document.keys.len());
         let mut known = SortedSet::new();
         for (index, key) in document.keys.into_iter().enumerate() {
@@ -352,7 +375,11 @@ impl Policy {
             keys.push(entry);
         }
         let Document { generation, library, mut evidence, unrewarded_calls, .. } = document;
+        let whole = evidence.len();
         evidence.retain(|of| (of.key as usize) < keys.len());
+        if evidence.len() < whole {
+            notes.push(format!("{} of its evidence is of keys that it does not have", whole - evidence.len()));
+        }
         Ok(Reading {
             policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls },
             notes,

@@ -143,7 +143,9 @@ impl Study {
         settings.logs.resize_with(self.logs.len(), LogSettings::default);
         (self.notes, self.files, self.replayed) = (Vec::new(), Vec::new(), None);
         let schedule = self.schedule(&settings);
+        self.notes.extend(settings.schedule.notes.iter().cloned());
         let attributed = self.attribute(&settings, &schedule);
+        self.tell_unused(&schedule, &attributed);
         let sources: Vec<pool::Source<'_>> = attributed
             .iter()
             .zip(&self.logs)
@@ -223,6 +225,35 @@ impl Study {
         Schedule { policies, ..settings.schedule.clone() }
     }
 
+    /// What is given of how arms were chosen, and used for no log. Where one is not attributed, it is told what would do.
+    fn tell_unused(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
+        let how: Vec<Attribution> = attributed.iter().flatten().map(|of| of.how).collect();
+        let is = |of: &[Attribution]| how.iter().any(|how| of.contains(how));
+        let (by_call, by_line) = (Attribution::CallTurns, Attribution::LineTurns);
+        if how.is_empty() || is(&[Attribution::None]) {
+            return;
+        }
+        let numbered = attributed
+            .iter()
+            .zip(&self.logs)
+            .any(|(of, named)| of.as_ref().is_some_and(|of| of.how == Attribution::Columns) && named.log.numbered_arms);
+        let has_turns = is(&[by_call, by_line]);
+        if !schedule.arms.is_empty() && !numbered && !has_turns {
+            self.notes.push(
+                "The arms that are given in their order are not used: no log names arms by numbers, and in none they took turns"
+                    .to_owned(),
+            );
+        }
+        if schedule.warm_up.is_some() && !is(&[by_line]) {
+            self.notes.push(
+                "The calls before the first line are given and not used: in no log arms took turns by line".to_owned(),
+            );
+        }
+        if schedule.turns.is_some() && !has_turns {
+            self.notes.push("The calls that took turns are given and not used: in no log arms took turns".to_owned());
+        }
+    }
+
     fn attribute(&mut self, settings: &Settings, schedule: &Schedule) -> Vec<Option<Attributed>> {
         let mut all = Vec::new();
         for (index, named) in self.logs.iter().enumerate() {
@@ -290,11 +321,15 @@ impl Study {
         let results = self.results();
         Ok(match export {
             Export::Conf(reader) => export::conf(&results, &self.settings, *reader)?,
-            Export::Policy(generation) => vec![File {
-                name: "collectune.policy.json".to_owned(),
-                text: export::policy(&results, &self.settings, *generation).text(),
-                note: "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json".to_owned(),
-            }],
+            Export::Policy(generation) => {
+                let policy = export::policy(&results, &self.settings, *generation);
+                let lost = export::lost(&results, &policy).map_or_else(String::new, |lost| lost + " ");
+                vec![File {
+                    name: "collectune.policy.json".to_owned(),
+                    text: policy.text(),
+                    note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",
+                }]
+            }
             Export::Script(command) => vec![export::script(&results, &self.settings, command)],
         })
     }

@@ -77,7 +77,9 @@ fn section(out: &mut Out, section: &Section) {
     for table in &section.tables {
         let rows = table.listing.rows.len();
         if rows > LONG {
-            out.folded(&format!("{}: {rows} rows", table.title), |out| out.block(&markdown_of(table)));
+            out.folded(&format!("{}: {}", table.title, crate::units::count(rows as u64, "row")), |out| {
+                out.block(&markdown_of(table))
+            });
         } else {
             out.block(&format!("### {}", line(&table.title)));
             out.block(&markdown_of(table));

@@ -77,7 +77,7 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         }
         None if settings.run.is_some() => summary.push("The run's operators are being learnt.".to_owned()),
         None => {
-            summary.push("There is no run to predict: drop a run configuration, or type one.".to_owned());
+            summary.push("There is no run to predict: give a run configuration, or type one.".to_owned());
             summary.extend(samples::refused_runs(study.bundle()));
         }
     }

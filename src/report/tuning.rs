@@ -105,6 +105,12 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
     match (study.evaluation(), study.parameters()) {
         (Some(evaluation), _) => summary.extend(trust::lost(evaluation)),
         (None, Some(_)) => summary.push("How far to trust it was not tested: validation has not run.".into()),
+        (None, None) if study.sweep().points.is_empty() => {
+            summary.push(
+                "Only the library's default was measured: its curve, and where it dips, is all that can be told."
+                    .into(),
+            );
+        }
         (None, None) => summary.push("Nothing was learnt: these are the measured winners.".into()),
     }
     let measured_with = set.map(|set| Fact { name: "Measured with".into(), value: set.to_owned() }).into_iter();

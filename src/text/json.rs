@@ -79,6 +79,16 @@ pub fn exact_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     Ok(Option::deserialize(deserializer)?.map(|Exact(number)| number))
 }
 
+/// Reads a list of numbers, each as [`exact`].
+///
+/// # Errors
+/// As [`exact`].
+pub fn exact_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    #[derive(Deserialize)]
+    struct Exact(#[serde(deserialize_with = "exact")] f64);
+    Ok(Vec::<Exact>::deserialize(deserializer)?.into_iter().map(|Exact(number)| number).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

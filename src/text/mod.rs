@@ -2,6 +2,7 @@
 //!
 //! What cuts a stream into records lives in the folder `compute`; here is what is said of them, and written.
 
+mod apart;
 pub mod json;
 mod listing;
 mod problem;
@@ -14,6 +15,7 @@ pub use collectune_compute::records::{
 };
 
 pub use self::{
+    apart::apart,
     listing::{Column, Entry, Listing},
     problem::{Problem, Problems},
     table::{Cell, Table, escaped, named_controls},

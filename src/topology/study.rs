@@ -37,7 +37,7 @@ pub use verify::{check, chunks_each, verify};
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// No topology was chosen.
-    #[error("there is no topology yet: drop one, or make one")]
+    #[error("there is no topology yet: give one, or make one")]
     NoTopology,
     /// No search was begun.
     #[error("there is no schedule yet: begin a search")]
@@ -46,7 +46,7 @@ pub enum StudyError {
     #[error("no schedule was found yet; let the search go on")]
     NothingFound,
     /// A file that is not loaded.
-    #[error("this file is not loaded any more: drop it again")]
+    #[error("this file is not loaded any more: give it again")]
     NoFile,
     /// A topology that can't be used.
     #[error(transparent)]

@@ -1,10 +1,10 @@
 //! What a job's own log says: the collectives that it calls, what the library decided, and what the library believes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{Algorithm, Collective, Configuration, Protocol};
+use crate::collective::{Algorithm, Collective, Configuration, Protocol, Scale};
 
 /// What one or more logs of NCCL or RCCL (`NCCL_DEBUG=INFO`, subsystems COLL and TUNING) say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct JobLog {
     pub decisions: BTreeMap<Decision, u64>,
     /// The library's own cost tables, one per communicator size that was logged; equal ones once.
     pub costs: Vec<CostTable>,
+    /// Nodes and ranks of the communicators that say both.
+    #[serde(default)]
+    pub scales: BTreeSet<Scale>,
     /// Lines of these kinds that are torn or can't be understood.
     pub torn_lines: u64,
 }
@@ -80,6 +83,7 @@ impl JobLog {
                 self.costs.push(table);
             }
         }
+        self.scales.extend(other.scales);
         self.torn_lines += other.torn_lines;
     }
 

@@ -188,6 +188,13 @@ impl ModelFile {
         Ok(file)
     }
 
+    /// How many points have runs whose median is another: a file that was changed by hand. The points count.
+    #[must_use]
+    pub fn contradictions(&self) -> u64 {
+        let pairs = self.points.iter().zip(&self.runs).chain(self.defaults.iter().zip(&self.default_runs));
+        pairs.filter(|(point, runs)| !runs.is_empty() && !are_of(point, runs)).count() as u64
+    }
+
     /// The training rows as rows of a sweep, so that they can be aggregated with others: the runs of each point where
     /// their median is the point, the point itself where they are missing or contradict it.
     pub fn rows(&self, file: u16) -> impl Iterator<Item = Row> {

@@ -78,6 +78,11 @@ impl<'a> RowReader<'a> {
         let collective = cells.word(Column::Collective, &mut self.collectives, "a collective")?;
         let nodes = cells.whole(Column::NumNodes, 1..=MAX_NODES, "a number of nodes")? as u32;
         let ranks = cells.whole(Column::NumGpus, 1..=MAX_RANKS, "a number of ranks")? as u32;
+        if ranks < nodes {
+            return Err(
+                cells.problem(Column::NumGpus, &format!("is fewer than the {nodes} nodes: ranks count over all nodes"))
+            );
+        }
         let workload = Workload { collective, scale: Scale { nodes, ranks }, size_bytes: cells.size()? };
 
         let mut marks = Marks::default();

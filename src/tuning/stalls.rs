@@ -92,6 +92,8 @@ pub struct Screened {
     /// The stalls that are set aside, by the index of the run, ascending.
     aside: Vec<(usize, Half)>,
     by_hand: Vec<(Collective, Scale, Configuration)>,
+    /// Those of them that were not measured.
+    unknown: Vec<(Collective, Scale, Configuration)>,
 }
 
 impl Screened {
@@ -100,6 +102,13 @@ impl Screened {
     pub fn new(runs: &Runs, screening: &Screening) -> Self {
         let mut screened = Self::default();
         screened.by_hand.extend(screening.set_aside.iter().map(|s| (s.collective, s.scale, s.configuration)));
+        screened.unknown.clone_from(&screened.by_hand);
+        screened.unknown.retain(|(collective, scale, configuration)| {
+            !runs.places().any(|(place, ..)| {
+                let Workload { collective: of, scale: on, .. } = place.workload;
+                place.kind == Kind::Asked && (of, on, place.configuration) == (*collective, *scale, *configuration)
+            })
+        });
         for half in [Half::InPlace, Half::OutOfPlace] {
             screened.judge(runs, half, screening);
         }
@@ -156,7 +165,12 @@ impl Screened {
                 Size(worst.workload.size_bytes),
             )
         };
-        self.stalls.chunk_by(|a, b| group(a) == group(b)).map(of_group).collect()
+        let unknown = self.unknown.iter().map(|(collective, scale, configuration)| {
+            format!(
+                "{configuration} of {collective} on {scale} is to be left out and was not measured: nothing is left out"
+            )
+        });
+        self.stalls.chunk_by(|a, b| group(a) == group(b)).map(of_group).chain(unknown).collect()
     }
 
     fn judge(&mut self, runs: &Runs, half: Half, screening: &Screening) {

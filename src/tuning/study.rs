@@ -59,8 +59,13 @@ struct Learnt {
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// There are no measurements.
-    #[error("there is nothing to learn from: drop a sweep first")]
+    #[error("there is nothing to learn from: a sweep is needed first")]
     NothingMeasured,
+    /// Only the library's default was measured.
+    #[error(
+        "there is nothing to learn from: only the library's default was measured; a report shows its curve and where it dips"
+    )]
+    OnlyDefault,
     /// More collectives and scales than [`MOST_LEARNT`].
     #[error(
         "{} collectives and scales are more than the {} that can be learnt from: take the files or rows of those that are to be tuned",
@@ -208,7 +213,8 @@ impl Study {
             self.screen(parameters.screening.clone());
         }
         if self.sweep.points.is_empty() {
-            return Err(StudyError::NothingMeasured);
+            let has_defaults = !self.sweep.defaults.is_empty();
+            return Err(if has_defaults { StudyError::OnlyDefault } else { StudyError::NothingMeasured });
         }
         if self.groups.len() > MOST_LEARNT {
             return Err(StudyError::TooManyScales(self.groups.len()));

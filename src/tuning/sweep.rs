@@ -106,17 +106,17 @@ impl Sweep {
             let configurations: usize = group.pairs.iter().map(|pair| pair.channels.len()).sum();
             if points.is_empty() {
                 notes.push(format!(
-                    "{of}: only runs of the default were read; there is nothing to choose from. Drop the sweep as well"
+                    "{of}: only runs of the default were read; there is nothing to choose from. Give the sweep as well"
                 ));
             } else if is_single && configurations > 1 && points.len() >= TELLING {
                 notes.push(format!(
                     "{of}: only one configuration per size was read, as in a file of winners (optimized_metrics.csv). A \
-                     model can hardly learn from winners what configurations do: drop the merged file \
+                     model can hardly learn from winners what configurations do: give the merged file \
                      (merged_metrics.csv) instead"
                 ));
             } else if is_single && points.len() >= TELLING {
                 notes.push(format!(
-                    "{of}: only one configuration was read, as in the file of a single run (metrics.csv). Drop the \
+                    "{of}: only one configuration was read, as in the file of a single run (metrics.csv). Give the \
                      merged file (merged_metrics.csv), or the files of the other runs as well"
                 ));
             }

@@ -299,11 +299,13 @@ impl Study for Overlap {
         let (file, note) = match key {
             "predictions" => match self.study.shown()? {
                 shown @ Shown::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
-                shown => (self.study.predictions(shown)?, "Predictions of the dropped model"),
+                shown => (self.study.predictions(shown)?, "Predictions of the imported model"),
             },
             "trees" => match self.study.shown()? {
                 Shown::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
-                Shown::Imported { .. } => return Err(StudyError::Trees(TreesError::NoTrees("A dropped model")).into()),
+                Shown::Imported { .. } => {
+                    return Err(StudyError::Trees(TreesError::NoTrees("An imported model")).into());
+                }
             },
             _ => return Err(WorkbenchError::NoFile(key.to_owned())),
         };

@@ -73,7 +73,7 @@ pub enum ExecuteError {
     Topology(#[from] topology::study::StudyError),
     /// No comparison was loaded.
     #[error(
-        "there is nothing to compare: drop per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
+        "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
          all_reduce_2n_conf_r1.log, …)"
     )]
     NothingToCompare,
@@ -81,7 +81,7 @@ pub enum ExecuteError {
     #[error("there is no state {0}: {1}")]
     NoSide(&'static str, String),
     /// No such report is loaded.
-    #[error("this report is not loaded any more: drop it again")]
+    #[error("this report is not loaded any more: give it again")]
     NoReport,
     /// A report holds more than can be read again.
     #[error("The report {0}: leave charts or measurements out of it")]
@@ -344,8 +344,20 @@ impl Executor {
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened { rows, measured_with, files, parameters, documents, parts, sets, notes: mut read, saved_hashes } =
-            opened;
+        let Opened {
+            rows,
+            measured_with,
+            files,
+            parameters,
+            documents,
+            parts,
+            sets,
+            notes: mut read,
+            saved_hashes,
+            target: saved_target,
+        } = opened;
+        // The rows of a saved model are what it was learnt from, whatever is asked for now.
+        let target = saved_target.unwrap_or(target);
         progress.report("Bringing repeats together", 0, 1);
         let used: SortedSet<u16> = rows.chunk_by(|a, b| a.file == b.file).map(|same| same[0].file).gather();
         let mut runs = Runs::new(rows, target);
@@ -569,6 +581,8 @@ pub struct Opened {
     pub files: Vec<FileReport>,
     /// Those of a model file, to train with.
     pub parameters: Option<Parameters>,
+    /// Which number of a row those of a model file are, where nothing else was read.
+    pub target: Option<Target>,
     /// What is no sweep.
     pub documents: Documents,
     /// What is of the other workbenches.
@@ -635,6 +649,7 @@ pub fn read_set(
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
                     opened.saved_hashes.push(model.hash);
                     opened.parameters = Some(model.parameters);
+                    opened.target = Some(model.target);
                 }
             }
             Content::Log { mut rows, job } => {
@@ -669,6 +684,8 @@ pub fn read_set(
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
     opened.notes = intake::doubled(&opened.files, &opened.rows);
+    // Beside other files a model's rows are rows like theirs.
+    opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened
 }
 
@@ -712,7 +729,7 @@ fn renumber(rows: &mut Vec<Row>, numbers: &[Option<u16>], report: &mut FileRepor
     if let Outcome::Loaded { notes, .. } = &mut report.outcome
         && lost > 0
     {
-        notes.push(format!("{lost} rows are left out: more ways of measuring than can be told apart"));
+        notes.push(format!("{} left out: more ways of measuring than can be told apart", count(lost as u64, "row")));
     }
 }
 
@@ -726,6 +743,13 @@ fn open_model(text: &str, report: &mut FileReport) -> Option<ModelFile> {
                     "Saved by {}: its training rows are loaded and the model is fitted again",
                     model.program
                 ));
+                let contradictions = model.contradictions();
+                if contradictions > 0 {
+                    notes.push(format!(
+                        "{} contradicted by the median of its runs: without these it is used",
+                        count(contradictions, "point")
+                    ));
+                }
             }
             Some(model)
         }

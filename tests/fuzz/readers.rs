@@ -466,7 +466,7 @@ fn rewards(bytes: &[u8]) {
     let policies: Vec<Policy> = policies.into_iter().collect();
     for schedule in [
         Schedule::default(),
-        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), policies: Vec::new() },
+        Schedule { arms: arms(), warm_up: Some(3), turns: Some(9), ..Schedule::default() },
         Schedule { policies, ..Schedule::default() },
     ] {
         let settings = request::Settings { schedule, ..Default::default() };

@@ -1,4 +1,4 @@
-//! Tuning at sizes that were not measured, or once each: intervals of busbw, and *deploy* by what a model expects.
+//! Tuning at sizes that were not measured, or once each: intervals of busbw and of gains, and what is deployed by them.
 
 use collectune::{
     collective::{Collective, Configuration, Workload},
@@ -196,18 +196,10 @@ fn intervals_of_what_was_not_measured_hold_and_single_runs_deploy_as_seldom_as_s
     for (is_default_best, repeats) in [(true, 3), (true, 1), (false, 3), (false, 1)] {
         let [measured, left_out] = rows_of(&mut table, is_default_best, repeats);
         table.at_most(measured.wrong, 0.05);
+        table.at_most(left_out.wrong, 0.05);
+        table.at_least(left_out.gain_held, 0.9);
         table.at_least(measured.gain_held, 0.9);
         table.at_least(measured.held.plus(left_out.held), 0.9);
     }
     table.settle();
-}
-
-/// Between the sizes at which the default was measured what is expected decides, without its interval.
-#[test]
-#[ignore = "the decision at sizes that were not measured does not keep this yet: the figure stands in docs/statistics.md"]
-fn what_was_not_measured_is_deployed_as_seldom_wrongly_as_stated() {
-    for repeats in [3, 1] {
-        let ([_, left_out], _) = shares(true, repeats);
-        assert!(left_out.wrong.is_at_most(0.05), "{} of sizes that were not measured", left_out.wrong);
-    }
 }

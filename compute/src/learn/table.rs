@@ -7,7 +7,7 @@ use smartcore::linalg::basic::matrix::DenseMatrix;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LearnError {
     /// There is nothing to learn from.
-    #[error("there are {rows} rows to learn from, and at least {needed} are needed")]
+    #[error("there {} to learn from, and at least {needed} are needed", if *.rows == 1 { "is 1 row".to_owned() } else { format!("are {rows} rows") })]
     TooFewRows {
         /// Rows given.
         rows: usize,

@@ -159,6 +159,14 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
         None => "passive",
     };
     found.mode = mode.to_owned();
+    let by_mode = [
+        ("static", &conf, "NCCL_TUNER_CONFIG_FILE"),
+        ("policy", &policy, "COLLECTUNE_TUNER_POLICY"),
+        ("online", &folder, "COLLECTUNE_TUNER_DIR"),
+    ];
+    for (_, _, name) in by_mode.iter().filter(|(of, given, _)| *of != mode && given.is_some()) {
+        found.notes.push(format!("{name} is set, and the mode {mode} does not use it"));
+    }
     let (needed, name) = match mode {
         "static" => (&conf, "NCCL_TUNER_CONFIG_FILE"),
         "policy" => (&policy, "COLLECTUNE_TUNER_POLICY"),
@@ -168,6 +176,9 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
     match needed {
         None => found.problems.push(format!("the mode {mode} needs {name}, which is not set")),
         Some(path) if !path.exists() => found.problems.push(format!("{name}={} is not there", files::name(path))),
+        Some(path) if mode == "online" && !path.is_dir() => {
+            found.problems.push(format!("{name}={} is no folder", files::name(path)));
+        }
         Some(path) if mode == "static" => match std::fs::read(path) {
             Ok(bytes) => tuner_file(found, name, path, &bytes),
             Err(error) => found.problems.push(format!("{name}={} can't be read: {error}", files::name(path))),
@@ -176,8 +187,13 @@ fn environment(found: &mut Findings, variable: &dyn Fn(&str) -> Option<OsString>
             let read = std::fs::read(path).map_err(|error| error.to_string());
             let read =
                 read.and_then(|bytes| crate::policy::file::Policy::read(&bytes).map_err(|error| error.to_string()));
-            if let Err(error) = read {
-                found.problems.push(format!("{name}: {} {error}", files::name(path)));
+            match read {
+                Ok(reading) => {
+                    found
+                        .notes
+                        .extend(reading.notes.iter().map(|note| format!("{name}: {} {note}", files::name(path))));
+                }
+                Err(error) => found.problems.push(format!("{name}: {} {error}", files::name(path))),
             }
         }
         Some(_) => {}

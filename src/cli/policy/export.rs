@@ -35,8 +35,12 @@ pub(in crate::cli) struct Export {
 
     /// The generation of the policy file; where not given, one above those of the policies that are read and of the file that
     /// is replaced
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["reader", "script"])]
     generation: Option<u64>,
+
+    /// The library's version, to be written into the policy file
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["reader", "script"])]
+    library: Option<String>,
 
     /// A script of interleaved runs of this command
     #[arg(long, value_name = "COMMAND")]
@@ -49,13 +53,24 @@ pub(in crate::cli) struct Export {
 
 impl Export {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let (study, _) = self.logs.study()?;
+        let (study, _) = self.logs.study(self.library.clone())?;
         let export = match (self.reader, &self.script) {
             (Some(reader), _) => request::Export::Conf(reader),
             (None, Some(command)) => request::Export::Script(command.clone()),
             (None, None) => request::Export::Policy(self.generation.unwrap_or_else(|| self.next_generation(&study))),
         };
         let written = study.export(&export).map_err(told)?;
+        if let ([_, _, ..], None) = (&written[..], &self.output) {
+            return Err(CliError::Typed(
+                "there is a tuner file for jobs without overlap and one for those with, and the standard output takes one: \
+                 name the first with -o",
+            ));
+        }
+        if let (Some(path), [_, second]) = (&self.output, &written[..])
+            && path.file_name().is_some_and(|name| *name == *second.name)
+        {
+            return Err(CliError::Told(format!("{} is the name of the second file: give -o another", second.name)));
+        }
         for (index, file) in written.iter().enumerate() {
             if !file.note.is_empty() {
                 terminal::say("note", &file.note);

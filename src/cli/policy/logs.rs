@@ -5,12 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    super::{CliError, arguments::Measured, files},
+    super::{
+        CliError,
+        arguments::{self, Measured},
+        files,
+    },
     told,
 };
 use crate::{
     cli::terminal,
-    collective::{Collective, Scale},
+    collective::Collective,
     policy::{
         arm::Arm,
         attribution::{LogSettings, Schedule},
@@ -30,16 +34,16 @@ pub(super) struct Logs {
     logs: Vec<PathBuf>,
 
     /// The arm of all lines of a log: PART_OF_NAME=tree/simple, or =auto
-    #[arg(long, value_name = "LOG=ARM", value_parser = pair)]
-    arm: Vec<(String, String)>,
+    #[arg(long, value_name = "LOG=ARM", value_parser = of_log(arm))]
+    arm: Vec<(String, Arm)>,
 
     /// The first line of a log that counts: PART_OF_NAME=21
-    #[arg(long, value_name = "LOG=LINE", value_parser = pair)]
-    from: Vec<(String, String)>,
+    #[arg(long, value_name = "LOG=LINE", value_parser = of_log(line))]
+    from: Vec<(String, u32)>,
 
     /// Whether the job computed meanwhile: PART_OF_NAME=0 or =1
-    #[arg(long, value_name = "LOG=0|1", value_parser = pair)]
-    overlap: Vec<(String, String)>,
+    #[arg(long, value_name = "LOG=0|1", value_parser = of_log(overlap))]
+    overlap: Vec<(String, bool)>,
 
     /// The arms by their numbers, of a column of numbers or that took turns: tree/simple,tree/ll128,ring/simple,auto
     #[arg(long, value_name = "ARMS", value_delimiter = ',', value_parser = arm)]
@@ -77,18 +81,52 @@ pub(super) struct Logs {
     #[arg(long, value_name = "BANDS", default_value = "seven")]
     bands: String,
 
-    /// The library's version, for files
-    #[arg(long, value_name = "VERSION")]
-    library: Option<String>,
-
     /// Of all that is random
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.rsplit_once('=').ok_or("a part of the log's name, =, and a value are needed")?;
-    Ok((name.to_owned(), value.to_owned()))
+/// Reads a part of a log's name, `=`, and a value.
+fn of_log<T>(value: fn(&str) -> Result<T, String>) -> impl Fn(&str) -> Result<(String, T), String> + Clone {
+    move |text| {
+        let (name, text) = text.rsplit_once('=').ok_or("a part of the log's name, =, and a value are needed")?;
+        Ok((name.to_owned(), value(text)?))
+    }
+}
+
+fn line(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|line| *line > 0).ok_or_else(|| format!("{text} is no number of a line"))
+}
+
+fn overlap(text: &str) -> Result<bool, String> {
+    match text {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err(format!("{text} is neither 0 nor 1")),
+    }
+}
+
+/// What is given for a log by a part of its name.
+fn given<T: Copy + PartialEq>(option: &str, pairs: &[(String, T)], log: &str) -> Result<Option<T>, CliError> {
+    let mut of_log = pairs.iter().filter(|(part, _)| log.contains(part.as_str()));
+    let Some((first, value)) = of_log.next() else { return Ok(None) };
+    match of_log.find(|(_, other)| other != value) {
+        None => Ok(Some(*value)),
+        Some((second, _)) => Err(CliError::Told(format!(
+            "{option} {first}=… and {option} {second}=… both name {log}, and say different things of it"
+        ))),
+    }
+}
+
+/// Every part of a name must be of some log: what is given for none would be of no use.
+fn are_logs<T>(option: &str, pairs: &[(String, T)], logs: &[NamedLog]) -> Result<(), CliError> {
+    match pairs.iter().find(|(part, _)| logs.iter().all(|named| !named.name.contains(part.as_str()))) {
+        None => Ok(()),
+        Some((part, _)) => {
+            let names: Vec<&str> = logs.iter().map(|named| named.name.as_str()).collect();
+            Err(CliError::Told(format!("{option} {part}=… names no log; there are {}", names.join(", "))))
+        }
+    }
 }
 
 fn arm(text: &str) -> Result<Arm, String> {
@@ -101,12 +139,15 @@ fn collective(text: &str) -> Result<Collective, String> {
 
 impl Logs {
     /// Reads the logs and studies them; what must be known is said.
-    pub(super) fn study(&self) -> Result<(Study, Studied), CliError> {
+    ///
+    /// # Errors
+    /// A log can't be read, or what is said of the logs can't be.
+    pub(super) fn study(&self, library: Option<String>) -> Result<(Study, Studied), CliError> {
         let paths = self.paths()?;
         let opened =
             files::read_any(&paths, None, &Measured::default(), files::Reads::Of(crate::report::Workbench::Policy))?;
         let logs: Vec<NamedLog> = opened.parts.rewards.into_iter().map(|(_, log)| log).collect();
-        let settings = self.settings(&logs)?;
+        let settings = self.settings(&logs, library)?;
         let mut study = Study::new(logs);
         let studied = study.study(settings, &mut terminal::Bar::new()).map_err(told)?;
         terminal::say_notes(&studied.notes);
@@ -134,13 +175,17 @@ impl Logs {
         Ok(found)
     }
 
-    fn settings(&self, logs: &[NamedLog]) -> Result<Settings, CliError> {
+    fn settings(&self, logs: &[NamedLog], library: Option<String>) -> Result<Settings, CliError> {
+        are_logs("--arm", &self.arm, logs)?;
+        are_logs("--from", &self.from, logs)?;
+        are_logs("--overlap", &self.overlap, logs)?;
         let mut policies = Vec::new();
+        let mut notes = Vec::new();
         for path in &self.schedule {
             let name = files::name(path);
             match read::policy(&lossy(&files::bytes(path)?)) {
                 Ok(log) => {
-                    log.notes.iter().for_each(|note| terminal::say("note", &format!("{name}: {note}")));
+                    notes.extend(log.notes.iter().map(|note| format!("{name}: {note}")));
                     policies.extend(log.policy);
                 }
                 // Of all records of a job, some only say that nothing changes.
@@ -148,35 +193,39 @@ impl Logs {
                 Err(error) => return Err(CliError::Told(format!("{name} {error}"))),
             }
         }
-        let rounds = std::env::var("NCCL_TUNER_EXPLORE_ROUNDS").ok().and_then(|rounds| rounds.parse::<u32>().ok());
+        if !self.schedule.is_empty() && policies.is_empty() {
+            return Err(CliError::Typed("--schedule: none of these files holds a policy"));
+        }
+        let rounds = match std::env::var("NCCL_TUNER_EXPLORE_ROUNDS") {
+            Ok(text) if self.turns.is_none() && !self.arms.is_empty() => {
+                let rounds = text.trim().parse::<u32>().ok();
+                if rounds.is_none() {
+                    terminal::say(
+                        "warning",
+                        &format!("NCCL_TUNER_EXPLORE_ROUNDS={text} is no number, and is not used"),
+                    );
+                }
+                rounds
+            }
+            _ => None,
+        };
         let turns = self.turns.or(rounds.map(|rounds| rounds.saturating_mul(self.arms.len() as u32)));
+        let scale = self.nodes.zip(self.ranks).map(|(nodes, ranks)| arguments::scale(nodes, ranks)).transpose()?;
         let mut settings = Settings {
             logs: Vec::new(),
-            schedule: Schedule { arms: self.arms.clone(), warm_up: self.warm_up, turns, policies },
+            schedule: Schedule { arms: self.arms.clone(), warm_up: self.warm_up, turns, policies, notes },
             bands: Bands::parse(&self.bands).map_err(|error| CliError::Told(error.to_string()))?,
-            library: self.library.clone(),
+            library,
             seed: self.seed,
         };
         for named in logs {
-            let of = |pairs: &[(String, String)]| {
-                pairs.iter().find(|(part, _)| named.name.contains(part.as_str())).map(|(_, value)| value.clone())
-            };
-            let given = of(&self.arm).map(|text| arm(&text)).transpose().map_err(CliError::Told)?;
-            let line = of(&self.from).map(|text| text.parse::<u32>().map_err(|_not_a_number| text)).transpose();
-            let from_line = line.map_err(|text| CliError::Told(format!("--from: {text} is not a line")))?;
-            let overlap = match of(&self.overlap).as_deref() {
-                None => None,
-                Some("0") => Some(false),
-                Some("1") => Some(true),
-                Some(_) => return Err(CliError::Typed("--overlap is LOG=0 or LOG=1")),
-            };
             settings.logs.push(LogSettings {
-                arm: given,
-                from_line: from_line.unwrap_or(0),
+                arm: given("--arm", &self.arm, &named.name)?,
+                from_line: given("--from", &self.from, &named.name)?.unwrap_or(0),
                 collective: self.collective,
-                scale: self.nodes.zip(self.ranks).map(|(nodes, ranks)| Scale { nodes, ranks }),
+                scale,
                 size_bytes: self.size.map(|size| size.0),
-                overlap,
+                overlap: given("--overlap", &self.overlap, &named.name)?,
             });
         }
         Ok(settings)

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    super::{CliError, table, terminal},
+    super::{CliError, arguments, table, terminal},
     logs::Logs,
     told,
 };
@@ -53,16 +53,30 @@ pub(in crate::cli) struct Replay {
     steps: u32,
 
     /// Replay in a simulation instead of logs
-    #[arg(long, value_name = "WORLD", value_parser = ["clear", "two-modes", "drift", "nothing-to-gain"])]
+    #[arg(
+        long,
+        value_name = "WORLD",
+        value_parser = ["clear", "two-modes", "drift", "nothing-to-gain"],
+        conflicts_with_all = [
+            "logs", "arm", "from", "overlap", "arms", "warm_up", "turns", "schedule", "collective", "size", "nodes", "ranks",
+            "bands", "seed",
+        ]
+    )]
     simulate: Option<String>,
 }
 
 impl Replay {
     pub(super) fn run(self) -> Result<(), CliError> {
+        if self.simulate.is_some() && self.seeds == 0 {
+            return Err(CliError::Typed("--simulate needs --seeds above 0: there is no log to judge"));
+        }
+        if self.seeds == 0 {
+            arguments::say_unused(&["steps"], "with --seeds 0 nothing is replayed");
+        }
         let (mut study, studied, sources) = match &self.simulate {
             Some(world) => (Study::default(), Studied::default(), vec![(String::new(), simulation(world))]),
             None => {
-                let (study, studied) = self.logs.study()?;
+                let (study, studied) = self.logs.study(None)?;
                 let replayable = (0..).zip(&studied.can_replay).filter(|(_, can)| **can && self.seeds > 0);
                 let sources = replayable.map(|(place, _)| (studied.keys[place as usize].clone(), Source::Key(place)));
                 let sources = sources.collect();

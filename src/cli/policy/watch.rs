@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, builder::PossibleValuesParser};
 
-use super::super::{CliError, files, save, terminal};
+use super::super::{CliError, arguments, files, save, terminal};
 use crate::{
     bandit::strategies::Kind,
     intake::{self, Content},
@@ -21,6 +21,9 @@ use crate::{
     progress::Silent,
     sorted::SortedMap,
 };
+
+/// The strategies by name, the usual one first.
+const STRATEGIES: [&str; 6] = ["epoch-thompson", "eps-greedy", "eps-decay", "ucb1", "ucb1-raw", "uniform"];
 
 /// Learn from a job's reward log while it runs, and write the next policy into the folder in which the plugin's ranks agree
 ///
@@ -40,12 +43,11 @@ pub(in crate::cli) struct Watch {
     folder: PathBuf,
 
     /// Which strategy; NCCL_TUNER_STRATEGY, or epoch-thompson, where not given
-    #[arg(long, value_name = "STRATEGY", value_parser = PossibleValuesParser::new(
-        ["epoch-thompson", "eps-greedy", "eps-decay", "ucb1", "ucb1-raw", "uniform"]))]
+    #[arg(long, value_name = "STRATEGY", value_parser = PossibleValuesParser::new(STRATEGIES))]
     strategy: Option<String>,
 
     /// What the past is worth after each generation; less than 1 where the machine drifts
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = kept)]
     keep: f64,
 
     /// Seconds between two looks
@@ -57,9 +59,17 @@ pub(in crate::cli) struct Watch {
     once: bool,
 }
 
+fn kept(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "what the past is worth is above 0 and at most 1".to_owned())
+}
+
 impl Watch {
     pub(super) fn run(self) -> Result<(), CliError> {
-        let strategy = self.strategy();
+        let strategy = self.strategy()?;
+        if !matches!(strategy, Kind::EpochThompson { .. }) {
+            arguments::say_unused(&["keep"], "only epoch-thompson forgets");
+        }
         // Of each folder what was said last: what is waited for is said once.
         let mut told = SortedMap::new();
         loop {
@@ -101,18 +111,29 @@ impl Watch {
         }
     }
 
-    fn strategy(&self) -> Kind {
-        let variable = |name: &str| std::env::var(name).ok();
-        let number = |name: &str| variable(name).and_then(|text| text.parse::<f64>().ok()).filter(|n| n.is_finite());
-        let named = self.strategy.clone().or_else(|| variable("NCCL_TUNER_STRATEGY")).unwrap_or_default();
-        match named.replace('_', "-").as_str() {
-            "eps-greedy" => Kind::EpsGreedy { epsilon: number("NCCL_TUNER_EPS").unwrap_or(0.1).clamp(0.0, 1.0) },
+    /// The strategy, and the variables that tell its parameters.
+    fn strategy(&self) -> Result<Kind, CliError> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
+        let number = |name: &'static str, usual: f64, most: f64| {
+            let Some(text) = variable(name) else { return Ok(usual) };
+            let number = text.trim().parse::<f64>().ok().filter(|n| (0.0..=most).contains(n));
+            number.ok_or_else(|| CliError::Told(format!("{name}={text} is no number from 0 to {most}")))
+        };
+        let named = self.strategy.clone().or_else(|| variable("NCCL_TUNER_STRATEGY"));
+        Ok(match named.as_deref().unwrap_or(STRATEGIES[0]).trim().replace('_', "-").as_str() {
+            "epoch-thompson" => Kind::EpochThompson { calls: 64, floor: 0.01, keep: self.keep },
+            "eps-greedy" => Kind::EpsGreedy { epsilon: number("NCCL_TUNER_EPS", 0.1, 1.0)? },
             "eps-decay" => Kind::EpsDecay { c: 5.0 },
             "ucb1" => Kind::Ucb1,
-            "ucb1-raw" => Kind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C").unwrap_or(std::f64::consts::SQRT_2) },
+            "ucb1-raw" => Kind::Ucb1Raw { c: number("NCCL_TUNER_UCB_C", std::f64::consts::SQRT_2, 1e6)? },
             "uniform" => Kind::Uniform,
-            _ => Kind::EpochThompson { calls: 64, floor: 0.01, keep: self.keep.clamp(0.0, 1.0) },
-        }
+            other => {
+                return Err(CliError::Told(format!(
+                    "NCCL_TUNER_STRATEGY={other} is no strategy that is known: one of {}",
+                    STRATEGIES.join(", ")
+                )));
+            }
+        })
     }
 
     /// Writes the next policy, if there is one.

@@ -197,7 +197,7 @@ fn table(page: &mut Page, exhibit: &Exhibit) {
     if rows > LONG {
         page.raw("<details>\n<summary>");
         page.text(&exhibit.title);
-        page.raw(&format!(" <span>{rows} rows</span></summary>\n"));
+        page.raw(&format!(" <span>{}</span></summary>\n", crate::units::count(rows as u64, "row")));
     } else {
         page.element("h3", "", &exhibit.title);
     }
@@ -265,7 +265,7 @@ fn accent(text: &str) -> Option<&'static str> {
 fn text_file(page: &mut Page, file: &TextFile) {
     page.raw("<details>\n<summary>");
     page.isolated(&file.name);
-    page.raw(&format!(" <span>{} lines</span></summary>\n", file.text.lines().count()));
+    page.raw(&format!(" <span>{}</span></summary>\n", crate::units::count(file.text.lines().count() as u64, "line")));
     if !file.note.is_empty() {
         page.element("p", "", &file.note);
     }

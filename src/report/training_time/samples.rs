@@ -79,7 +79,7 @@ pub(super) fn health(study: &Study) -> Result<Section, StudyError> {
     let coverage = study.coverage()?;
     let mut charts = Vec::new();
     if coverage.is_empty() {
-        text.push("Drop the sampling configurations (YAML) to see which of their points are there.".to_owned());
+        text.push("Give the sampling configurations (YAML) to see which of their points are there.".to_owned());
     } else {
         charts.push(coverage_map(coverage));
         tables.push(Exhibit::new("coverage", "Which points of the samplings are there", listing::coverage(coverage)));

@@ -161,7 +161,7 @@ impl Bundle {
         let held: Vec<String> =
             self.clusters.iter().map(|cluster| format!("{} ({})", cluster.gpu, cluster.name)).collect();
         Some(format!(
-            "the run is of the GPU {}, and there are samples of {}: drop samples of that GPU, or choose the cluster whose \
+            "the run is of the GPU {}, and there are samples of {}: give samples of that GPU, or choose the cluster whose \
              samples stand in",
             excerpt(wanted),
             held.join(", ")

@@ -101,7 +101,7 @@ pub enum StudyError {
     )]
     NothingLoaded(Vec<(String, String)>),
     /// No run to predict.
-    #[error("there is no run to predict: drop a run configuration, or type one")]
+    #[error("there is no run to predict: give a run configuration, or type one")]
     NoRun,
     /// The run is of a GPU that no chosen samples are of.
     #[error("{0}")]

@@ -109,7 +109,8 @@ mod tests {
         assert!(answer.notes.iter().all(|note| !note.contains("default first")), "{:?}", answer.notes);
         // The empty file has no rules to be kept or dropped.
         let empty = judge(&texts[1].1, "", Some(conf), &Question::default());
-        assert_eq!((empty.trimmed, empty.rules[0].rule.line), (None, 0));
+        assert_eq!((empty.trimmed, empty.rules.len(), empty.by_rule.rows.len()), (None, 0, 0));
+        assert_eq!(empty.by_size.rows.len(), 1);
         assert!(empty.notes[0].contains("empty tuner file"));
     }
 

@@ -67,18 +67,43 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
     let comparison = read::read(text);
     let conf = conf.filter(|_| !comparison.is_empty_conf);
     let known = conf.map(rules::of_conf);
-    let collective = question
+    let has_no_rule = known.as_ref().is_some_and(Vec::is_empty);
+    let known = known.filter(|rules| !rules.is_empty());
+    // Sizes under a file without rules are measured, and nothing is there to be kept or dropped.
+    let has_rules = !comparison.is_empty_conf && !has_no_rule;
+    let given = question.collective;
+    let contradicts = given.zip(comparison.collective).filter(|(given, own)| given != own);
+    let collective = comparison
         .collective
-        .or(comparison.collective)
+        .or(given)
         .or_else(|| rules::collective_of_name(name))
         .or_else(|| rules::only_collective(known.as_deref().unwrap_or_default()));
     let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
-    let judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
+    let mut judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
+    let (by_size, chart) = (listing::by_size(&comparison, &judgement), listing::chart(&judgement));
+    if !has_rules {
+        judgement.rules.clear();
+    }
+    if let Some((given, own)) = contradicts {
+        judgement.notes.push(format!("These logs are of {own}: {given}, which is given, is not used"));
+    }
+    if has_no_rule {
+        judgement.notes.push("The tuner file has no rule: there is nothing to keep or to drop".to_owned());
+    }
+    let is_kept = |judged: &verdict::Judged| judged.verdict == verdict::Verdict::Keep;
+    let trimmed = conf.filter(|_| has_rules).map(|conf| trim::trim(conf, &judgement));
+    if trimmed.is_some() && !judgement.rules.iter().any(is_kept) {
+        judgement.notes.push(
+            "No rule is kept: deploy no tuner file. With NVIDIA's example a file without rules runs every collective on \
+             one channel"
+                .to_owned(),
+        );
+    }
     Answer {
         by_rule: listing::by_rule(&judgement.rules),
-        by_size: listing::by_size(&comparison, &judgement),
-        chart: listing::chart(&judgement),
-        trimmed: conf.map(|conf| trim::trim(conf, &judgement)),
+        by_size,
+        chart,
+        trimmed,
         void: judgement.void,
         notes: judgement.notes,
         problems: comparison.problems,

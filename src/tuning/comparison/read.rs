@@ -75,6 +75,8 @@ pub struct Comparison {
     pub is_balanced: bool,
     /// The second arm is the plugin with an empty tuner file.
     pub is_empty_conf: bool,
+    /// The file has the medians of both arms and not their runs, as older ones do: each arm counts as one run.
+    pub has_medians_only: bool,
     /// Lines that were left out, and printed statistics that the runs contradict.
     pub problems: Problems,
 }
@@ -91,15 +93,24 @@ impl Columns {
     }
 }
 
-/// Whether a header is that of a per-size file.
+/// What a per-size file must have, in words.
+pub const NEEDED: &str = "size_bytes with def_runs and cfg_runs, or with def_median and cfg_median";
+
+/// Whether a header is that of a per-size file. Older ones have medians and no runs.
 #[must_use]
 pub fn is_header<'a>(names: impl IntoIterator<Item = &'a str>) -> bool {
-    let mut needed = ["size_bytes", "def_runs", "cfg_runs"].map(|name| (name, false));
+    let mut known = ["size_bytes", RUNS[0], RUNS[1], MEDIANS[0], MEDIANS[1]].map(|name| (name, false));
     for name in names {
-        needed.iter_mut().filter(|(needed, _)| needed.eq_ignore_ascii_case(name.trim())).for_each(|n| n.1 = true);
+        known.iter_mut().filter(|(known, _)| known.eq_ignore_ascii_case(name.trim())).for_each(|n| n.1 = true);
     }
-    needed.iter().all(|(_, found)| *found)
+    let [size, runs @ .., default, conf] = known.map(|(_, found)| found);
+    size && (runs == [true; 2] || (default && conf))
 }
+
+/// The runs of both arms.
+const RUNS: [&str; 2] = ["def_runs", "cfg_runs"];
+/// Their medians.
+const MEDIANS: [&str; 2] = ["def_median", "cfg_median"];
 
 /// Comments of a per-size file that comes from logs.
 pub(super) const COLLECTIVE: &str = "# collective: ";
@@ -122,10 +133,12 @@ pub fn read(text: &str) -> Comparison {
         None => return out,
     };
     if !is_header(columns.names.iter().map(String::as_str)) {
-        let expected = "is not the header of a per-size file: it needs size_bytes, def_runs and cfg_runs";
+        let expected = format!("is not the header of a per-size file: it needs {NEEDED}");
         out.problems.push(Problem::new(1, "", &columns.names.join(","), expected));
         return out;
     }
+    out.has_medians_only = RUNS.iter().any(|name| columns.names.iter().all(|column| column != name));
+    let arms = if out.has_medians_only { MEDIANS } else { RUNS };
     let mut decimals = 2;
     while let Some(record) = records.next() {
         if out.trials.len() == MOST_TRIALS {
@@ -134,9 +147,11 @@ pub fn read(text: &str) -> Comparison {
             out.problems.push(Problem::new(record.line(), "", &record.excerpt(), expected));
             break;
         }
-        match trial(&columns, &record, &mut decimals) {
+        match trial(&columns, arms, &record, &mut decimals) {
             Ok(trial) => {
-                contradictions(&columns, &record, &trial).into_iter().for_each(|p| out.problems.push(p));
+                if !out.has_medians_only {
+                    contradictions(&columns, &record, &trial).into_iter().for_each(|p| out.problems.push(p));
+                }
                 out.trials.push(trial);
             }
             Err(problem) => out.problems.push(problem),
@@ -149,7 +164,7 @@ pub fn read(text: &str) -> Comparison {
 /// nccl-tests prints two decimals of busbw.
 const HALF_DIGIT: f64 = 0.005;
 
-fn trial(columns: &Columns, record: &Record<'_>, decimals: &mut usize) -> Result<Trial, Problem> {
+fn trial(columns: &Columns, arms: [&str; 2], record: &Record<'_>, decimals: &mut usize) -> Result<Trial, Problem> {
     let problem = |name: &str, expected: &str| {
         let text = columns.cell(name, record).unwrap_or_default();
         Problem::new(record.line(), name, text, format!("{expected}; the row was left out"))
@@ -179,8 +194,8 @@ fn trial(columns: &Columns, record: &Record<'_>, decimals: &mut usize) -> Result
         line: record.line(),
         nodes: nodes.transpose()?,
         size_bytes: size as u64,
-        default: runs("def_runs")?,
-        conf: runs("cfg_runs")?,
+        default: runs(arms[0])?,
+        conf: runs(arms[1])?,
         default_ran: columns.cell("def_exec", record).and_then(configuration),
         conf_ran: columns.cell("cfg_exec", record).and_then(configuration),
     })
@@ -255,6 +270,15 @@ mod tests {
         assert_eq!(read.trials.len(), 1);
         let none = super::read("a,b\n1,2\n");
         assert!(none.trials.is_empty() && none.problems.kept[0].to_string().contains("is not the header"));
+    }
+
+    #[test]
+    fn medians_without_runs_are_one_run_of_each_arm() {
+        let read =
+            read("size_bytes,def_median,cfg_median,gain_pct,psup,n_def,n_cfg\n4096,0.32,0.36,12.5,1.0,9,9\n");
+        assert!(read.has_medians_only && read.problems.count == 0, "{:?}", read.problems);
+        assert_eq!((&read.trials[0].default[..], &read.trials[0].conf[..]), (&[0.32][..], &[0.36][..]));
+        assert!(!is_header(["size_bytes", "def_median", "cfg_runs"]));
     }
 
     #[test]

@@ -207,7 +207,8 @@ fn effect(trial: &Trial, half: f64) -> Option<Effect> {
     Some(Effect {
         size_bytes: trial.size_bytes,
         gain_pct: gain,
-        interval_90_pct: (pct(low) - (gain - rounding.0), pct(high) + (rounding.1 - gain)),
+        // Of few and skewed runs the gain of the medians can lie outside of what the pairs tell.
+        interval_90_pct: ((pct(low) - (gain - rounding.0)).min(gain), (pct(high) + (rounding.1 - gain)).max(gain)),
         rounding_pct: rounding,
         psup: trial.psup()?,
         better: 1.0 - rank::chance(wins(trial, half), &[(trial.default.len(), trial.conf.len())]),
@@ -313,6 +314,13 @@ fn notes(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if comparison.has_medians_only && !comparison.trials.is_empty() {
+        notes.push(
+            "The file has medians and not the runs behind them: how much of a gain is chance can't be told, and no rule is \
+             kept on that"
+                .to_owned(),
+        );
+    }
     let without = |arm: Runs| -> Vec<String> {
         comparison.trials.iter().filter(|t| arm(t).is_empty()).map(|t| Size(t.size_bytes).to_string()).collect()
     };
@@ -321,7 +329,7 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             notes.push(format!("The {arm} has no runs at {}: no verdict there", listed(&sizes)));
         }
     }
-    if !comparison.trials.is_empty() && !comparison.is_balanced {
+    if !comparison.trials.is_empty() && !comparison.is_balanced && !comparison.has_medians_only {
         let drift = [drift_pct(comparison, |t| &t.default), drift_pct(comparison, |t| &t.conf)];
         let drifts = drift.map(|drift| drift.map_or_else(|| "–".to_owned(), percent));
         notes.push(format!(

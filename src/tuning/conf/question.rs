@@ -96,10 +96,10 @@ const MOST_SHOWN: usize = 5000;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuestionError {
     /// The file is no tuner file, or not loaded.
-    #[error("this tuner file is not loaded any more; drop it again")]
+    #[error("this tuner file is not loaded any more; give it again")]
     NoConf,
     /// There are no recommendations.
-    #[error("there is nothing to deploy yet: drop a sweep first")]
+    #[error("there is nothing to deploy yet: a sweep is needed first")]
     NothingToDeploy,
 }
 

@@ -30,13 +30,23 @@ impl Typed {
     pub fn job(&self) -> JobLog {
         let mut job = JobLog::default();
         for batch in &self.batches {
-            let size_bytes = batch.checked_mul(self.hidden).and_then(|n| n.checked_mul(self.type_bytes.into()));
-            if let Some(size_bytes) = size_bytes.filter(|size| *size > 0) {
+            if let Some(size_bytes) = self.size_bytes(*batch) {
                 let call = Call { collective: self.collective, size_bytes, ranks: None };
                 *job.calls.entry(call).or_default() += u64::from(self.calls);
             }
         }
         job
+    }
+
+    fn size_bytes(&self, batch: u64) -> Option<u64> {
+        let size_bytes = batch.checked_mul(self.hidden)?.checked_mul(self.type_bytes.into())?;
+        Some(size_bytes).filter(|size| *size > 0)
+    }
+
+    /// How many batch sizes [`job`](Self::job) leaves out.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.batches.iter().filter(|batch| self.size_bytes(**batch).is_none()).count() as u64
     }
 }
 

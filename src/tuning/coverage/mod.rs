@@ -159,8 +159,8 @@ pub struct Total {
 pub enum CoverageError {
     /// There are no calls.
     #[error(
-        "no collective call is known: drop a log with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL or TUNING, or type \
-             the sizes"
+        "no collective call is known: a log is needed with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=COLL or TUNING, or sizes that \
+             are typed"
     )]
     NoCalls,
     /// The communicator is not known.
@@ -189,7 +189,7 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     let job = typed.as_ref().unwrap_or(job);
     let support = Support::new(question.library.matrix(), sweep);
     let outlook = Outlook::new(sweep, &support, predict);
-    let scales = Scales::new(sweep, question.scale);
+    let scales = Scales::new(sweep, job, question.scale);
     let mut notes = Vec::new();
     let mut lines: Vec<Line> = Vec::new();
     for (call, count) in calls::of(job) {
@@ -209,7 +209,8 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
         let effect = choice.map(|(_, choice)| choice.effect);
         lines.push(Line {
             workload,
-            calls: count as f64 / f64::from(question.divide_by.max(1)),
+            // Calls that are typed are of one step of one rank.
+            calls: count as f64 / if typed.is_some() { 1.0 } else { f64::from(question.divide_by.max(1)) },
             seen: seen(job, &call),
             effect,
             hit,
@@ -220,6 +221,9 @@ pub fn coverage(job: &JobLog, basis: &Basis<'_>, question: &Question) -> Result<
     }
     if lines.is_empty() {
         return Err(CoverageError::NoCalls);
+    }
+    if let Some(left_out) = question.typed.as_ref().map(calls::Typed::left_out).filter(|left_out| *left_out > 0) {
+        notes.push(format!("{} left out: its bytes are 0 or beyond all measure", count(left_out, "batch size")));
     }
     let weight =
         |line: &Line| (line.now_us().is_some(), line.now_us().unwrap_or(line.calls * line.workload.size_bytes as f64));
@@ -290,30 +294,34 @@ fn total(lines: &[Line], has_conf: bool) -> Total {
 /// Finds the scale of a communicator.
 struct Scales {
     measured: Vec<Scale>,
+    /// As the log says them.
+    told: Vec<Scale>,
     asked: Option<Scale>,
 }
 
 impl Scales {
-    fn new(sweep: &Sweep, asked: Option<Scale>) -> Self {
+    fn new(sweep: &Sweep, job: &JobLog, asked: Option<Scale>) -> Self {
         let mut measured: Vec<Scale> = sweep.groups().into_iter().map(|group| group.scale).collect();
         measured.order();
         measured.dedup();
-        Self { measured, asked }
+        Self { measured, told: job.scales.iter().copied().collect(), asked }
     }
 
-    /// The asked scale or a measured one of as many ranks; else as many nodes as hold them. Without ranks the asked one,
-    /// or the only one that was measured.
+    /// The asked scale, one that the log says or a measured one of as many ranks; else as many nodes as hold them. Without
+    /// ranks the asked one, or the only one that the log says or that was measured.
     fn of(&self, ranks: Option<u32>) -> Option<Scale> {
+        fn only(scales: &[Scale]) -> Option<Scale> {
+            scales.first().filter(|_| scales.len() == 1).copied()
+        }
         let Some(ranks) = ranks else {
-            let only = || self.measured.first().filter(|_| self.measured.len() == 1);
-            return self.asked.or_else(|| only().copied());
+            return self.asked.or_else(|| only(&self.told)).or_else(|| only(&self.measured));
         };
         let nodes = ranks.div_ceil(self.per_node()).max(1);
         Some(self.known().find(|scale| scale.ranks == ranks).copied().unwrap_or(Scale { nodes, ranks }))
     }
 
     fn known(&self) -> impl Iterator<Item = &Scale> {
-        self.asked.iter().chain(&self.measured)
+        self.asked.iter().chain(&self.told).chain(&self.measured)
     }
 
     fn per_node(&self) -> u32 {
@@ -325,6 +333,21 @@ impl Scales {
         let mut scales: Vec<Scale> = lines.iter().map(|line| line.workload.scale).collect();
         scales.order();
         scales.dedup();
+        let told: Vec<&Scale> =
+            self.told.iter().filter(|told| scales.iter().any(|of| of.ranks == told.ranks)).collect();
+        let several = told.windows(2).filter(|pair| {
+            pair[0].ranks == pair[1].ranks && self.asked.is_none_or(|asked| asked.ranks != pair[0].ranks)
+        });
+        let several: Vec<String> = several
+            .map(|pair| {
+                format!(
+                    "the log has communicators of {} on {} and on {}: its calls are taken for the first",
+                    count(pair[0].ranks.into(), "rank"),
+                    count(pair[0].nodes.into(), "node"),
+                    count(pair[1].nodes.into(), "node")
+                )
+            })
+            .collect();
         scales.retain(|scale| self.known().all(|known| known != scale));
         let note = |scale: Scale| {
             let (ranks, nodes) = (count(scale.ranks.into(), "rank"), count(scale.nodes.into(), "node"));
@@ -334,7 +357,7 @@ impl Scales {
                 self.per_node()
             )
         };
-        scales.into_iter().map(note).collect()
+        several.into_iter().chain(scales.into_iter().map(note)).collect()
     }
 }
 

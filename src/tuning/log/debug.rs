@@ -9,7 +9,7 @@ use std::{
 
 use super::costs::CostReader;
 use crate::{
-    collective::{Algorithm, Collective, Configuration, Protocol},
+    collective::{Algorithm, Collective, Configuration, Protocol, Scale},
     tuning::job::{Call, Decision, JobLog},
 };
 
@@ -62,8 +62,9 @@ impl DebugReader {
                 }
             } else if piece.contains('|') {
                 self.job.torn_lines += u64::from(self.costs.line(piece, self.ranks).is_none());
-            } else if let Some(ranks) = number_after(piece, "nranks") {
+            } else if let Some(ranks) = number_after(piece, "nranks").or_else(|| number_after(piece, "nRanks")) {
                 self.ranks = u32::try_from(ranks).ok();
+                self.job.scales.extend(scale(piece));
             }
         }
     }
@@ -86,6 +87,13 @@ pub(super) fn number_after(text: &str, key: &str) -> Option<u64> {
     let mut words = text.split_ascii_whitespace();
     words.find(|word| *word == key)?;
     words.next()?.parse().ok()
+}
+
+/// Nodes and ranks of `comm 0x… rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0`, where they can be.
+fn scale(piece: &str) -> Option<Scale> {
+    let number = |key| number_after(piece, key).and_then(|number| u32::try_from(number).ok());
+    let (nodes, ranks) = (number("nNodes")?, number("nRanks").or_else(|| number("nranks"))?);
+    (nodes > 0 && nodes <= ranks).then_some(Scale { nodes, ranks })
 }
 
 /// Reads `AllReduce: opCount 36 sendbuff … count 2 datatype 7 op 0 root 0 comm 0x… [nranks=8]`; `Some(None)` for one
@@ -196,6 +204,14 @@ mod tests {
         let (decision, times) = job.decisions.into_iter().next().expect("one was printed");
         assert_eq!(decision.configuration.to_string(), "RING/LL128/56");
         assert_eq!((decision.size_bytes, times, job.torn_lines), (4 << 20, 1, 0));
+    }
+
+    #[test]
+    fn communicators_say_their_nodes() {
+        let line = "n1:7:7 [0] NCCL INFO comm 0x55 rank 0 nRanks 8 nNodes 2 localRanks 4 localRank 0 MNNVL 0";
+        let broken = "n1:7:7 [0] NCCL INFO comm 0x55 rank 0 nRanks 1 nNodes 2 localRanks 1 localRank 0 MNNVL 0";
+        let scales = read(&[line, line, broken]).scales;
+        assert_eq!(scales.into_iter().collect::<Vec<_>>(), [Scale { nodes: 2, ranks: 8 }]);
     }
 
     #[test]

@@ -150,6 +150,14 @@ impl Run {
         // Where even the collective is not known, nothing can be said about what was asked of it.
         let of = collective.unwrap_or(Collective::AllReduce);
         let scale = Scale { nodes: nodes.unwrap_or(1), ranks: ranks.unwrap_or(1) };
+        if let (Some(nodes), Some(ranks), Some(row)) = (nodes, ranks, self.rows.first())
+            && ranks < nodes
+        {
+            let expected =
+                format!("is fewer than the {nodes} nodes: ranks count over all nodes; the table was left out");
+            told.reading.problems.push(Problem::new(row.line, "ranks", &ranks.to_string(), expected));
+            return;
+        }
         let executed = self.executed(of, scale.ranks, &measured);
         let known = self.known(of, name, answers, &measured, &executed, told);
         let mut read = Vec::with_capacity(measured.len());

@@ -21,7 +21,7 @@ pub fn script(items: &[Item], question: &Question) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
         format!("{launches} launches, in rounds that are shuffled with seed {}.", question.seed),
-        "Drop logs/*.log onto the page, or give them to collectune, beside what was measured before.".to_owned(),
+        "Give logs/*.log to Collectune beside what was measured before.".to_owned(),
     ];
     notes.extend(question.measured_with.iter().map(|set| format!("Measure as before: {set}.")));
     let mut text = launch::head("What to measure next.", question.launcher, &notes);

@@ -133,9 +133,14 @@ impl Policy {
             Some(bands) => Bands::parse(bands).map_err(|error| wrong("bands", bands, &error.to_string()))?,
         };
         let mut policies = Vec::new();
+        let mut notes = Vec::new();
+        if nodes.is_some() != ranks.is_some() {
+            notes.push("Of nodes and ranks one is given: it is not used without the other".to_owned());
+        }
         if let Some(text) = self.text("schedule") {
             let read =
                 read::policy(text).map_err(|error| wrong("schedule", text, &format!("a policy file: it {error}")))?;
+            notes.extend(read.notes.iter().map(|note| format!("The policy file of the schedule: {note}")));
             policies.extend(read.policy);
         }
         Ok(Settings {
@@ -145,6 +150,7 @@ impl Policy {
                 warm_up: self.choices.parsed("warm-up", "a whole number")?,
                 turns: self.choices.parsed("turns", "a whole number")?,
                 policies,
+                notes,
             },
             bands,
             library: self.text("library").map(str::to_owned),

@@ -182,7 +182,7 @@ impl Study for TrainingTime {
             ("catalogue", _) => Ok(file(
                 "catalogue.yaml",
                 self.study.bundle().catalogue.to_yaml(),
-                "GPUs, clusters, operators, collectives and architectures; drop it to add to them",
+                "GPUs, clusters, operators, collectives and architectures; give it to add to them",
             )),
             ("layouts", Some(searched)) => {
                 let text = layouts::layouts(&searched.found.rows, searched.found.basis).to_json();
@@ -191,7 +191,7 @@ impl Study for TrainingTime {
             _ => {
                 let found = self.study.found_settings()?.into_iter().find(|(name, _)| name == key);
                 let (name, text) = found.ok_or_else(|| WorkbenchError::NoFile(key.to_owned()))?;
-                Ok(file(&name, text, "Settings of regressors; drop them with the samples"))
+                Ok(file(&name, text, "Settings of regressors; give them with the samples"))
             }
         }
     }

@@ -63,7 +63,7 @@ pub struct Basis<'a> {
 /// Tuner files and what must be known about them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Export {
-    /// The files; none where every scale is refused.
+    /// The files; none where every scale is refused, or one of those of a file.
     pub files: Vec<File>,
     /// Every size of every written collective and scale, and what this reader will run there.
     pub rows: Vec<Row>,
@@ -105,13 +105,15 @@ pub struct Row {
     pub sizes: Vec<u64>,
 }
 
-/// Why nothing is written for a scale.
+/// Why nothing is written for a scale, by a reader that can't keep the default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Refusal {
     /// The scale.
     pub scale: Scale,
     /// Where every forced configuration is slower than the default, and by how much in per cent of the default.
     pub losses: Vec<(Workload, f64)>,
+    /// Collectives of which no configuration is known that a rule could ask for: they would run on one channel.
+    pub unforced: Vec<Collective>,
 }
 
 impl Refusal {
@@ -125,12 +127,13 @@ impl Refusal {
                 format!("{} of {} ({})", workload.collective, Size(workload.size_bytes), percent(*pct))
             })
             .collect();
-        format!(
-            "Nothing is written for {}: this reader can't keep the default, and every configuration that was forced is \
-             slower than it at {}.",
-            self.scale,
-            places.join(", ")
-        )
+        let unforced: Vec<&str> = self.unforced.iter().map(|collective| collective.name()).collect();
+        let slower = (!places.is_empty())
+            .then(|| format!("every configuration that was forced is slower than it at {}", places.join(", ")));
+        let one_channel = (!unforced.is_empty())
+            .then(|| format!("without a rule that can be written, {} would run on one channel", unforced.join(", ")));
+        let why: Vec<String> = slower.into_iter().chain(one_channel).collect();
+        format!("Nothing is written for {}: this reader can't keep the default, and {}.", self.scale, why.join("; "))
     }
 }
 
@@ -139,7 +142,11 @@ impl Refusal {
 pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
     let support = Support::new(options.library.matrix(), basis.sweep);
     let mut warnings = Vec::new();
-    let (plans, refusals) = plan::plans(basis, &support, options, &mut warnings);
+    let (mut plans, refusals) = plan::plans(basis, &support, options, &mut warnings);
+    // One file for all scales would be loaded on those that are refused as well.
+    if !refusals.is_empty() && !options.by_scale {
+        plans.clear();
+    }
     warnings::warnings(&plans, basis, options, &mut warnings);
     tell_few(&mut warnings);
     let files = write::files(&plans, basis, options);

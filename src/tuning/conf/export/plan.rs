@@ -66,14 +66,20 @@ pub(super) fn plans(
         }
         plans.push(plan(group, basis, support, options, warnings));
     }
+    let is_unforced = |plan: &&Plan| !options.reader.habits().keeps_default && plan.spans.is_empty();
+    let unforced: Vec<(Scale, Collective)> =
+        plans.iter().filter(is_unforced).map(|plan| (plan.scale, plan.collective)).collect();
     let mut scales: Vec<Scale> = losses.iter().map(|(workload, _)| workload.scale).collect();
+    scales.extend(unforced.iter().map(|(scale, _)| *scale));
     scales.order();
     scales.dedup();
     plans.retain(|plan| scales.binary_search(&plan.scale).is_err());
-    losses.order_by_key(|(workload, _)| workload.scale);
-    let same = losses.chunk_by(|(a, _), (b, _)| a.scale == b.scale);
-    let refusals = same.map(|same| Refusal { scale: same[0].0.scale, losses: same.to_vec() }).collect();
-    (plans, refusals)
+    let refusal = |scale: Scale| Refusal {
+        scale,
+        losses: losses.iter().filter(|(workload, _)| workload.scale == scale).copied().collect(),
+        unforced: unforced.iter().filter(|(of, _)| *of == scale).map(|(_, collective)| *collective).collect(),
+    };
+    (plans, scales.into_iter().map(refusal).collect())
 }
 
 fn key(recommendation: &Recommendation) -> (Collective, Scale) {

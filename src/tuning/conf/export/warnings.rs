@@ -36,7 +36,12 @@ pub(super) fn warnings(plans: &[Plan], basis: &Basis<'_>, options: &Options, war
                 .to_owned(),
         );
     }
-    if !plans.is_empty() {
+    let has_rules = plans.iter().any(|plan| plan.spans.iter().any(|span| span.written.is_some()));
+    if !plans.is_empty() && !has_rules {
+        warnings
+            .push("No rule is worth writing: the library keeps every choice, and the file changes nothing.".to_owned());
+    }
+    if has_rules {
         warnings.push(
             "These rules are a prediction: run the job with and without the file, interleaved, and keep what wins."
                 .to_owned(),

@@ -5,9 +5,9 @@ use crate::{
     collective::Scale,
     conf::write::FIELDS,
     order::Order,
-    text::is_control,
+    text::{apart, is_control},
     tuning::conf::{reader::Reader, scan::LONGEST_LINE},
-    units::Size,
+    units::{Size, grouped},
 };
 
 /// The files, in the order of their scales.
@@ -46,15 +46,25 @@ pub(super) fn file_name(options: &Options, scale: Option<Scale>) -> String {
     }
 }
 
+/// So many sweeps are named, a line each; of more how many there are, the first and the last.
+const FEW_SWEEPS: usize = 3;
+
 fn header(plans: &[&Plan], basis: &Basis<'_>, options: &Options) -> String {
     let reader = options.reader.name();
     let mut lines = Comments(String::new());
     lines.say(concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")), &[format!("rules for {reader}")]);
     lines.say("gains", &[format!("hold at a level of {:.0} %", basis.level * 100.0)]);
-    for name in basis.names {
-        // A path names people and machines.
-        let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
-        lines.say("sweep", &[name.to_owned()]);
+    // A path names people and machines: no more of it than tells the files apart.
+    let names = apart(basis.names);
+    match &names[..] {
+        [] => {}
+        few if few.len() <= FEW_SWEEPS => few.iter().for_each(|name| lines.say("sweep", &[name.to_string()])),
+        [first, .., last] => {
+            lines.say("sweeps", &[grouped(names.len() as u64)]);
+            lines.say("the first sweep", &[first.to_string()]);
+            lines.say("the last sweep", &[last.to_string()]);
+        }
+        [one] => lines.say("sweep", &[one.to_string()]),
     }
     if let Some(set) = basis.set {
         lines.say("measured with", &[set.to_owned()]);

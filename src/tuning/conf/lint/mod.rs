@@ -16,7 +16,9 @@ use super::{
     scan::{LONGEST_READ, Piece, fields as cut, pieces},
 };
 use crate::{
+    collective::{Algorithm, Collective, Protocol},
     order::Order,
+    sorted::SortedMap,
     text::{Column, Entry, Listing},
     tuning::{support::Support, sweep::Sweep},
     units::count,
@@ -227,6 +229,51 @@ pub fn listing(findings: &[Finding]) -> Listing {
         ]
     };
     Listing { columns, rows: findings.iter().map(row).collect() }
+}
+
+/// Findings of one kind: the same, with other lines and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alike<'a> {
+    /// The first of them.
+    pub first: &'a Finding,
+    /// The lines of all, in their order.
+    pub lines: Vec<u32>,
+}
+
+/// Brings together findings of one reader that differ in lines, sizes and scales alone, in the order of the first of each:
+/// what changes comes before what is dead, and that before notes.
+#[must_use]
+pub fn alike(findings: &[Finding]) -> Vec<Alike<'_>> {
+    let mut places: SortedMap<(Severity, Code, String), usize> = SortedMap::new();
+    let mut all: Vec<Alike<'_>> = Vec::new();
+    for finding in findings {
+        let next = all.len();
+        let place = *places.entry((finding.severity, finding.code, shape(&finding.message))).or_insert(next);
+        match all.get_mut(place) {
+            Some(same) => same.lines.push(finding.line),
+            None => all.push(Alike { first: finding, lines: vec![finding.line] }),
+        }
+    }
+    all.order_by_key(|of| of.first.severity);
+    all
+}
+
+/// A message without what differs from line to line: its numbers with their units, and the names of collectives,
+/// algorithms and protocols.
+fn shape(message: &str) -> String {
+    let plain = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let is_unit = matches!(
+            bare,
+            "B" | "KiB" | "MiB" | "GiB" | "node" | "nodes" | "rank" | "ranks" | "rule" | "rules" | "range" | "ranges"
+        );
+        let is_name = Collective::parse(bare).is_some()
+            || bare.contains('/')
+            || Algorithm::parse(bare).is_some()
+            || Protocol::parse(bare).is_some();
+        bare.contains(|c: char| c.is_ascii_digit()) || is_unit || is_name
+    };
+    message.split(' ').map(|word| if plain(word) { "·" } else { word }).collect::<Vec<_>>().join(" ")
 }
 
 /// How many there are of each severity: `8 change what runs, 2 dead, 40 notes`.

@@ -43,9 +43,12 @@ pub struct Manner {
 #[must_use]
 pub fn flood(graph: &Graph, demand: &Demand, manner: Manner, stream: &mut Stream, limit: u64) -> Option<Schedule> {
     let mut run = Run::new(graph, demand, manner, stream);
-    match run.go_on(graph, limit, usize::MAX) {
-        Way::Done => Some(run.schedule()),
-        Way::Open | Way::Closed => None,
+    loop {
+        match run.go_on(graph, limit, usize::MAX) {
+            Way::Done => return Some(run.schedule()),
+            Way::Open => {}
+            Way::Closed => return None,
+        }
     }
 }
 
@@ -104,8 +107,17 @@ pub(super) struct Run {
     free: Vec<u64>,
     pub(super) transfers: Vec<Transfer>,
     candidates: Vec<(u32, Block)>,
+    /// Where each block of chunks stands among those that one node could get; [`NOWHERE`] in between.
+    place_of: Vec<u32>,
     sent: Vec<u32>,
+    /// Pairs of a chunk and a node that were looked at: TACOS looks at all that are possible before each transfer.
+    looked: u64,
 }
+
+const NOWHERE: u32 = u32::MAX;
+
+/// So many pairs are looked at before a run can be left: a tenth of a second.
+const PAIRS: u64 = 4_000_000;
 
 impl Run {
     pub(super) fn new(graph: &Graph, demand: &Demand, manner: Manner, stream: &mut Stream) -> Self {
@@ -153,7 +165,9 @@ impl Run {
             free: vec![0; graph.links().len()],
             transfers: Vec::with_capacity(demand.pairs()),
             candidates: Vec::new(),
+            place_of: vec![NOWHERE; if manner.pick == Pick::Tacos { chunks / bits::SIZE + 1 } else { 0 }],
             sent: Vec::new(),
+            looked: 0,
         };
         for chunk in 0..chunks {
             for &node in demand.sources(chunk) {
@@ -172,11 +186,12 @@ impl Run {
         run
     }
 
-    /// Goes on for about so many transfers.
+    /// Goes on for about so many transfers, or for less where each takes long to choose.
     pub(super) fn go_on(&mut self, graph: &Graph, limit: u64, transfers: usize) -> Way {
         let last = self.transfers.len().saturating_add(transfers);
+        let looked = self.looked;
         while !self.is_done() {
-            if self.transfers.len() >= last {
+            if self.transfers.len() >= last || self.looked - looked > PAIRS {
                 return Way::Open;
             }
             match self.next_event().filter(|time| *time <= limit) {
@@ -401,17 +416,23 @@ impl Run {
             for &link in same {
                 self.gather(graph, link as usize);
                 for (at, block) in self.candidates.drain(..) {
-                    match chunks.iter_mut().find(|(known, _)| *known == at) {
+                    let place = &mut self.place_of[at as usize];
+                    match chunks.get_mut(*place as usize) {
                         Some((_, all)) => *all = std::array::from_fn(|lane| all[lane] | block[lane]),
-                        None => chunks.push((at, block)),
+                        None => {
+                            *place = chunks.len() as u32;
+                            chunks.push((at, block));
+                        }
                     }
                 }
             }
+            chunks.iter().for_each(|(at, _)| self.place_of[*at as usize] = NOWHERE);
             let to = graph.links()[same[0] as usize].to;
             for (at, block) in &chunks {
                 pairs.extend(bits::each(block).map(|chunk| (at * bits::SIZE as u32 + chunk, to)));
             }
         }
+        self.looked += pairs.len() as u64;
         self.stream.shuffle(&mut pairs);
         let mut is_free = vec![false; graph.links().len()];
         links.iter().for_each(|link| is_free[*link as usize] = true);

@@ -155,7 +155,10 @@ impl Synthesizer for Greedy {
             spent += (missing - run.missing()) as u64;
             match way {
                 Way::Done => keep(best, run.schedule(), task, self.by),
-                Way::Open => self.run = Some(run),
+                Way::Open => {
+                    self.run = Some(run);
+                    return State::Working;
+                }
                 // Something has to be relayed, which no seed does.
                 Way::Closed if limit == u64::MAX => return State::Finished,
                 Way::Closed => {}

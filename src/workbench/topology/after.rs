@@ -133,6 +133,10 @@ const SEEDS: u32 = 100;
 pub(super) const MOST_SEEDS: u32 = 10_000;
 /// The longest schedule that is made again, in transfers: each is made as a whole.
 const LONGEST: usize = 2_000_000;
+/// The most looks at a chunk that a node could get, for one schedule…
+const MOST_LOOKS: usize = 300_000_000;
+/// …of which so many take as long as a transfer.
+const LOOKS_FOR_ONE: usize = 20;
 
 impl Luck {
     /// Of nothing yet.
@@ -157,14 +161,16 @@ impl Luck {
             self.is_done = true;
             return Ok(());
         }
-        if transfers > LONGEST {
+        // TACOS looks at all that a node could get before each round of transfers.
+        let looks = transfers.saturating_mul(transfers / film.links.len().max(1));
+        if transfers > LONGEST || looks > MOST_LOOKS {
             self.why = Some("Other seeds: not tried, as one schedule alone takes seconds to make.");
             self.is_done = true;
             return Ok(());
         }
         let (_, clock, search, _) = study.search()?;
         let begun = self.times[0].len() as u64;
-        let end = seeds.min(begun + (PIECE / transfers / 4).max(1) as u64);
+        let end = seeds.min(begun + (PIECE / (transfers + looks / LOOKS_FOR_ONE) / 4).max(1) as u64);
         for ((_, pick), times) in PICKS.into_iter().zip(&mut self.times) {
             let Some(more) = seeds::times_ns(&search.problem, clock, pick, begun + 1..end + 1) else {
                 self.why = Some("Other seeds: chunks have to be relayed here, which no greedy one does.");

@@ -207,16 +207,15 @@ mod tests {
         assert!((of(10) - of(1)).abs() < 1e-12);
         // What is high at one size only does not make the whole high.
         let low_elsewhere = [(&slow[..], &fast[..]), (&fast[..], &slow[..])];
-        assert!((chance_of_launches(&low_elsewhere, 0.0) - 1.0).abs() < 1e-12);
+        assert!((chance_of_launches(&low_elsewhere, 0.0) - 0.7).abs() < 1e-12);
         assert_eq!(chance_of_launches(&[(&slow[..], &[])], 0.0), 1.0);
         assert_eq!(chance_of_launches(&[(&slow[..], &fast[..])], 1.0), 1.0);
         // Counted out and as good as normal agree.
-        let many: Vec<f64> = (0..64).map(|run| f64::from(run * 37 % 64)).collect();
-        let lifted: Vec<f64> = many.iter().map(|run| run + 9.5).collect();
-        let all = vec![(&many[..], &lifted[..]); 40];
-        let normal = chance_of_launches(&all, 0.0);
-        let exact = chance_of_launches(&all[..1], 0.0);
-        assert!(normal > 0.0 && (normal - exact).abs() < 0.02, "{normal} {exact}");
+        let many: Vec<f64> = (0..12).map(|run| f64::from(run * 7 % 12)).collect();
+        let lifted: Vec<f64> = many.iter().map(|run| run + 1.5).collect();
+        let all = vec![(&many[..], &lifted[..]); 60];
+        let [normal, exact] = [&all[..], &all[..1]].map(|sizes| chance_of_launches(sizes, 0.0));
+        assert!(exact < 0.5 && (normal - exact).abs() < 0.03, "{normal} {exact}");
     }
 
     #[test]

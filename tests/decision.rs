@@ -31,7 +31,7 @@ fn real_sweeps_end_as_they_did() {
                 Decision::Deploy => counts[0] += 1,
                 Decision::KeepDefault { .. } => counts[1] += 1,
                 Decision::NoDefault => counts[2] += 1,
-                Decision::Unknown => panic!("{workload:?}"),
+                Decision::MeasureFirst | Decision::Unknown => panic!("{workload:?}"),
             }
             ambiguous += usize::from(judged.tied.len() > 1);
             assert!(judged.tied.contains(&judged.choice.configuration));

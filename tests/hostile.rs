@@ -203,6 +203,8 @@ fn made_graphs_are_answered_or_refused() {
         ("#graph=ring&ring=2&chunks=4000000", ""),
         ("#graph=ring&ring=200&by=beam&chunks=20", ""),
         ("#graph=random&random=200:20:1&slower=7&by=exact", ""),
+        // TACOS looks at all 800,000 pairs before each round of eight transfers.
+        ("#graph=torus&torus=4&by=tacos&seeds=1000&latency=4294967296&chunks=65536", ""),
     ] {
         let shown = studied(Workbench::Topology, &[], choices);
         assert!(said(&shown.report).contains(why), "{choices}: {}", said(&shown.report));

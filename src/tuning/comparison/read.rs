@@ -274,8 +274,7 @@ mod tests {
 
     #[test]
     fn medians_without_runs_are_one_run_of_each_arm() {
-        let read =
-            read("size_bytes,def_median,cfg_median,gain_pct,psup,n_def,n_cfg\n4096,0.32,0.36,12.5,1.0,9,9\n");
+        let read = read("size_bytes,def_median,cfg_median,gain_pct,psup,n_def,n_cfg\n4096,0.32,0.36,12.5,1.0,9,9\n");
         assert!(read.has_medians_only && read.problems.count == 0, "{:?}", read.problems);
         assert_eq!((&read.trials[0].default[..], &read.trials[0].conf[..]), (&[0.32][..], &[0.36][..]));
         assert!(!is_header(["size_bytes", "def_median", "cfg_runs"]));

@@ -56,7 +56,7 @@ pub struct Answer {
     pub by_size: Listing,
     /// Gain over size, with intervals.
     pub chart: Option<Chart>,
-    /// The trimmed conf; `None` where no conf was judged.
+    /// The trimmed conf; `None` where no conf with rules was judged.
     pub trimmed: Option<String>,
 }
 

@@ -194,6 +194,8 @@ struct Report<'a> {
     notes: &'a [String],
     problems: &'a [Problem],
     rules: Vec<RuleReport<'a>>,
+    /// All sizes, also those of a file without rules.
+    sizes: &'a [Effect],
 }
 
 #[derive(Serialize)]
@@ -248,5 +250,6 @@ fn report<'a>(file: &'a str, answer: &'a Answer) -> Report<'a> {
         notes: &answer.notes,
         problems: &answer.problems.kept,
         rules: rules.collect(),
+        sizes: &answer.effects,
     }
 }

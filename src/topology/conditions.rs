@@ -154,13 +154,13 @@ pub enum WantedError {
 }
 
 /// The most pairs of a chunk and a node that wants it.
-pub const MOST_PAIRS: u64 = 40_000_000;
+pub const MOST_PAIRS: u64 = 20_000_000;
 /// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival of each is kept, also in the page, in
-/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 1.6 GB.
-const MOST_HELD: u64 = 200_000_000;
+/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 0.8 GB.
+const MOST_HELD: u64 = 100_000_000;
 /// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
-/// 3.2 GB.
-const MOST_SENT: u64 = 50_000_000;
+/// 0.8 GB.
+const MOST_SENT: u64 = 14_000_000;
 
 /// The most looks at a link when the shortest ways from all that have chunks are looked for: some seconds of a browser.
 const MOST_LOOKS: u64 = 400_000_000;

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     schedule::{demand::Demand, plan::Schedule, problem::Problem},
     text::json,
+    units::grouped,
 };
 
 /// As what a schedule leaves.
@@ -58,11 +59,18 @@ pub struct Material<'a> {
     pub bound_ns: f64,
 }
 
+/// The most transfers of a file: as text each takes some ten times the room that it has in a schedule.
+pub(super) const MOST_WRITTEN: usize = 2_000_000;
+
 /// Why nothing leaves.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExportError {
-    /// It is too long to be drawn or traced.
-    #[error("the schedule has {0} transfers, more than a trace can have")]
+    /// It has more transfers than may be written.
+    #[error(
+        "the schedule has {} transfers, more than a file can have (at most {}); take fewer chunks",
+        grouped(*.0 as u64),
+        grouped(MOST_WRITTEN as u64)
+    )]
     TooLong(usize),
     /// MSCCL has not what it needs.
     #[error(transparent)]

@@ -364,8 +364,11 @@ impl Study {
     /// Nothing was found, or it can't leave in this form.
     pub fn export(&self, form: Form) -> Result<File, StudyError> {
         let (at, schedule) = self.found()?;
-        let is_short = schedule.transfers.len() <= MOST_TRACED;
-        let is_filmed = form == Form::Perfetto && is_short;
+        let transfers = schedule.transfers.len();
+        if transfers > export::MOST_WRITTEN && form != Form::Topology {
+            return Err(ExportError::TooLong(transfers).into());
+        }
+        let is_filmed = form == Form::Perfetto;
         let film = is_filmed.then(|| film(&at.search.problem, &schedule, &at.clock)).flatten();
         let material = self.material(at, &schedule)?;
         Ok(export::write(&material, film.as_ref(), form)?)
@@ -378,8 +381,6 @@ const MOST_LOOKED_AT: u64 = 200_000_000;
 const MOST_REPLAYED: usize = 20_000_000;
 /// The most pairs of a node and a chunk, and transfers, for which slack is looked at.
 const MOST_ANALYSED: usize = 20_000_000;
-/// The most transfers of a trace.
-const MOST_TRACED: usize = 2_000_000;
 
 /// What a dump is called after its file: without folders and extensions.
 fn file_stem(path: &str) -> &str {

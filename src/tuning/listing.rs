@@ -118,7 +118,9 @@ mod tests {
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale},
         tuning::{
+            aggregate::Point,
             decision::{Decision, KeepReason},
+            recommend::measured,
             result::{Source, Support},
         },
     };
@@ -130,14 +132,18 @@ mod tests {
             Some(gain) if gain <= 0.0 => Decision::KeepDefault { reason: KeepReason::NotFaster },
             Some(_) => Decision::Deploy,
         };
+        let configuration = Configuration { algorithm, protocol: Protocol::Ll, channels: 8 };
+        let workload = Workload { collective: Collective::AllReduce, scale, size_bytes };
+        let default = gain_pct.map(|_| measured(&Point::new(workload, configuration, 17.65)));
         Recommendation {
-            configuration: Some(Configuration { algorithm, protocol: Protocol::Ll, channels: 8 }),
+            configuration: Some(configuration),
             predicted_busbw_gbps: Some(17.65),
+            default,
             gain_pct,
             decision,
             support: Support::Measured,
             source: Source::Model,
-            ..Recommendation::unknown(Workload { collective: Collective::AllReduce, scale, size_bytes })
+            ..Recommendation::unknown(workload)
         }
     }
 

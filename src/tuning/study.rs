@@ -73,6 +73,13 @@ pub enum StudyError {
         grouped(MOST_LEARNT as u64)
     )]
     TooManyScales(usize),
+    /// Parameters of which no training would end.
+    #[error(
+        "these parameters ask for more than {} trees or stages, or trees deeper than {}",
+        grouped(Parameters::MOST_TREES.into()),
+        Parameters::DEEPEST
+    )]
+    TooManyTrees,
     /// There is no model.
     #[error("there is no model yet: train one first")]
     NothingTrained,
@@ -218,6 +225,9 @@ impl Study {
         }
         if self.groups.len() > MOST_LEARNT {
             return Err(StudyError::TooManyScales(self.groups.len()));
+        }
+        if !parameters.end() {
+            return Err(StudyError::TooManyTrees);
         }
         let space = SearchSpace::new(&self.sweep, &parameters.search);
         let same = |old: &Parameters| {

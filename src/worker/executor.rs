@@ -770,6 +770,9 @@ pub fn predict_folds(
     folds: &[u32],
     progress: &mut dyn Progress,
 ) -> Result<Vec<u8>, ExecuteError> {
+    if !parameters.end() {
+        return Err(StudyError::TooManyTrees.into());
+    }
     let points: Vec<Point> = postcard::from_bytes(training)?;
     let all: Vec<(Scheme, usize)> = validate::all_folds(&points);
     let mut predictions = Vec::new();

@@ -48,6 +48,9 @@ pub struct Answer {
     /// The rules in the order of the conf. The page is told by the verdicts and the listing.
     #[serde(skip)]
     pub rules: Vec<verdict::Judged>,
+    /// What the second arm does at each size, also where it has no rule. The page is told by the listing.
+    #[serde(skip)]
+    pub effects: Vec<verdict::Effect>,
     /// Ours on each rule, in the order of the conf.
     pub verdicts: Vec<verdict::Verdict>,
     /// A row per rule: ours beside the peers' verdict.
@@ -81,6 +84,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
     let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
     let mut judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
     let (by_size, chart) = (listing::by_size(&comparison, &judgement), listing::chart(&judgement));
+    let effects = judgement.rules.iter().flat_map(|judged| judged.effects.iter().cloned()).collect();
     if !has_rules {
         judgement.rules.clear();
     }
@@ -103,6 +107,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
         by_rule: listing::by_rule(&judgement.rules),
         by_size,
         chart,
+        effects,
         trimmed,
         void: judgement.void,
         notes: judgement.notes,

@@ -261,7 +261,7 @@ fn answers_have_the_columns_of_a_sweep() {
         let gain = (best / answer["default_busbw"].as_f64().unwrap() - 1.0) * 100.0;
         assert!((gain - answer["gain_pct"].as_f64().unwrap()).abs() < 1e-9);
         assert!(answer["measured_best"].is_f64());
-        assert!(answer["nchannels"].as_u64() <= Some(16));
+        assert!(is_kept || answer["nchannels"].as_u64() <= Some(16), "{answer}");
     }
     let between = ask(&["--size", "1.5M"]);
     assert_eq!((between.as_array().unwrap().len(), &between[0]["size_bytes"]), (1, &(3 << 19).into()));

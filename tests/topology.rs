@@ -1041,12 +1041,12 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     assert_eq!(of(&all, 9800).unwrap_err(), WantedError::TooMany(40_140_800));
     assert_eq!(on(&line, &[1], 20_000).unwrap().0.chunks(), 20_000);
     assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), WantedError::TooManySent(81_900_000));
-    let scatter = Wanted { chunks: 9000, ..wanted(Collective::Scatter) };
+    let scatter = Wanted { chunks: 4000, ..wanted(Collective::Scatter) };
     let refused = scatter.problem(&made("ring:4000")).unwrap_err();
     assert!(
         refused
             .to_string()
-            .contains("36,000,000 chunks on 4,000 nodes are more than can be held (at most 200,000,000 pairs"),
+            .contains("16,000,000 chunks on 4,000 nodes are more than can be held (at most 100,000,000 pairs"),
         "{refused}"
     );
 }

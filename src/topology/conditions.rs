@@ -159,8 +159,8 @@ pub const MOST_PAIRS: u64 = 20_000_000;
 /// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 0.8 GB.
 const MOST_HELD: u64 = 100_000_000;
 /// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
-/// 0.8 GB.
-const MOST_SENT: u64 = 14_000_000;
+/// 1 GB.
+const MOST_SENT: u64 = 16_800_000;
 
 /// The most looks at a link when the shortest ways from all that have chunks are looked for: some seconds of a browser.
 const MOST_LOOKS: u64 = 400_000_000;

@@ -203,7 +203,7 @@ fn what_is_deployed_at_sizes_that_were_left_out_gains() {
         let (mut inside_here, mut told_here) = (0, 0);
         for offset in 0..3 {
             let left_out = |size: u64| sizes.iter().position(|s| *s == size).is_some_and(|at| at % 3 == offset);
-            let kept: Vec<_> = rows.iter().filter(|row| !left_out(row.workload.size_bytes)).cloned().collect();
+            let kept: Vec<_> = rows.iter().filter(|row| !left_out(row.workload.size_bytes)).copied().collect();
             let study = learnt(Runs::new(kept, Target::Time), &parameters);
             for size_bytes in sizes.iter().copied().filter(|size| left_out(*size)) {
                 let workload = Workload { size_bytes, ..rows[0].workload };

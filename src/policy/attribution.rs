@@ -133,7 +133,7 @@ pub fn attribute(
     let has_arms = log.rows.iter().any(|row| row.arm.is_some());
     if let Some(given) = settings.arm {
         let is_other = |arm: u16| log.numbered_arms || log.arms.get(usize::from(arm)) != Some(&given);
-        if log.rows.iter().any(|row| row.arm.is_some_and(|arm| is_other(arm))) {
+        if log.rows.iter().any(|row| row.arm.is_some_and(is_other)) {
             notes.push(format!(
                 "It names the arms of its lines itself: {given}, which is given for all of them, stands instead"
             ));

@@ -78,7 +78,7 @@ fn section(out: &mut Out, section: &Section) {
         let rows = table.listing.rows.len();
         if rows > LONG {
             out.folded(&format!("{}: {}", table.title, crate::units::count(rows as u64, "row")), |out| {
-                out.block(&markdown_of(table))
+                out.block(&markdown_of(table));
             });
         } else {
             out.block(&format!("### {}", line(&table.title)));

@@ -148,7 +148,7 @@ fn runs_repeat_as_well_as_their_noise_lets_them() {
         for seed in 0..20 {
             let first = dataset(Truth::Metrics, 8, seed);
             let mut stream = Stream::new(seed ^ 0x51);
-            let truth: Vec<f64> = first.kernels.iter().map(|kernel| kernel.slowdown()).collect();
+            let truth: Vec<f64> = first.kernels.iter().map(collectune::overlap::kernel::Kernel::slowdown).collect();
             let mut again = || {
                 let mut run = first.clone();
                 for (kernel, slowdown) in run.kernels.iter_mut().zip(&truth) {

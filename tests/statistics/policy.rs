@@ -204,7 +204,7 @@ fn what_is_shown_of_equal_arms_is_as_sure_as_it_says() {
                     sure.add(p >= 0.95);
                 }
                 drifting.add(of.flags.contains(&Flag::Drifting));
-                for comparison in of.arms[1..].iter().filter_map(|arm| arm.compared()) {
+                for comparison in of.arms[1..].iter().filter_map(collectune::policy::result::ArmResult::compared) {
                     held.add(comparison.gain_low_pct <= 0.0 && 0.0 <= comparison.gain_high_pct);
                 }
             }

@@ -7,6 +7,7 @@ use crate::{
     collective::Collective,
     order::Order,
     schedule::{graph::Graph, plan::Schedule},
+    units::grouped,
 };
 
 /// Why there is no algorithm.
@@ -20,6 +21,13 @@ pub enum ExportError {
     /// More ranks than there can be.
     #[error("{0} ranks are more than the 1,024 of the runtime")]
     Ranks(usize),
+    /// More transfers than can be checked.
+    #[error(
+        "{} transfers are more than an algorithm of MSCCL is written for (at most {}); take fewer chunks, or save CSV or JSON",
+        grouped(*.0 as u64),
+        grouped(MOST_TRANSFERS as u64)
+    )]
+    Transfers(usize),
     /// More thread blocks than there can be.
     #[error(
         "rank {rank} would need {blocks} thread blocks, and the runtime has {MOST_BLOCKS}: too many links, or too many chunks over one link"
@@ -32,13 +40,16 @@ pub enum ExportError {
     },
 }
 
+/// The most transfers of an algorithm: what is written is read back and run, which takes some 2 kB for each.
+const MOST_TRANSFERS: usize = 200_000;
+
 /// Where a chunk lies on a rank.
 type Place = (char, i64);
 
 /// Writes a schedule with `chunks` chunks of each node as an algorithm.
 ///
 /// # Errors
-/// The runtime has not the collective, or not the thread blocks for it.
+/// The runtime has not the collective, or not the thread blocks for it; it is too long.
 pub fn write(
     graph: &Graph,
     schedule: &Schedule,
@@ -50,6 +61,9 @@ pub fn write(
     let (n, k) = (ranks as i64, chunks as i64);
     if ranks > 1024 {
         return Err(ExportError::Ranks(ranks));
+    }
+    if schedule.transfers.len() > MOST_TRANSFERS {
+        return Err(ExportError::Transfers(schedule.transfers.len()));
     }
     let (word, total, sizes, in_place) = match collective {
         Collective::AllGather => ("allgather", n * k, [k, n * k, 0], true),

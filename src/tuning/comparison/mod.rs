@@ -84,7 +84,7 @@ pub fn judge(text: &str, name: &str, conf: Option<&[u8]>, question: &Question) -
     let ranges = known.unwrap_or_else(|| rules::each_size(&comparison));
     let mut judgement = verdict::judge(&comparison, &ranges, collective, question.limits);
     let (by_size, chart) = (listing::by_size(&comparison, &judgement), listing::chart(&judgement));
-    let effects = judgement.rules.iter().flat_map(|judged| judged.effects.iter().cloned()).collect();
+    let effects = judgement.rules.iter().flat_map(|judged| judged.effects.iter().copied()).collect();
     if !has_rules {
         judgement.rules.clear();
     }

@@ -5,10 +5,14 @@
 mod support;
 
 use collectune::{
-    math::median,
+    collective::Workload,
+    math::{ln, median},
     progress::Silent,
     tuning::{
-        aggregate::{Sweep, Target, aggregate},
+        aggregate::{Point, Sweep, Target, aggregate},
+        baselines::Measurements,
+        beyond::BeyondErrors,
+        model::BusbwModel,
         parameters::{Parameters, Preset},
         random_split::random_split,
         result::{Evaluation, Score},
@@ -16,7 +20,7 @@ use collectune::{
     },
 };
 use support::{
-    real::{SWEEPS, rows},
+    real::{SWEEPS, all_sweeps, rows, sweep},
     threads::on_threads,
 };
 
@@ -110,6 +114,76 @@ fn what_is_deployed_loses_no_more_than_a_baseline_and_intervals_hold() {
             assert!(coverages.iter().all(|c| (85.0..=95.0).contains(c)), "{name}: {coverages:?}");
         }
     }
+}
+
+/// The largest one, two and three sizes of each sweep are left out and expected from what remains: by the model and by
+/// interpolation, for every configuration that was measured there.
+#[test]
+fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
+    let names = all_sweeps();
+    if names.is_empty() {
+        return;
+    }
+    println!("Largest sizes left out: median error of the model, of interpolation; inside the 90 % intervals; half width, %");
+    let mut held = [0_usize; 2];
+    for left_out in 1..=3 {
+        let (mut held_here, mut widths) = ([0_usize; 2], Vec::new());
+        for name in &names {
+            let whole = sweep(name).unwrap();
+            let mut sizes: Vec<u64> = whole.points.iter().map(|point| point.workload.size_bytes).collect();
+            sizes.sort_unstable();
+            sizes.dedup();
+            let first_left_out = sizes[sizes.len() - left_out];
+            let mut known = whole.clone();
+            known.points.retain(|point| point.workload.size_bytes < first_left_out);
+            known.defaults.retain(|point| point.workload.size_bytes < first_left_out);
+            let top = known.points.iter().map(|point| point.busbw_gbps).fold(0.0, f64::max);
+            let asked: Vec<&Point> =
+                whole.points.iter().filter(|point| point.workload.size_bytes >= first_left_out).collect();
+            let asks: Vec<_> = asked.iter().map(|point| (point.workload, point.configuration)).collect();
+            let parameters = Parameters::default();
+            let model = BusbwModel::fit(&known.points, &parameters, &mut Silent).unwrap();
+            let predicted = model.predict(&asks).unwrap();
+            let outermost: Vec<_> = asks
+                .iter()
+                .map(|(workload, configuration)| {
+                    (Workload { size_bytes: sizes[sizes.len() - left_out - 1], ..*workload }, *configuration)
+                })
+                .collect();
+            let at_the_end = model.predict(&outermost).unwrap();
+            let (measurements, errors) = (Measurements::new(&known.points), BeyondErrors::new(&known));
+            let (mut by_model, mut by_interpolation, mut here) = (Vec::new(), Vec::new(), [0_usize; 2]);
+            for (((point, ask), predicted), at_the_end) in asked.iter().zip(&asks).zip(predicted).zip(at_the_end) {
+                let Workload { collective, scale, size_bytes } = point.workload;
+                let (Some(predicted), Some(at_the_end)) = (predicted, at_the_end) else { continue };
+                assert!(predicted <= 1.15 * top * 1.000_001, "{name}: {predicted} GB/s of {top}");
+                by_model.push((point.busbw_gbps / predicted - 1.0).abs() * 100.0);
+                if let Some(interpolated) = measurements.interpolate(ask) {
+                    assert!(interpolated <= 1.15 * top * 1.000_001, "{name}: {interpolated} GB/s of {top}");
+                    by_interpolation.push((point.busbw_gbps / interpolated - 1.0).abs() * 100.0);
+                }
+                let change = ln(predicted / at_the_end);
+                let half = errors.width(collective, scale, size_bytes, change, 0.9).unwrap();
+                widths.push(half * 100.0);
+                here[0] += usize::from(ln(point.busbw_gbps / predicted).abs() <= half);
+                here[1] += 1;
+            }
+            let medians = [median(&mut by_model).unwrap(), median(&mut by_interpolation).unwrap()];
+            println!(
+                "  {left_out} {name:<22} {:5.2} {:5.2}  {:5.1}",
+                medians[0],
+                medians[1],
+                here[0] as f64 / here[1] as f64 * 100.0
+            );
+            assert!(medians.iter().all(|median| *median <= 5.0), "{name} without {left_out}: {medians:?}");
+            (held_here[0], held_here[1]) = (held_here[0] + here[0], held_here[1] + here[1]);
+        }
+        let share = held_here[0] as f64 / held_here[1] as f64 * 100.0;
+        println!("  {left_out} all {:31} {share:5.1}  {:5.2}", "", median(&mut widths).unwrap());
+        assert!((85.0..=95.0).contains(&share), "without {left_out} sizes {share} % lie inside");
+        (held[0], held[1]) = (held[0] + held_here[0], held[1] + held_here[1]);
+    }
+    println!("  all {:33} {:5.1}", "", held[0] as f64 / held[1] as f64 * 100.0);
 }
 
 /// Holding out a whole scale of the three all_reduce sweeps.

@@ -5,13 +5,18 @@ use std::ops::Bound;
 use super::{aggregate::Point, features::Ask};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
+    learn::latency_bandwidth::{POINTS, growth},
     math::{exp, ln, log2},
     order::Gather,
     sorted::{SortedMap, SortedSet},
 };
 
-/// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; beyond the ends the line through
-/// the last two sizes.
+/// Nothing beyond the measured sizes of a collective and scale is expected to be faster than this times the largest
+/// busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
+pub const CEILING: f64 = 1.15;
+
+/// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; beyond the ends latency and size
+/// over bandwidth ([`growth`]).
 #[derive(Clone, Debug, Default)]
 pub struct Curve(Vec<(f64, f64)>);
 
@@ -36,15 +41,29 @@ impl Curve {
         self.0.push((log2(x), ln(busbw_gbps)));
     }
 
-    /// busbw in GB/s at a size (or whatever the curve is over); `None` of an empty curve.
+    /// busbw in GB/s at a size; `None` of an empty curve.
     #[must_use]
-    pub fn at(&self, x: f64) -> Option<f64> {
-        self.height(log2(x)).map(exp).filter(|busbw| busbw.is_finite())
+    pub fn at(&self, size_bytes: f64) -> Option<f64> {
+        self.height(log2(size_bytes)).map(exp).filter(|busbw| busbw.is_finite())
     }
 
     /// ln busbw at a log2 size; `None` of an empty curve.
     #[must_use]
     pub fn height(&self, x: f64) -> Option<f64> {
+        let Self(curve) = self;
+        let (first, last) = (curve.first()?, curve.last()?);
+        if x > last.0 {
+            return Some(last.1 + growth(curve, x));
+        }
+        if x < first.0 {
+            let towards: Vec<(f64, f64)> = curve.iter().take(POINTS).rev().copied().collect();
+            return Some(first.1 + growth(&towards, x));
+        }
+        self.line(x)
+    }
+
+    /// The same, with the line through the last two places beyond the ends.
+    fn line(&self, x: f64) -> Option<f64> {
         let Self(curve) = self;
         let above = curve.partition_point(|(known, _)| *known < x).clamp(1, curve.len().max(2) - 1);
         let Some((x1, y1)) = curve.get(above) else { return curve.first().map(|(_, y)| *y) };
@@ -58,6 +77,8 @@ impl Curve {
 pub struct Measurements {
     by_size: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Configuration, f64>>>,
     curves: SortedMap<(Collective, Scale), SortedMap<Configuration, Curve>>,
+    /// ln of the largest busbw that is expected beyond the measured sizes.
+    ceilings: SortedMap<(Collective, Scale), f64>,
     /// The scales of each collective by ranks, then nodes.
     by_ranks: SortedSet<(Collective, u32, u32)>,
 }
@@ -84,6 +105,13 @@ impl Measurements {
                 }
             }
         }
+        measurements.ceilings = measurements
+            .by_size
+            .iter()
+            .map(|(group, sizes)| {
+                (*group, ln(sizes.values().flat_map(SortedMap::values).copied().fold(0.0, f64::max) * CEILING))
+            })
+            .gather();
         let groups = measurements.by_size.keys();
         measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).gather();
         measurements
@@ -107,12 +135,13 @@ impl Measurements {
         self.by_size.get(&(workload.collective, workload.scale))
     }
 
-    /// Log-linear interpolation over size for each configuration ([`Curve`]). `None` where the configuration was
-    /// never measured at that scale.
+    /// Log-linear interpolation over size for each configuration ([`Curve`]), beyond its sizes at most the
+    /// [`CEILING`]. `None` where the configuration was never measured at that scale.
     #[must_use]
     pub fn interpolate(&self, (workload, configuration): &Ask) -> Option<f64> {
-        let curve = self.curves.get(&(workload.collective, workload.scale))?.get(configuration)?;
-        curve.at(workload.size_bytes as f64)
+        let group = (workload.collective, workload.scale);
+        let height = self.curves.get(&group)?.get(configuration)?.height(log2(workload.size_bytes as f64))?;
+        Some(exp(height.min(self.ceilings[&group]))).filter(|busbw| busbw.is_finite())
     }
 
     /// Log-linear interpolation over channels for each algorithm and protocol of one workload. `None` where the pair
@@ -125,7 +154,7 @@ impl Measurements {
                 curve.push(f64::from(known.channels.max(1)), busbw);
             }
         }
-        curve.at(f64::from(configuration.channels.max(1)))
+        curve.line(log2(f64::from(configuration.channels.max(1)))).map(exp).filter(|busbw| busbw.is_finite())
     }
 
     /// The measured scales of a collective that stand for another: its neighbours in ranks, with shares that are
@@ -231,10 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn interpolation_is_linear_in_the_logarithms_and_goes_on_beyond_the_ends() {
+    fn interpolation_is_linear_in_the_logarithms_and_beyond_the_ends_latency_and_bandwidth_below_a_ceiling() {
         let at = |size, channels| sample().interpolate(&(workload(size), ring(channels))).unwrap_or_default();
         assert!((at(2048, 1) - 4.0).abs() < 1e-9);
         assert!((at(8192, 1) - 16.0).abs() < 1e-9);
+        assert!((at(1 << 20, 1) - 30.0 * CEILING).abs() < 1e-9);
         assert!((at(512, 1) - 1.0).abs() < 1e-9);
         assert!((at(4096, 2) - 9.0).abs() < 1e-9);
         assert_eq!(sample().interpolate(&(workload(2048), ring(3))), None);

@@ -6,11 +6,15 @@
 //! measured sizes and flattens beyond them; the other around a plane, which believes in no law and so errs elsewhere.
 //! The third are extra trees on what Hockney's law leaves: they may jump where a smooth surface can't, but are
 //! stepped between sizes, and so have a small share.
+//!
+//! Beyond the sizes that such a group was measured at, none of them is asked: there busbw goes on from its values at the
+//! outermost measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`CEILING`].
 
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 
 use super::{
     aggregate::Point,
+    baselines::CEILING,
     features::{self, Ask},
     parameters::{Parameters, Preset},
 };
@@ -24,6 +28,7 @@ use crate::{
         hockney::Hockney,
         importance::Shuffle,
         kriging::{Kriging, Trend},
+        latency_bandwidth::{POINTS, growth},
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
@@ -139,6 +144,8 @@ fn key(workload: &Workload, configuration: &Configuration) -> Key {
 
 struct Surfaces {
     groups: SortedMap<Key, Group>,
+    /// ln of the largest busbw that is expected beyond measured sizes.
+    ceilings: SortedMap<(Collective, Scale), f64>,
     trees: Forest,
 }
 
@@ -157,14 +164,38 @@ const PLANE_RIDGE: f64 = 0.1;
 struct Group {
     around_hockney: Kriging,
     around_plane: Kriging,
+    /// Up to [`POINTS`] of its measured sizes at each end, towards that end: the smallest, the largest.
+    ends: [Vec<u64>; 2],
+}
+
+/// Where a prediction comes from.
+enum From<'a> {
+    /// A size between the measured ones.
+    Here,
+    /// The measured sizes next to it.
+    End(&'a [u64]),
 }
 
 impl Group {
-    fn fit(places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
+    fn fit(sizes: &SortedSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
         let hockney = Trend::Hockney(Hockney::fit(places, heights)?);
         let plane = Trend::Polynomial(Polynomial::fit(places, heights, 1, PLANE_RIDGE)?);
         let [around_hockney, around_plane] = Kriging::fit(places, heights, [hockney, plane])?;
-        Ok(Self { around_hockney, around_plane })
+        let smallest = sizes.iter().take(POINTS).rev().copied().collect();
+        let largest = sizes.iter().skip(sizes.len().saturating_sub(POINTS)).copied().collect();
+        Ok(Self { around_hockney, around_plane, ends: [smallest, largest] })
+    }
+
+    /// From which sizes a size is predicted.
+    fn sizes_for(&self, size_bytes: u64) -> From<'_> {
+        let [smallest, largest] = &self.ends;
+        if smallest.last().is_some_and(|first| size_bytes < *first) {
+            From::End(smallest)
+        } else if largest.last().is_some_and(|last| size_bytes > *last) {
+            From::End(largest)
+        } else {
+            From::Here
+        }
     }
 
     /// What the trees start from.
@@ -187,17 +218,22 @@ impl Surfaces {
         parameters: &Parameters,
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
-        let mut members: SortedMap<Key, (Vec<[f64; 2]>, Vec<f64>)> = SortedMap::new();
+        let mut members: SortedMap<Key, (SortedSet<u64>, Vec<[f64; 2]>, Vec<f64>)> = SortedMap::new();
+        let mut ceilings: SortedMap<(Collective, Scale), f64> = SortedMap::new();
         for point in points {
-            let (places, heights) = members.entry(key(&point.workload, &point.configuration)).or_default();
+            let ceiling = ln(point.busbw_gbps * CEILING);
+            let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
+            *held = held.max(ceiling);
+            let (sizes, places, heights) = members.entry(key(&point.workload, &point.configuration)).or_default();
+            sizes.insert(point.workload.size_bytes);
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
         }
         let mut groups = SortedMap::new();
         let total = members.len() as u64;
-        for (key, (places, heights)) in members {
+        for (key, (sizes, places, heights)) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
-            groups.insert(key, Group::fit(&places, &heights)?);
+            groups.insert(key, Group::fit(&sizes, &places, &heights)?);
         }
         let residual: Vec<f64> = asks
             .iter()
@@ -210,26 +246,43 @@ impl Surfaces {
         let trees = parameters.trees.div_ceil(SMALL_FOREST);
         let parameters = forest::Parameters { kind: forest::Kind::ExtraTrees, trees, seed: parameters.seed };
         let trees = Forest::fit(&features::logarithmic(asks), &residual, parameters, progress)?;
-        Ok(Self { groups, trees })
+        Ok(Self { groups, ceilings, trees })
     }
 
     fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
-        let mut at_known_scales = Vec::with_capacity(asks.len());
-        let mut shares = Vec::with_capacity(asks.len());
-        for (index, ask) in asks.iter().enumerate() {
-            for (scale, share) in self.known_scales(ask) {
-                at_known_scales.push((Workload { scale, ..ask.0 }, ask.1));
-                shares.push((index, share));
+        // Each ask becomes asks at scales that are known and at sizes between measured ones.
+        let mut inside: Vec<Ask> = Vec::with_capacity(asks.len());
+        let mut parts = Vec::with_capacity(asks.len());
+        for (index, (workload, configuration)) in asks.iter().enumerate() {
+            for (scale, share) in self.known_scales(&(*workload, *configuration)) {
+                let there = Workload { scale, ..*workload };
+                let Some(group) = self.groups.get(&key(&there, configuration)) else { continue };
+                let sizes = match group.sizes_for(workload.size_bytes) {
+                    From::Here => std::slice::from_ref(&workload.size_bytes),
+                    From::End(sizes) => sizes,
+                };
+                let first = inside.len();
+                inside.extend(sizes.iter().map(|size| (Workload { size_bytes: *size, ..there }, *configuration)));
+                parts.push((index, there, share, group, first..inside.len()));
             }
         }
-        let residual = self.trees.predict(&features::logarithmic(&at_known_scales))?;
+        let residuals = self.trees.predict(&features::logarithmic(&inside))?;
         let mut sums: Vec<Option<f64>> = vec![None; asks.len()];
-        for (((workload, configuration), residual), (index, share)) in at_known_scales.iter().zip(residual).zip(shares)
-        {
-            let place = features::place(workload.size_bytes, configuration.channels);
-            if let Some(group) = self.groups.get(&key(workload, configuration)) {
-                *sums[index].get_or_insert(0.0) += share * group.height(place, residual);
-            }
+        for (index, there, share, group, range) in parts {
+            let place = |ask: &Ask| features::place(ask.0.size_bytes, ask.1.channels);
+            let heights: Vec<(f64, f64)> = inside[range.clone()]
+                .iter()
+                .zip(&residuals[range])
+                .map(|(ask, residual)| (place(ask)[0], group.height(place(ask), *residual)))
+                .collect();
+            let Some((nearest, height)) = heights.last().copied() else { continue };
+            let wanted = features::place(there.size_bytes, 1)[0];
+            let height = if wanted.total_cmp(&nearest).is_eq() {
+                height
+            } else {
+                (height + growth(&heights, wanted)).min(self.ceilings[&(there.collective, there.scale)])
+            };
+            *sums[index].get_or_insert(0.0) += share * height;
         }
         Ok(sums.into_iter().map(|sum| sum.map(exp).filter(|b| b.is_finite())).collect())
     }

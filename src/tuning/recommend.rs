@@ -199,7 +199,7 @@ impl<'a> Advisor<'a> {
         let busbw = self.expect(&[(*workload, configuration)])?.pop().flatten();
         let known = Recommendation::unknown(*workload);
         let source = self.source(workload.collective, workload.scale);
-        Ok(self.expected(known, busbw.map(|busbw| (configuration, busbw)), source))
+        self.expected(known, busbw.map(|busbw| (configuration, busbw)), source)
     }
 
     /// The answer of a size within a stretch: the gains at its ends, and between them the line over log2 of the size.
@@ -235,7 +235,7 @@ impl<'a> Advisor<'a> {
             None => self.expect(&[(workload, choice)])?.pop().flatten(),
         };
         let exhaustive = here.exhaustive;
-        let answer = Recommendation { exhaustive, ..self.expected(here, busbw.map(|busbw| (choice, busbw)), source) };
+        let answer = Recommendation { exhaustive, ..self.expected(here, busbw.map(|busbw| (choice, busbw)), source)? };
         Ok(Recommendation { decision: low.decision, gain, ..answer })
     }
 
@@ -301,31 +301,44 @@ impl<'a> Advisor<'a> {
                 noise: judged.as_ref().and_then(|judged| judged.noise),
                 tied: judged.map(|judged| judged.tied).unwrap_or_default(),
                 exhaustive,
-                ..self.expected(known, promise, source)
+                ..self.expected(known, promise, source)?
             },
         })
     }
 
     /// What is known of a workload, with a choice that was not measured there.
-    fn expected(&self, known: Recommendation, choice: Option<Best>, source: Source) -> Recommendation {
+    fn expected(
+        &self,
+        known: Recommendation,
+        choice: Option<Best>,
+        source: Source,
+    ) -> Result<Recommendation, LearnError> {
         let workload = known.workload;
         let there = default_there(self.sweep.defaults_of(workload.collective, workload.scale), workload.size_bytes);
         let level = self.judge.confidence.level;
-        let expected = choice.map(|(_, busbw_gbps)| Expected {
-            busbw_gbps,
-            half_width: match there {
-                Some(DefaultThere::Between(_)) => self.gain_half_width(&workload, source, level),
-                _ => self.half_width(&workload, source, level),
-            },
-        });
+        let half_width = |level| -> Result<Option<f64>, LearnError> {
+            let Some(choice) = choice else { return Ok(None) };
+            let beyond = self.half_width_beyond(&workload, choice, level)?;
+            Ok(beyond.or_else(|| self.half_width(&workload, source, level)))
+        };
+        let expected = match choice {
+            Some((_, busbw_gbps)) => Some(Expected {
+                busbw_gbps,
+                half_width: match there {
+                    Some(DefaultThere::Between(_)) => self.gain_half_width(&workload, source, level),
+                    _ => half_width(level)?,
+                },
+            }),
+            None => None,
+        };
         let (decision, gain) = unmeasured(expected, there, &self.judge.confidence);
         let between = match there {
             Some(DefaultThere::Between(busbw)) => Some(busbw),
             _ => None,
         };
         let over = |busbw: f64| known.default.map(|default| (busbw / default.busbw_gbps - 1.0) * 100.0);
-        let interval = choice.zip(self.half_width(&workload, source, LEVEL));
-        Recommendation {
+        let interval = choice.zip(half_width(LEVEL)?);
+        Ok(Recommendation {
             configuration: choice.map(|(configuration, _)| configuration),
             predicted_busbw_gbps: choice.map(|(_, busbw)| busbw),
             interval_90: interval.map(|((_, busbw), half)| Interval::around(busbw, half)),
@@ -336,7 +349,7 @@ impl<'a> Advisor<'a> {
             support: choice.map_or(Support::Extrapolated, |(c, _)| self.space.support(self.sweep, &workload, &c)),
             source,
             ..known
-        }
+        })
     }
 
     fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
@@ -381,6 +394,30 @@ impl<'a> Advisor<'a> {
             _ => &validation.interpolated_gain_errors,
         };
         errors.width(workload.collective, workload.scale, workload.size_bytes, level)
+    }
+
+    /// The half width, in ln busbw, of where a share of measurements of a choice should fall at a size beyond the measured
+    /// ones: by what was measured last and left out, and by errors on unseen configurations where the choice was not
+    /// measured at the outermost size itself. `None` at other sizes, until validation has run, and where that tells nothing.
+    fn half_width_beyond(&self, workload: &Workload, choice: Best, level: f64) -> Result<Option<f64>, LearnError> {
+        let (collective, scale) = (workload.collective, workload.scale);
+        let points = self.sweep.points_of(collective, scale);
+        let (Some(validation), [first, ..], [.., last]) = (self.validation, points, points) else { return Ok(None) };
+        let outermost = if workload.size_bytes < first.workload.size_bytes {
+            first.workload
+        } else if workload.size_bytes > last.workload.size_bytes {
+            last.workload
+        } else {
+            return Ok(None);
+        };
+        let (configuration, busbw) = choice;
+        let Some(there) = self.expect(&[(outermost, configuration)])?.pop().flatten() else { return Ok(None) };
+        let change = ln(busbw / there);
+        let beyond = validation.beyond_errors.width(collective, scale, workload.size_bytes, change, level);
+        let at_end = self.sweep.points_at(&outermost);
+        let is_measured = at_end.binary_search_by_key(&configuration, |point| point.configuration).is_ok();
+        let unseen = if is_measured { None } else { self.half_width(&outermost, Source::Model, level) };
+        Ok(beyond.map(|beyond| beyond.hypot(unseen.unwrap_or(0.0))))
     }
 
     /// The half width, in ln busbw, of where a share of measurements should fall: errors on unseen configurations for

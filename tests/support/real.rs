@@ -17,6 +17,18 @@ use collectune::{
 pub const SWEEPS: [&str; 6] =
     ["all_gather_2n", "all_reduce_1n", "all_reduce_2n_median", "all_reduce_3n_median", "broadcast_1n", "broadcast_2n"];
 
+/// The sweeps that are there, by name: those of the figures and any other CSV file beside them.
+pub fn all_sweeps() -> Vec<String> {
+    let Some(folder) = path("tuning") else { return Vec::new() };
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut names: Vec<String> = names
+        .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
 /// Where a file lies, `tuning/broadcast_1n.csv`; `None`, and a line that says so, where it does not.
 /// `COLLECTUNE_DATA` names another folder than the one beside the project.
 pub fn path(name: &str) -> Option<PathBuf> {

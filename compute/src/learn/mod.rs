@@ -4,7 +4,7 @@
 //! reads and writes, [`random_forest`] bootstrapped ones that become a [`step_function`],
 //! and [`perceptron`] a small network, all checked before and in steps that report progress; [`polynomial`], [`hockney`] and [`kriging`] fit smooth surfaces over two
 //! coordinates, [`power_law`] a straight surface in logarithms with trees on what it leaves, [`curve`] a line through
-//! points of one coordinate; [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
+//! points of one coordinate, [`latency_bandwidth`] says how a curve goes on beyond them; [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
 //! says which features matter.
 
 pub mod boosting;
@@ -15,6 +15,7 @@ pub mod forest;
 pub mod hockney;
 pub mod importance;
 pub mod kriging;
+pub mod latency_bandwidth;
 pub mod linear;
 pub mod matrix_process;
 pub mod metrics;

@@ -19,6 +19,7 @@ pub use self::{
     folds::{FoldPredictions, Scheme, all_folds, assign, predict_fold},
 };
 use super::{
+    beyond::BeyondErrors,
     intervals::{HeldOutErrors, LEVEL, nested_coverage_pct},
     result::{Evaluation, FoldScores, Source},
     sweep::Sweep,
@@ -43,6 +44,8 @@ pub struct Validation {
     pub configuration_errors: HeldOutErrors,
     /// Held-out errors of log-linear interpolation at unseen sizes.
     pub interpolation_errors: HeldOutErrors,
+    /// Errors beyond the measured sizes.
+    pub beyond_errors: BeyondErrors,
     /// Held-out errors of gains over the default at unseen sizes, where both sides are expected: by the model…
     pub gain_errors: HeldOutErrors,
     /// …and by log-linear interpolation.
@@ -102,6 +105,7 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
         size_errors,
         configuration_errors,
         interpolation_errors,
+        beyond_errors: BeyondErrors::new(sweep),
         gain_errors,
         interpolated_gain_errors,
     }

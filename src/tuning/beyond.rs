@@ -1,0 +1,111 @@
+//! How wrong expectations beyond the measured sizes are: what was measured last is left out, expected by latency and
+//! bandwidth ([`growth`]) of what remains, and compared.
+
+use super::{aggregate::Point, sweep::Sweep};
+use crate::{
+    collective::{Collective, Configuration, Scale},
+    learn::{
+        conformal,
+        latency_bandwidth::{POINTS, growth},
+    },
+    math::{ln, log2},
+    order::{Gather, Order},
+    sorted::{SortedMap, SortedSet},
+};
+
+/// So many sizes are left out at either end, one after the other; further beyond, widths grow with the distance.
+const MOST_STEPS: usize = 3;
+
+/// A curve errs in proportion to this, in ln busbw, plus what it is still expected to change: one that has flattened is
+/// well known, one that still rises is not.
+const LEAST_CHANGE: f64 = 0.05;
+
+/// Errors beyond either end of the sizes of each (collective, scale).
+#[derive(Clone, Debug, Default)]
+pub struct BeyondErrors {
+    groups: SortedMap<(Collective, Scale), [End; 2]>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct End {
+    /// log2 of the outermost size, and of the size before it.
+    outermost: f64,
+    before: f64,
+    /// Errors over what was expected to change, by how many sizes beyond, from 1.
+    errors: [Vec<f64>; MOST_STEPS],
+}
+
+impl BeyondErrors {
+    /// Leaves out sizes of every (collective, scale).
+    #[must_use]
+    pub fn new(sweep: &Sweep) -> Self {
+        let same_group = |a: &Point, b: &Point| {
+            (a.workload.collective, a.workload.scale) == (b.workload.collective, b.workload.scale)
+        };
+        let of_group = |points: &[Point]| {
+            let sizes: SortedSet<u64> = points.iter().map(|point| point.workload.size_bytes).gather();
+            let upwards: Vec<u64> = sizes.into_iter().collect();
+            let downwards: Vec<u64> = upwards.iter().rev().copied().collect();
+            ((points[0].workload.collective, points[0].workload.scale), [downwards, upwards].map(|to| End::new(&to, points)))
+        };
+        Self { groups: sweep.points.chunk_by(same_group).map(of_group).gather() }
+    }
+
+    /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve that
+    /// is expected to change by `change` (ln busbw) from the outermost measured size on. `None` where the size lies
+    /// between measured ones, or too few sizes were measured to tell.
+    #[must_use]
+    pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, change: f64, level: f64) -> Option<f64> {
+        let size = log2(size_bytes as f64);
+        self.groups.get(&(collective, scale))?.iter().find_map(|end| end.width(size, change, level))
+    }
+}
+
+impl End {
+    /// `sizes` go towards the end.
+    fn new(sizes: &[u64], points: &[Point]) -> Self {
+        let index: SortedMap<u64, usize> = sizes.iter().enumerate().map(|(index, size)| (*size, index)).gather();
+        let mut curves: SortedMap<Configuration, Vec<(usize, (f64, f64))>> = SortedMap::new();
+        for point in points.iter().filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite()) {
+            let size_bytes = point.workload.size_bytes;
+            let place = (log2(size_bytes as f64), ln(point.busbw_gbps));
+            curves.entry(point.configuration).or_default().push((index[&size_bytes], place));
+        }
+        let place = |back: usize| sizes.len().checked_sub(back).map_or(f64::NAN, |at| log2(sizes[at] as f64));
+        let mut end = Self { outermost: place(1), before: place(2), ..Self::default() };
+        for curve in curves.values_mut() {
+            curve.order_by_key(|(index, _)| *index);
+            for left_out in 1..=MOST_STEPS.min(sizes.len()) {
+                let kept = curve.partition_point(|(index, _)| *index < sizes.len() - left_out);
+                end.compare(&curve[..kept], &curve[kept..]);
+            }
+        }
+        end
+    }
+
+    /// Two points would go on without any error of their own.
+    fn compare(&mut self, kept: &[(usize, (f64, f64))], left_out: &[(usize, (f64, f64))]) {
+        let near: Vec<(f64, f64)> = kept[kept.len().saturating_sub(POINTS)..].iter().map(|(_, place)| *place).collect();
+        let [.., (last, (_, height))] = *kept else { return };
+        if near.len() < 3 {
+            return;
+        }
+        for (index, (x, measured)) in left_out {
+            let change = growth(&near, *x);
+            if let Some(errors) = self.errors.get_mut(index - last - 1) {
+                errors.push((measured - height - change) / (LEAST_CHANGE + change.abs()));
+            }
+        }
+    }
+
+    fn width(&self, size: f64, change: f64, level: f64) -> Option<f64> {
+        let steps = (size - self.outermost) / (self.outermost - self.before);
+        if steps.is_nan() || steps <= 0.0 {
+            return None;
+        }
+        let known = (steps.ceil() as usize).clamp(1, MOST_STEPS);
+        let widths = self.errors[..known].iter().filter_map(|errors| conformal::width(&mut errors.clone(), level));
+        let width = widths.reduce(f64::max)?;
+        Some(width * (LEAST_CHANGE + change.abs()) * (steps / MOST_STEPS as f64).max(1.0))
+    }
+}

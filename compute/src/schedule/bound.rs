@@ -20,8 +20,10 @@ use super::{
 };
 use crate::order::Order;
 
-/// All cuts are looked at up to so many nodes.
+/// All cuts are looked at up to so many nodes…
 pub const ENUMERATED: usize = 16;
+/// …where that takes at most so many steps: many chunks that are not alike take more.
+const MOST_STEPS: u64 = 1_000_000_000;
 /// The bottleneck is searched for exactly up to so many nodes.
 const EXACT_FLUID: usize = 1024;
 /// The most looks at a link that finding it may take.
@@ -89,7 +91,9 @@ pub fn bounds(graph: &Graph, demand: &Demand) -> Bounds {
     let load = load(graph, demand);
     (bounds.load_time, bounds.load) = (load.time, (load.work, load.rate));
     let mut cut = Cut::new(graph, demand);
-    if graph.nodes() <= ENUMERATED {
+    // Of all moves half are the first node's.
+    let steps = |nodes: usize| (cut.effort() as u64).saturating_mul(1 << nodes) / 2;
+    if graph.nodes() <= ENUMERATED && steps(graph.nodes()) <= MOST_STEPS {
         // In the order of the Gray code, one node moves at a time.
         for code in 1..1_u32 << graph.nodes() {
             cut.flip(code.trailing_zeros() as usize);

@@ -31,8 +31,24 @@ pub(super) struct Cut<'a> {
 enum Chunks {
     /// All are wanted by all: how many each node alone has.
     Everyone(Vec<u64>),
-    /// How many nodes with a chunk, and that want it, are outside; and the chunks of each node, with whether it has them.
-    Some { holders: Vec<u32>, wants: Vec<u32>, of: Vec<Vec<(u32, bool)>> },
+    /// Neighbouring chunks that the same nodes have and want are one kind; and the kinds of each node, with whether it has
+    /// them.
+    Some { kinds: Vec<Kind>, of: Vec<Vec<(u32, bool)>> },
+}
+
+/// Chunks that the same nodes have and want.
+struct Kind {
+    chunks: u64,
+    /// How many nodes that have them are outside, and how many that want them.
+    holders: u32,
+    wants: u32,
+}
+
+impl Kind {
+    /// Whether they are only inside, and wanted outside.
+    fn has_to_leave(&self) -> bool {
+        self.holders == 0 && self.wants > 0
+    }
 }
 
 impl<'a> Cut<'a> {
@@ -51,18 +67,22 @@ impl<'a> Cut<'a> {
             (0..demand.chunks()).for_each(|chunk| own[demand.sources(chunk)[0] as usize] += 1);
             Chunks::Everyone(own)
         } else {
-            let (mut holders, mut wants, mut of) = (Vec::new(), Vec::new(), vec![Vec::new(); graph.nodes()]);
+            let (mut kinds, mut of): (Vec<Kind>, _) = (Vec::new(), vec![Vec::new(); graph.nodes()]);
+            let mut last: Option<(&[u32], Vec<u32>)> = None;
             for chunk in 0..demand.chunks() {
-                holders.push(demand.sources(chunk).len() as u32);
-                demand.sources(chunk).iter().for_each(|node| of[*node as usize].push((chunk as u32, true)));
-                let mut count = 0;
-                for node in demand.wants(chunk) {
-                    of[node as usize].push((chunk as u32, false));
-                    count += 1;
+                let next = (demand.sources(chunk), demand.wants(chunk).collect());
+                if let Some(kind) = kinds.last_mut().filter(|_| last.as_ref() == Some(&next)) {
+                    kind.chunks += 1;
+                    continue;
                 }
-                wants.push(count);
+                let (sources, wanted) = &next;
+                let kind = kinds.len() as u32;
+                sources.iter().for_each(|node| of[*node as usize].push((kind, true)));
+                wanted.iter().for_each(|node| of[*node as usize].push((kind, false)));
+                kinds.push(Kind { chunks: 1, holders: sources.len() as u32, wants: wanted.len() as u32 });
+                last = Some(next);
             }
-            Chunks::Some { holders, wants, of }
+            Chunks::Some { kinds, of }
         };
         let leaving = vec![0; durations.len()];
         let is_inside = vec![false; graph.nodes()];
@@ -124,14 +144,17 @@ impl<'a> Cut<'a> {
             Chunks::Everyone(own) => {
                 self.need = if enters { self.need + own[node] } else { self.need - own[node] };
             }
-            Chunks::Some { holders, wants, of } => {
-                for &(chunk, has) in &of[node] {
-                    let chunk = chunk as usize;
-                    let before = holders[chunk] == 0 && wants[chunk] > 0;
-                    let count = if has { &mut holders[chunk] } else { &mut wants[chunk] };
+            Chunks::Some { kinds, of } => {
+                for &(kind, has) in &of[node] {
+                    let kind = &mut kinds[kind as usize];
+                    let before = kind.has_to_leave();
+                    let count = if has { &mut kind.holders } else { &mut kind.wants };
                     *count = if enters { *count - 1 } else { *count + 1 };
-                    let after = holders[chunk] == 0 && wants[chunk] > 0;
-                    self.need = self.need + u64::from(after) - u64::from(before);
+                    match (before, kind.has_to_leave()) {
+                        (false, true) => self.need += kind.chunks,
+                        (true, false) => self.need -= kind.chunks,
+                        _ => {}
+                    }
                 }
             }
         }

@@ -5,7 +5,8 @@
 mod support;
 
 use collectune::{
-    collective::Workload,
+    collective::{Collective, Workload},
+    intake::{self, Content},
     math::{ln, median},
     progress::Silent,
     tuning::{
@@ -16,6 +17,7 @@ use collectune::{
         parameters::{Parameters, Preset},
         random_split::random_split,
         result::{Evaluation, Score},
+        simulate::Simulation,
         validate,
     },
 };
@@ -79,14 +81,51 @@ fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
     let by_configuration = print("Default, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
     let interpolation =
         print("Interpolation, by size", &scores(&evaluations, |e| &e.by_size.baselines.log_linear_interpolation));
-    assert!((interpolation.0 - 4.7).abs() < 0.06 && (interpolation.1 - 1.46).abs() < 0.006, "{interpolation:?}");
-    assert!(by_size.0 <= 4.6 && by_size.1 <= 1.5, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);
+    // With the line through the last two sizes beyond the largest one, which has no ceiling, it is 4.73 and 1.46.
+    assert!((interpolation.0 - 4.64).abs() < 0.01 && (interpolation.1 - 1.43).abs() < 0.006, "{interpolation:?}");
+    assert!(by_size.0 <= 4.6 && by_size.1 <= 1.6, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);
     assert!(
         by_configuration.0 <= 4.6 && by_configuration.1 <= 2.5,
         "by configuration: MAPE {} %, regret {} %",
         by_configuration.0,
         by_configuration.1
     );
+}
+
+/// The sweeps that the default's settings were chosen on: the real ones judge them. One channel is a case of its own on them
+/// for every protocol, so that a configuration with one channel is only known from the other protocols.
+#[test]
+fn what_one_protocol_does_tells_of_the_others_on_simulated_sweeps() {
+    let mut lost = Vec::new();
+    for (seed, (collective, nodes)) in [
+        (Collective::ReduceScatter, 2),
+        (Collective::Reduce, 3),
+        (Collective::AllReduce, 2),
+        (Collective::ReduceScatter, 3),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let simulation = Simulation {
+            collectives: vec![collective],
+            nodes: vec![nodes],
+            sizes: (12..30).map(|log2| 1 << log2).collect(),
+            channels: vec![1, 2, 4, 8, 16, 24, 32, 48, 64],
+            repeats: 3,
+            seed: 5 + seed as u64,
+        };
+        let csv = simulation.to_csv();
+        let (report, content) = intake::open(csv.as_bytes(), "sim.csv", csv.len() as u64, 0, None, &mut Silent);
+        let Content::Rows(rows) = content else { panic!("{report:?}") };
+        let scores = evaluate(&aggregate(&rows, Target::Time).sweep, &Parameters::default()).by_configuration;
+        let regret = |score: &Score| score.regret_mean_pct.unwrap();
+        let interpolation = regret(&scores.baselines.log_linear_interpolation);
+        println!("{collective:?} on {nodes} nodes: {:.2} %, interpolation {interpolation:.2} %", regret(&scores.model));
+        lost.push(regret(&scores.model));
+    }
+    let mean = lost.iter().sum::<f64>() / 4.0;
+    println!("by configuration, mean regret on simulated sweeps: {mean:.2} %");
+    assert!(mean < 1.3, "{mean} %");
 }
 
 /// What is deployed at held-out sizes, beside the best of the baselines; and whether intervals hold what they say.
@@ -124,7 +163,9 @@ fn beyond_the_measured_sizes_busbw_stays_below_a_ceiling_and_intervals_hold() {
     if names.is_empty() {
         return;
     }
-    println!("Largest sizes left out: median error of the model, of interpolation; inside the 90 % intervals; half width, %");
+    println!(
+        "Largest sizes left out: median error of the model, of interpolation; inside the 90 % intervals; half width, %"
+    );
     let mut held = [0_usize; 2];
     for left_out in 1..=3 {
         let (mut held_here, mut widths) = ([0_usize; 2], Vec::new());
@@ -201,6 +242,7 @@ fn an_unseen_scale_is_a_question_of_its_own() {
         );
     };
     println!("By scale, all_reduce on 1, 2 and 3 nodes");
+    println!("  inside the stated 90 % intervals: {:.1} %", evaluation.by_scale.coverage_90_pct.unwrap());
     show("model", &evaluation.by_scale.model);
     show("interpolation", &evaluation.by_scale.baselines.log_linear_interpolation);
     show("nearest scale's winner", &evaluation.by_scale.baselines.nearest_size);

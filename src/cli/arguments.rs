@@ -201,9 +201,7 @@ impl ValueEnum for Preset {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self {
-            Self::Default => {
-                ("default", "two kriged surfaces, around Hockney's law and around a plane, with a share of extra trees")
-            }
+            Self::Default => ("default", "the mean of trees and of a kriged surface"),
             Self::Seed => ("seed", "gradient boosting as in rccl-tune-predict"),
             Self::Forest => ("forest", "random forest"),
             Self::ExtraTrees => ("extra-trees", "extra trees"),

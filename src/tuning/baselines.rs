@@ -5,18 +5,18 @@ use std::ops::Bound;
 use super::{aggregate::Point, features::Ask};
 use crate::{
     collective::{Collective, Configuration, Scale, Workload},
-    learn::latency_bandwidth::{POINTS, growth},
+    learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
     order::Gather,
     sorted::{SortedMap, SortedSet},
 };
 
-/// Nothing beyond the measured sizes of a collective and scale is expected to be faster than this times the largest
+/// Nothing beyond the largest measured size of a collective and scale is expected to be faster than this times the largest
 /// busbw that was measured there: a law that is fitted to a few points near an end may still promise more.
 pub const CEILING: f64 = 1.15;
 
-/// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; beyond the ends latency and size
-/// over bandwidth ([`growth`]).
+/// busbw over size, as it is interpolated: ln busbw over log2 size, piecewise linear; below the smallest size the line
+/// through the next two, beyond the largest latency and size over bandwidth ([`growth`]).
 #[derive(Clone, Debug, Default)]
 pub struct Curve(Vec<(f64, f64)>);
 
@@ -51,15 +51,8 @@ impl Curve {
     #[must_use]
     pub fn height(&self, x: f64) -> Option<f64> {
         let Self(curve) = self;
-        let (first, last) = (curve.first()?, curve.last()?);
-        if x > last.0 {
-            return Some(last.1 + growth(curve, x));
-        }
-        if x < first.0 {
-            let towards: Vec<(f64, f64)> = curve.iter().take(POINTS).rev().copied().collect();
-            return Some(first.1 + growth(&towards, x));
-        }
-        self.line(x)
+        let last = curve.last()?;
+        if x > last.0 { Some(last.1 + growth(curve, x)) } else { self.line(x) }
     }
 
     /// The same, with the line through the last two places beyond the ends.
@@ -142,6 +135,19 @@ impl Measurements {
         let group = (workload.collective, workload.scale);
         let height = self.curves.get(&group)?.get(configuration)?.height(log2(workload.size_bytes as f64))?;
         Some(exp(height.min(self.ceilings[&group]))).filter(|busbw| busbw.is_finite())
+    }
+
+    /// Whether anything was measured at a collective and scale.
+    #[must_use]
+    pub fn knows(&self, collective: Collective, scale: Scale) -> bool {
+        self.by_size.contains_key(&(collective, scale))
+    }
+
+    /// [`Self::interpolate`] at a scale that was measured, else [`Self::interpolate_scale`].
+    #[must_use]
+    pub fn expect(&self, ask: &Ask) -> Option<f64> {
+        let Workload { collective, scale, .. } = ask.0;
+        if self.knows(collective, scale) { self.interpolate(ask) } else { self.interpolate_scale(ask) }
     }
 
     /// Log-linear interpolation over channels for each algorithm and protocol of one workload. `None` where the pair

@@ -1,9 +1,9 @@
-//! How wrong expectations beyond the measured sizes are: what was measured last is left out, expected by latency and
+//! How wrong expectations beyond the largest measured size are: what was measured last is left out, expected by latency and
 //! bandwidth ([`growth`]) of what remains, and compared.
 
 use super::{aggregate::Point, sweep::Sweep};
 use crate::{
-    collective::{Collective, Configuration, Scale},
+    collective::{Collective, Configuration, Scale, Workload},
     learn::{
         conformal,
         latency_bandwidth::{POINTS, growth},
@@ -13,23 +13,23 @@ use crate::{
     sorted::{SortedMap, SortedSet},
 };
 
-/// So many sizes are left out at either end, one after the other; further beyond, widths grow with the distance.
-const MOST_STEPS: usize = 3;
+/// So many sizes are left out, one after the other; further beyond, widths grow with the distance.
+const MOST_STEPS: usize = 2;
 
 /// A curve errs in proportion to this, in ln busbw, plus what it is still expected to change: one that has flattened is
 /// well known, one that still rises is not.
 const LEAST_CHANGE: f64 = 0.05;
 
-/// Errors beyond either end of the sizes of each (collective, scale).
+/// Errors beyond the sizes of each (collective, scale).
 #[derive(Clone, Debug, Default)]
 pub struct BeyondErrors {
-    groups: SortedMap<(Collective, Scale), [End; 2]>,
+    groups: SortedMap<(Collective, Scale), End>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct End {
-    /// log2 of the outermost size, and of the size before it.
-    outermost: f64,
+    /// log2 of the largest size, and of the size before it.
+    largest: f64,
     before: f64,
     /// Errors over what was expected to change, by how many sizes beyond, from 1.
     errors: [Vec<f64>; MOST_STEPS],
@@ -43,26 +43,24 @@ impl BeyondErrors {
             (a.workload.collective, a.workload.scale) == (b.workload.collective, b.workload.scale)
         };
         let of_group = |points: &[Point]| {
+            let Workload { collective, scale, .. } = points[0].workload;
             let sizes: SortedSet<u64> = points.iter().map(|point| point.workload.size_bytes).gather();
-            let upwards: Vec<u64> = sizes.into_iter().collect();
-            let downwards: Vec<u64> = upwards.iter().rev().copied().collect();
-            ((points[0].workload.collective, points[0].workload.scale), [downwards, upwards].map(|to| End::new(&to, points)))
+            ((collective, scale), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
         };
         Self { groups: sweep.points.chunk_by(same_group).map(of_group).gather() }
     }
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve that
-    /// is expected to change by `change` (ln busbw) from the outermost measured size on. `None` where the size lies
-    /// between measured ones, or too few sizes were measured to tell.
+    /// is expected to change by `change` (ln busbw) from the largest measured size on. `None` where the size is not beyond
+    /// it, or too few sizes were measured to tell.
     #[must_use]
     pub fn width(&self, collective: Collective, scale: Scale, size_bytes: u64, change: f64, level: f64) -> Option<f64> {
-        let size = log2(size_bytes as f64);
-        self.groups.get(&(collective, scale))?.iter().find_map(|end| end.width(size, change, level))
+        self.groups.get(&(collective, scale))?.width(log2(size_bytes as f64), change, level)
     }
 }
 
 impl End {
-    /// `sizes` go towards the end.
+    /// `sizes` ascend.
     fn new(sizes: &[u64], points: &[Point]) -> Self {
         let index: SortedMap<u64, usize> = sizes.iter().enumerate().map(|(index, size)| (*size, index)).gather();
         let mut curves: SortedMap<Configuration, Vec<(usize, (f64, f64))>> = SortedMap::new();
@@ -72,7 +70,7 @@ impl End {
             curves.entry(point.configuration).or_default().push((index[&size_bytes], place));
         }
         let place = |back: usize| sizes.len().checked_sub(back).map_or(f64::NAN, |at| log2(sizes[at] as f64));
-        let mut end = Self { outermost: place(1), before: place(2), ..Self::default() };
+        let mut end = Self { largest: place(1), before: place(2), ..Self::default() };
         for curve in curves.values_mut() {
             curve.order_by_key(|(index, _)| *index);
             for left_out in 1..=MOST_STEPS.min(sizes.len()) {
@@ -99,7 +97,7 @@ impl End {
     }
 
     fn width(&self, size: f64, change: f64, level: f64) -> Option<f64> {
-        let steps = (size - self.outermost) / (self.outermost - self.before);
+        let steps = (size - self.largest) / (self.largest - self.before);
         if steps.is_nan() || steps <= 0.0 {
             return None;
         }

@@ -72,6 +72,38 @@ impl HeldOutErrors {
         local_width(errors.iter(), size, is_beyond, level)
     }
 
+    /// The half width, in ln busbw, that holds `level` of measurements at a size of a scale that was not measured: by the
+    /// errors at all scales of the collective; `None` where none of them was held out.
+    #[must_use]
+    pub fn width_at_any_scale(&self, collective: Collective, size_bytes: u64, level: f64) -> Option<f64> {
+        let errors = self.groups.iter().filter(|((of, _), _)| *of == collective).flat_map(|(_, errors)| errors);
+        local_width(errors, log2(size_bytes as f64), false, level)
+    }
+
+    /// Share of held-out points inside the interval, in per cent, where widths at each scale come from errors at the other
+    /// scales of the collective; `None` where there are none.
+    #[must_use]
+    pub fn coverage_across_scales_pct(&self, level: f64) -> Option<f64> {
+        let (mut inside, mut all) = (0_usize, 0_usize);
+        for ((collective, scale), held_out) in &self.groups {
+            let others = || {
+                let of_others = self.groups.iter().filter(|((of, other), _)| of == collective && other != scale);
+                of_others.flat_map(|(_, errors)| errors)
+            };
+            let mut widths: SortedMap<u64, Option<f64>> = SortedMap::new();
+            for error in held_out {
+                let width = *widths
+                    .entry(error.log2_size.to_bits())
+                    .or_insert_with(|| local_width(others(), error.log2_size, false, level));
+                if let Some(width) = width {
+                    all += 1;
+                    inside += usize::from(error.error.abs() <= width);
+                }
+            }
+        }
+        (all > 0).then(|| inside as f64 / all as f64 * 100.0)
+    }
+
     /// The errors of one fold's points, and of the others'.
     fn split(&self, group: &(Collective, Scale), fold: usize) -> (Vec<&HeldOut>, Vec<&HeldOut>) {
         self.groups.get(group).into_iter().flatten().partition(|error| error.fold == fold)

@@ -1,14 +1,13 @@
 //! Learns busbw from a sweep.
 //!
-//! The default predicts a weighted geometric mean of three models of busbw. Two are kriged surfaces of ln busbw over
-//! (log2 size, log2 channels), fitted for each (collective, scale, algorithm, protocol) by itself: scales are never
-//! pooled. One is kriged around Hockney's law (latency, then bandwidth), which knows how a curve bends between the
-//! measured sizes and flattens beyond them; the other around a plane, which believes in no law and so errs elsewhere.
-//! The third are extra trees on what Hockney's law leaves: they may jump where a smooth surface can't, but are
-//! stepped between sizes, and so have a small share.
+//! The default predicts the geometric mean of two models of busbw. One is trees, half of them extra trees and half a random
+//! forest, on what Hockney's law (latency, then bandwidth, fitted for each (collective, scale, algorithm, protocol)) leaves:
+//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw over (log2 size, log2 channels) leaves, all
+//! algorithms and protocols of a collective and scale together: what one of them does at a number of channels tells of the
+//! others there. Scales are never pooled.
 //!
-//! Beyond the sizes that such a group was measured at, none of them is asked: there busbw goes on from its values at the
-//! outermost measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`CEILING`].
+//! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
+//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`CEILING`].
 
 use crate::sorted::{SortedMap, SortedSet};
 
@@ -27,7 +26,7 @@ use crate::{
         forest::Forest,
         hockney::Hockney,
         importance::Shuffle,
-        kriging::{Kriging, Trend},
+        kriging::{Column, Kriging, Place},
         latency_bandwidth::{POINTS, growth},
         polynomial::Polynomial,
     },
@@ -62,7 +61,7 @@ impl BusbwModel {
         let asks: Vec<Ask> = few.iter().map(|p| (p.workload, p.configuration)).collect();
         let busbw: Vec<f64> = few.iter().map(|p| p.busbw_gbps).collect();
         let logarithms = || busbw.iter().map(|b| ln(*b)).collect::<Vec<f64>>();
-        let forest = |kind| forest::Parameters { kind, trees: parameters.trees, seed: parameters.seed };
+        let forest = |kind| forest::Parameters { kind, trees: parameters.trees.div_ceil(2), seed: parameters.seed };
         let fitted = match parameters.preset {
             Preset::Default => Fitted::Surfaces(Surfaces::fit(&points, &asks, &logarithms(), parameters, progress)?),
             Preset::Seed => {
@@ -128,7 +127,10 @@ impl BusbwModel {
     /// What the trees say.
     pub fn importances(&self) -> Result<Vec<f64>, LearnError> {
         match &self.fitted {
-            Fitted::Surfaces(surfaces) => surfaces.trees.importances(),
+            Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
+                let both = extra.importances()?.into_iter().zip(random.importances()?);
+                Ok(both.map(|(a, b)| f64::midpoint(a, b)).collect())
+            }
             Fitted::Seed(boosting) => boosting.importances(),
             Fitted::Forest(forest) => forest.importances(),
         }
@@ -144,69 +146,44 @@ fn key(workload: &Workload, configuration: &Configuration) -> Key {
 
 struct Surfaces {
     groups: SortedMap<Key, Group>,
+    /// What the planes of all groups of a collective and scale leave.
+    kriged: SortedMap<(Collective, Scale), Kriging>,
     /// ln of the largest busbw that is expected beyond measured sizes.
     ceilings: SortedMap<(Collective, Scale), f64>,
-    trees: Forest,
+    trees: [Forest; 2],
 }
 
-/// The share of the trees in the default's prediction; the two kriged surfaces have half of the rest each. On six
-/// sweeps anything up to a tenth lowers the mean error and hardly moves the choices; beyond, the steps of the trees
-/// begin to decide between neighbouring channel counts.
-const TREES_SHARE: f64 = 0.05;
-
-/// A twentieth of a prediction needs no large forest: the default grows one tree where the forests grow this many.
-const SMALL_FOREST: u32 = 5;
+/// The share of the trees in the default's prediction; the kriged surface has the rest. Chosen on simulated sweeps, judged
+/// on six real ones (docs/tuning.md).
+const TREES_SHARE: f64 = 0.5;
 
 /// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
 const PLANE_RIDGE: f64 = 0.1;
 
-/// The kriged surfaces of one group, over [`features::place`].
+/// What one group follows, over [`features::place`].
 struct Group {
-    around_hockney: Kriging,
-    around_plane: Kriging,
-    /// Up to [`POINTS`] of its measured sizes at each end, towards that end: the smallest, the largest.
-    ends: [Vec<u64>; 2],
-}
-
-/// Where a prediction comes from.
-enum From<'a> {
-    /// A size between the measured ones.
-    Here,
-    /// The measured sizes next to it.
-    End(&'a [u64]),
+    law: Hockney,
+    plane: Polynomial,
+    /// Its number among those of its collective and scale.
+    kind: u32,
+    /// Its [`POINTS`] largest measured sizes, ascending.
+    largest: Vec<u64>,
 }
 
 impl Group {
-    fn fit(sizes: &SortedSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
-        let hockney = Trend::Hockney(Hockney::fit(places, heights)?);
-        let plane = Trend::Polynomial(Polynomial::fit(places, heights, 1, PLANE_RIDGE)?);
-        let [around_hockney, around_plane] = Kriging::fit(places, heights, [hockney, plane])?;
-        let smallest = sizes.iter().take(POINTS).rev().copied().collect();
+    fn fit(kind: u32, sizes: &SortedSet<u64>, places: &[[f64; 2]], heights: &[f64]) -> Result<Self, LearnError> {
         let largest = sizes.iter().skip(sizes.len().saturating_sub(POINTS)).copied().collect();
-        Ok(Self { around_hockney, around_plane, ends: [smallest, largest] })
+        Ok(Self {
+            law: Hockney::fit(places, heights)?,
+            plane: Polynomial::fit(places, heights, 1, PLANE_RIDGE)?,
+            kind,
+            largest,
+        })
     }
 
-    /// From which sizes a size is predicted.
-    fn sizes_for(&self, size_bytes: u64) -> From<'_> {
-        let [smallest, largest] = &self.ends;
-        if smallest.last().is_some_and(|first| size_bytes < *first) {
-            From::End(smallest)
-        } else if largest.last().is_some_and(|last| size_bytes > *last) {
-            From::End(largest)
-        } else {
-            From::Here
-        }
-    }
-
-    /// What the trees start from.
-    fn law(&self, place: [f64; 2]) -> f64 {
-        self.around_hockney.trend().predict(place)
-    }
-
-    /// ln busbw, given what the trees expect above the law.
-    fn height(&self, place: [f64; 2], residual: f64) -> f64 {
-        let kriged = f64::midpoint(self.around_hockney.predict(place), self.around_plane.predict(place));
-        kriged * (1.0 - TREES_SHARE) + (self.law(place) + residual) * TREES_SHARE
+    /// Where a configuration of this group stands on the kriged surface.
+    fn place(&self, [x, y]: [f64; 2]) -> Place {
+        Place { x, column: Column { y, kind: self.kind } }
     }
 }
 
@@ -229,24 +206,37 @@ impl Surfaces {
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
         }
-        let mut groups = SortedMap::new();
+        let mut groups: SortedMap<Key, Group> = SortedMap::new();
+        let mut left: SortedMap<(Collective, Scale), (Vec<Place>, Vec<f64>)> = SortedMap::new();
         let total = members.len() as u64;
         for (key, (sizes, places, heights)) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
-            groups.insert(key, Group::fit(&sizes, &places, &heights)?);
+            let (all_places, all_heights) = left.entry((key.0, key.1)).or_default();
+            let group = Group::fit(groups.len() as u32, &sizes, &places, &heights)?;
+            all_places.extend(places.iter().map(|place| group.place(*place)));
+            all_heights.extend(places.iter().zip(&heights).map(|(place, height)| height - group.plane.predict(*place)));
+            groups.insert(key, group);
+        }
+        let mut kriged = SortedMap::new();
+        for (scale, (places, heights)) in left {
+            progress.report("Fitting surfaces", total, total);
+            kriged.insert(scale, Kriging::fit(&places, &heights)?);
         }
         let residual: Vec<f64> = asks
             .iter()
             .zip(target)
             .map(|((workload, configuration), height)| {
                 let place = features::place(workload.size_bytes, configuration.channels);
-                groups.get(&key(workload, configuration)).map_or(0.0, |group| height - group.law(place))
+                groups.get(&key(workload, configuration)).map_or(0.0, |group| height - group.law.predict(place))
             })
             .collect();
-        let trees = parameters.trees.div_ceil(SMALL_FOREST);
-        let parameters = forest::Parameters { kind: forest::Kind::ExtraTrees, trees, seed: parameters.seed };
-        let trees = Forest::fit(&features::logarithmic(asks), &residual, parameters, progress)?;
-        Ok(Self { groups, ceilings, trees })
+        let table = features::logarithmic(asks);
+        let mut grow = |kind| {
+            let parameters = forest::Parameters { kind, trees: parameters.trees.div_ceil(2), seed: parameters.seed };
+            Forest::fit(&table, &residual, parameters, progress)
+        };
+        let trees = [grow(forest::Kind::ExtraTrees)?, grow(forest::Kind::Random)?];
+        Ok(Self { groups, kriged, ceilings, trees })
     }
 
     fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
@@ -257,23 +247,29 @@ impl Surfaces {
             for (scale, share) in self.known_scales(&(*workload, *configuration)) {
                 let there = Workload { scale, ..*workload };
                 let Some(group) = self.groups.get(&key(&there, configuration)) else { continue };
-                let sizes = match group.sizes_for(workload.size_bytes) {
-                    From::Here => std::slice::from_ref(&workload.size_bytes),
-                    From::End(sizes) => sizes,
-                };
+                let is_beyond = group.largest.last().is_some_and(|last| workload.size_bytes > *last);
+                let sizes = if is_beyond { &group.largest[..] } else { std::slice::from_ref(&workload.size_bytes) };
                 let first = inside.len();
                 inside.extend(sizes.iter().map(|size| (Workload { size_bytes: *size, ..there }, *configuration)));
                 parts.push((index, there, share, group, first..inside.len()));
             }
         }
-        let residuals = self.trees.predict(&features::logarithmic(&inside))?;
+        let table = features::logarithmic(&inside);
+        let [extra, random] = &self.trees;
+        let residuals: Vec<f64> =
+            extra.predict(&table)?.into_iter().zip(random.predict(&table)?).map(|(a, b)| f64::midpoint(a, b)).collect();
         let mut sums: Vec<Option<f64>> = vec![None; asks.len()];
         for (index, there, share, group, range) in parts {
             let place = |ask: &Ask| features::place(ask.0.size_bytes, ask.1.channels);
+            let kriged = &self.kriged[&(there.collective, there.scale)];
+            let height = |place: [f64; 2], residual: f64| {
+                let surface = group.plane.predict(place) + kriged.predict(group.place(place));
+                surface + (group.law.predict(place) + residual - surface) * TREES_SHARE
+            };
             let heights: Vec<(f64, f64)> = inside[range.clone()]
                 .iter()
                 .zip(&residuals[range])
-                .map(|(ask, residual)| (place(ask)[0], group.height(place(ask), *residual)))
+                .map(|(ask, residual)| (place(ask)[0], height(place(ask), *residual)))
                 .collect();
             let Some((nearest, height)) = heights.last().copied() else { continue };
             let wanted = features::place(there.size_bytes, 1)[0];

@@ -13,7 +13,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// A weighted geometric mean of two kriged surfaces, around Hockney's law and around a plane, and of extra trees.
+    /// The geometric mean of trees around Hockney's law and of a kriged surface around planes.
     #[default]
     Default,
     /// The seed's gradient boosting on its ten features.
@@ -32,7 +32,7 @@ impl Preset {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Default => "Mean of two surfaces (default)",
+            Self::Default => "Mean of trees and a surface (default)",
             Self::Seed => "Gradient boosting",
             Self::Forest => "Random forest",
             Self::ExtraTrees => "Extra trees",
@@ -47,7 +47,7 @@ pub struct Parameters {
     pub preset: Preset,
     /// Seeds everything random.
     pub seed: u64,
-    /// Trees of the forests; the default, where they have a small share, grows a fifth of them.
+    /// Trees of the default and of the forests.
     pub trees: u32,
     /// Stages of boosting.
     pub stages: u32,

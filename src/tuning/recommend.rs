@@ -54,14 +54,17 @@ pub struct Stretch {
 }
 
 impl<'a> Advisor<'a> {
-    /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes;
-    /// interpolation while there is no model.
+    /// The source of answers for a collective and scale: the model, unless a baseline lost less on held-out sizes, at a scale
+    /// that was not measured on held-out scales; interpolation while there is no model.
     #[must_use]
     pub fn source(&self, collective: Collective, scale: Scale) -> Source {
         if self.model.is_none() {
             return Source::LogLinearInterpolation;
         }
-        let regret = self.validation.and_then(|validation| validation.regret.get(&(collective, scale)));
+        let regret = self.validation.and_then(|validation| match self.measurements.knows(collective, scale) {
+            true => validation.regret.get(&(collective, scale)),
+            false => validation.regret_at_scales.get(&collective),
+        });
         regret.map_or(Source::Model, validate::least_regret)
     }
 
@@ -190,7 +193,7 @@ impl<'a> Advisor<'a> {
         let Some((workload, _)) = asks.first() else { return Ok(Vec::new()) };
         match (self.source(workload.collective, workload.scale), self.model) {
             (Source::Model, Some(model)) => model.predict(asks),
-            _ => Ok(asks.iter().map(|ask| self.measurements.interpolate(ask)).collect()),
+            _ => Ok(asks.iter().map(|ask| self.measurements.expect(ask)).collect()),
         }
     }
 
@@ -353,14 +356,19 @@ impl<'a> Advisor<'a> {
     }
 
     fn baseline(&self, source: Source, workload: &Workload) -> Option<Best> {
-        let (collective, scale) = (workload.collective, workload.scale);
-        let allowed = |configuration: &_| self.space.allows(workload, configuration);
-        let interpolated = |configuration| {
-            self.measurements.interpolate(&(*workload, configuration)).map(|busbw| (configuration, busbw))
+        let collective = workload.collective;
+        // At a scale that was not measured the nearest one stands for it.
+        let scale = match self.measurements.knows(collective, workload.scale) {
+            true => workload.scale,
+            false => self.measurements.nearest_scale(collective, workload.scale)?,
         };
+        let allowed = |configuration: &_| self.space.allows(workload, configuration);
+        let interpolated =
+            |configuration| self.measurements.expect(&(*workload, configuration)).map(|busbw| (configuration, busbw));
         match source {
             Source::NearestSize => {
-                let (configuration, _) = self.measurements.nearest_size_winner(workload).filter(|(c, _)| allowed(c))?;
+                let there = Workload { scale, ..*workload };
+                let (configuration, _) = self.measurements.nearest_size_winner(&there).filter(|(c, _)| allowed(c))?;
                 interpolated(configuration)
             }
             Source::BestSingleConfiguration => {
@@ -398,32 +406,37 @@ impl<'a> Advisor<'a> {
 
     /// The half width, in ln busbw, of where a share of measurements of a choice should fall at a size beyond the measured
     /// ones: by what was measured last and left out, and by errors on unseen configurations where the choice was not
-    /// measured at the outermost size itself. `None` at other sizes, until validation has run, and where that tells nothing.
+    /// measured at the largest size itself. `None` at other sizes, until validation has run, and where that tells nothing.
     fn half_width_beyond(&self, workload: &Workload, choice: Best, level: f64) -> Result<Option<f64>, LearnError> {
         let (collective, scale) = (workload.collective, workload.scale);
         let points = self.sweep.points_of(collective, scale);
-        let (Some(validation), [first, ..], [.., last]) = (self.validation, points, points) else { return Ok(None) };
-        let outermost = if workload.size_bytes < first.workload.size_bytes {
-            first.workload
-        } else if workload.size_bytes > last.workload.size_bytes {
-            last.workload
-        } else {
+        let (Some(validation), [.., last]) = (self.validation, points) else { return Ok(None) };
+        let largest = last.workload;
+        if workload.size_bytes <= largest.size_bytes {
             return Ok(None);
-        };
+        }
         let (configuration, busbw) = choice;
-        let Some(there) = self.expect(&[(outermost, configuration)])?.pop().flatten() else { return Ok(None) };
+        let Some(there) = self.expect(&[(largest, configuration)])?.pop().flatten() else { return Ok(None) };
         let change = ln(busbw / there);
         let beyond = validation.beyond_errors.width(collective, scale, workload.size_bytes, change, level);
-        let at_end = self.sweep.points_at(&outermost);
+        let at_end = self.sweep.points_at(&largest);
         let is_measured = at_end.binary_search_by_key(&configuration, |point| point.configuration).is_ok();
-        let unseen = if is_measured { None } else { self.half_width(&outermost, Source::Model, level) };
+        let unseen = if is_measured { None } else { self.half_width(&largest, Source::Model, level) };
         Ok(beyond.map(|beyond| beyond.hypot(unseen.unwrap_or(0.0))))
     }
 
     /// The half width, in ln busbw, of where a share of measurements should fall: errors on unseen configurations for
-    /// a measured size, on unseen sizes for any other; `None` until validation has run.
+    /// a measured size, on unseen sizes for any other, on unseen scales for a scale that was not measured; `None` until
+    /// validation has run.
     fn half_width(&self, workload: &Workload, source: Source, level: f64) -> Option<f64> {
         let validation = self.validation?;
+        if !self.measurements.knows(workload.collective, workload.scale) {
+            let errors = match source {
+                Source::Model | Source::Measured => &validation.scale_errors,
+                _ => &validation.interpolated_scale_errors,
+            };
+            return errors.width_at_any_scale(workload.collective, workload.size_bytes, level);
+        }
         let size_is_measured = !self.sweep.points_at(workload).is_empty();
         let errors = match source {
             Source::Model | Source::Measured if size_is_measured => &validation.configuration_errors,

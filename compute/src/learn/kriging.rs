@@ -1,128 +1,159 @@
-//! A kriged surface over two coordinates: a Gaussian process on the residual of a [`Trend`].
+//! Kriged surfaces over two coordinates, one for each of several kinds: a Gaussian process on what a trend leaves.
 //!
-//! The covariance is σ²·(k₃(Δx/ℓx)·k₅(Δy/ℓy) + η·[same point]) with the Matérn functions (Rasmussen and Williams
-//! 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d), along y:
-//! the first coordinate may bend sharply, the second bends gently. Lengths and nugget are the most likely ones of a
-//! fixed grid, with σ² at its most likely value for each (5.4): no starting point, no local optimum.
+//! The covariance is σ²·(k₃(Δx/ℓx)·k₅(Δy/ℓy)·ρ[other kind] + η·[same point]) with the Matérn functions (Rasmussen and
+//! Williams 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d), along
+//! y: the first coordinate may bend sharply, the second bends gently. ρ is how much of what one kind leaves the others
+//! leave at the same place, so that a kind is known where only others were measured (a model of coregionalization;
+//! Goovaerts 1997). Lengths, ρ and nugget are the most likely ones of a fixed grid, with σ² at its most likely value for
+//! each (5.4): no starting point, no local optimum.
 //!
-//! On a complete grid of x × y the covariance is a Kronecker product, and two small eigendecompositions give the
+//! On a complete grid of x × (y, kind) the covariance is a Kronecker product, and two small eigendecompositions give the
 //! likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
-//! of all points. An incomplete grid takes the general form, on at most [`MOST_POINTS`] points.
+//! of all points. Where the grid is not complete, or has many columns, each kind is kriged by itself; one whose own grid is
+//! not complete takes the general form, on at most [`MOST_POINTS`] points.
 
 use super::{
     LearnError,
-    hockney::Hockney,
     linear::{Cholesky, Eigen, Square, dot},
-    polynomial::Polynomial,
 };
-use crate::math::{ascending, exp, ln};
+use crate::{
+    math::{ascending, exp, ln},
+    order::Order,
+};
 
 /// The general form is fitted on at most this many points, thinned evenly.
 pub const MOST_POINTS: usize = 400;
 
-/// A grid with a longer axis takes the general form: the eigendecompositions grow with the third power.
+/// A grid with a longer axis is not taken as a whole: the eigendecompositions grow with the third power.
 const MOST_AXIS: usize = 64;
 
-/// How many of those the search for lengths and nugget looks at.
+/// How many of the points of the general form the search for lengths and nugget looks at.
 const SEARCH_POINTS: usize = 120;
 
 /// Lengths tried, in units of a coordinate.
-const LENGTHS: [f64; 13] = [0.3, 0.42, 0.6, 0.84, 1.2, 1.7, 2.4, 3.4, 4.8, 6.8, 9.6, 13.6, 20.0];
+const LENGTHS: [f64; 7] = [0.42, 0.84, 1.7, 3.4, 6.8, 13.6, 27.0];
+
+/// Correlations between kinds tried.
+const CORRELATIONS: [f64; 4] = [0.0, 0.3, 0.6, 0.9];
 
 /// Nuggets tried, as a share of σ².
 const NUGGETS: [f64; 10] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0];
 
-/// What the surface follows where no measured point is near.
-#[derive(Clone, Debug)]
-pub enum Trend {
-    /// A polynomial of both coordinates.
-    Polynomial(Polynomial),
-    /// Latency and bandwidth.
-    Hockney(Hockney),
+/// Where something was measured: two coordinates, and of which kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The first coordinate.
+    pub x: f64,
+    /// The second coordinate, and which kind.
+    pub column: Column,
 }
 
-impl Trend {
-    /// The height of the trend.
-    #[must_use]
-    pub fn predict(&self, place: [f64; 2]) -> f64 {
-        match self {
-            Self::Polynomial(polynomial) => polynomial.predict(place),
-            Self::Hockney(hockney) => hockney.predict(place),
-        }
-    }
+/// A second coordinate of a kind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// The second coordinate.
+    pub y: f64,
+    /// Which kind, by a number of the caller's.
+    pub kind: u32,
 }
 
-/// A fitted surface.
+/// Fitted surfaces.
 #[derive(Clone, Debug)]
 pub struct Kriging {
-    trend: Trend,
-    lengths: [f64; 2],
+    parts: Vec<Part>,
+}
+
+/// What was kriged together.
+#[derive(Clone, Debug)]
+struct Part {
+    scales: Scales,
     solution: Solution,
+}
+
+/// How fast correlation falls.
+#[derive(Clone, Copy, Debug)]
+struct Scales {
+    lengths: [f64; 2],
+    between_kinds: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Solution {
-    /// Axis values and weights, `xs.len() × ys.len()`.
+    /// Axis values and weights, `xs.len() × columns.len()`.
     Grid {
         xs: Vec<f64>,
-        ys: Vec<f64>,
+        columns: Vec<Column>,
         weights: Vec<f64>,
     },
     Points {
-        places: Vec<[f64; 2]>,
+        places: Vec<Place>,
         weights: Vec<f64>,
     },
 }
 
 impl Kriging {
-    /// Fits a surface through `target` at `places` around each of the trends, which were fitted to them; no two
-    /// places may be the same. The surfaces share the decompositions of the grid.
+    /// Fits surfaces through `heights`, what a trend left, at `places`; no two places may be the same.
     ///
     /// # Errors
-    /// Numbers that are not finite.
-    pub fn fit<const N: usize>(
-        places: &[[f64; 2]],
-        target: &[f64],
-        trends: [Trend; N],
-    ) -> Result<[Self; N], LearnError> {
-        if let Some(row) = places.iter().flatten().chain(target).position(|v| !v.is_finite()) {
-            return Err(LearnError::NotFinite { row: row / 2, feature: "a coordinate or the target".to_owned() });
+    /// Numbers that are not finite, or as many heights as there are not places.
+    pub fn fit(places: &[Place], heights: &[f64]) -> Result<Self, LearnError> {
+        if heights.len() != places.len() {
+            return Err(LearnError::Shape { what: "heights", found: heights.len(), expected: places.len() });
         }
-        let grid = Grid::new(places);
-        Ok(trends.map(|trend| {
-            let residual: Vec<f64> = places.iter().zip(target).map(|(place, z)| z - trend.predict(*place)).collect();
-            let (lengths, solution) = match &grid {
-                Some(grid) => grid.solve(&residual),
-                None => solve_points(places, &residual),
-            };
-            Self { trend, lengths, solution }
-        }))
+        let is_finite = |(place, height): (&Place, &f64)| (place.x + place.column.y + height).is_finite();
+        if let Some(row) = places.iter().zip(heights).position(|of| !is_finite(of)) {
+            return Err(LearnError::NotFinite { row, feature: "a coordinate or the height".to_owned() });
+        }
+        if let Some(grid) = Grid::new(places) {
+            return Ok(Self { parts: vec![grid.solve(heights)] });
+        }
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.order_by_key(|index| places[*index].column.kind);
+        let same_kind = |a: &usize, b: &usize| places[*a].column.kind == places[*b].column.kind;
+        let parts = order.chunk_by(same_kind).map(|of_kind| {
+            let (places, heights): (Vec<Place>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
+            Grid::new(&places).map_or_else(|| solve_points(&places, &heights), |grid| grid.solve(&heights))
+        });
+        Ok(Self { parts: parts.collect() })
     }
 
-    /// The trend that the surface was fitted around.
+    /// The height of a kind's surface above its trend; 0 far from everything that was measured.
     #[must_use]
-    pub fn trend(&self) -> &Trend {
-        &self.trend
+    pub fn predict(&self, place: Place) -> f64 {
+        self.parts.iter().map(|part| part.predict(place)).sum()
     }
+}
 
-    /// The height of the surface.
-    #[must_use]
-    pub fn predict(&self, place: [f64; 2]) -> f64 {
-        let [x, y] = place;
-        let [length_x, length_y] = self.lengths;
-        let residual = match &self.solution {
-            Solution::Grid { xs, ys, weights } => {
-                let to_ys: Vec<f64> = ys.iter().map(|v| along_y((v - y) / length_y)).collect();
+impl Part {
+    fn predict(&self, place: Place) -> f64 {
+        match &self.solution {
+            Solution::Grid { xs, columns, weights } => {
+                let to_columns: Vec<f64> =
+                    columns.iter().map(|column| self.scales.along_columns(*column, place.column)).collect();
                 xs.iter()
-                    .zip(weights.chunks_exact(ys.len()))
-                    .map(|(v, line)| along_x((v - x) / length_x) * dot(line, &to_ys))
+                    .zip(weights.chunks_exact(columns.len()))
+                    .map(|(x, line)| self.scales.along_x(x - place.x) * dot(line, &to_columns))
                     .sum()
             }
             Solution::Points { places, weights } => {
-                places.iter().zip(weights).map(|(p, w)| w * covariance(*p, place, self.lengths)).sum::<f64>()
+                places.iter().zip(weights).map(|(known, weight)| weight * self.scales.covariance(*known, place)).sum()
             }
-        };
-        self.trend.predict(place) + residual
+        }
+    }
+}
+
+impl Scales {
+    fn along_x(&self, distance: f64) -> f64 {
+        along_x(distance / self.lengths[0])
+    }
+
+    fn along_columns(&self, a: Column, b: Column) -> f64 {
+        let shared = if a.kind == b.kind { 1.0 } else { self.between_kinds };
+        along_y((a.y - b.y) / self.lengths[1]) * shared
+    }
+
+    fn covariance(&self, a: Place, b: Place) -> f64 {
+        self.along_x(a.x - b.x) * self.along_columns(a.column, b.column)
     }
 }
 
@@ -138,91 +169,95 @@ fn along_y(distance: f64) -> f64 {
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
-fn covariance(a: [f64; 2], b: [f64; 2], lengths: [f64; 2]) -> f64 {
-    along_x((a[0] - b[0]) / lengths[0]) * along_y((a[1] - b[1]) / lengths[1])
-}
-
 /// Minus twice the log likelihood at the most likely σ², up to a constant.
 fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     let n = points as f64;
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
-/// A complete grid: every x with every y, once; and the eigendecompositions of its axes for each of [`LENGTHS`].
+/// A complete grid: every x with every column, once.
 struct Grid {
     xs: Vec<f64>,
-    ys: Vec<f64>,
-    eigen_xs: Vec<Eigen>,
-    eigen_ys: Vec<Eigen>,
-    /// Where each place stands in `xs.len() × ys.len()` heights.
+    columns: Vec<Column>,
+    /// Where each place stands in `xs.len() × columns.len()` heights.
     cells: Vec<usize>,
 }
 
 impl Grid {
-    fn new(places: &[[f64; 2]]) -> Option<Self> {
-        let axis = |index: usize| {
-            let mut values: Vec<f64> = places.iter().map(|place| place[index]).collect();
-            ascending(&mut values);
-            values.dedup();
-            values
-        };
-        let (xs, ys) = (axis(0), axis(1));
-        if xs.len() * ys.len() != places.len() || xs.len().max(ys.len()) > MOST_AXIS {
+    fn new(places: &[Place]) -> Option<Self> {
+        let mut xs: Vec<f64> = places.iter().map(|place| place.x).collect();
+        ascending(&mut xs);
+        xs.dedup();
+        let order = |a: &Column, b: &Column| a.kind.cmp(&b.kind).then(a.y.total_cmp(&b.y));
+        let mut columns: Vec<Column> = places.iter().map(|place| place.column).collect();
+        columns.order_by(order);
+        columns.dedup();
+        if xs.len() * columns.len() != places.len() || xs.len().max(columns.len()) > MOST_AXIS {
             return None;
         }
-        let find = |values: &[f64], value: f64| values.binary_search_by(|v| v.total_cmp(&value)).ok();
-        let cells: Vec<usize> =
-            places.iter().map(|[x, y]| Some(find(&xs, *x)? * ys.len() + find(&ys, *y)?)).collect::<Option<_>>()?;
+        let cell = |place: &Place| {
+            let row = xs.binary_search_by(|x| x.total_cmp(&place.x)).ok()?;
+            let column = columns.binary_search_by(|column| order(column, &place.column)).ok()?;
+            Some(row * columns.len() + column)
+        };
+        let cells: Vec<usize> = places.iter().map(cell).collect::<Option<_>>()?;
         let mut taken = vec![false; cells.len()];
         if cells.iter().any(|cell| std::mem::replace(&mut taken[*cell], true)) {
             return None;
         }
-        let (eigen_xs, eigen_ys) = (decompose(&xs, along_x), decompose(&ys, along_y));
-        Some(Self { xs, ys, eigen_xs, eigen_ys, cells })
+        Some(Self { xs, columns, cells })
     }
 
-    /// The most likely lengths and the solution for heights in the order of the places.
-    fn solve(&self, in_order: &[f64]) -> ([f64; 2], Solution) {
-        let (eigen_xs, eigen_ys) = (&self.eigen_xs, &self.eigen_ys);
-        let (rows, columns) = (self.xs.len(), self.ys.len());
+    /// The most likely lengths and correlation, and the solution for heights in the order of the places.
+    fn solve(self, in_order: &[f64]) -> Part {
+        let Self { xs, columns, cells } = self;
+        let (rows, width) = (xs.len(), columns.len());
         let mut heights = vec![0.0; in_order.len()];
-        for (cell, height) in self.cells.iter().zip(in_order) {
+        for (cell, height) in cells.iter().zip(in_order) {
             heights[*cell] = *height;
         }
-        let mut best = (f64::INFINITY, 0, 0, NUGGETS[0]);
-        for (i, eigen_x) in eigen_xs.iter().enumerate() {
-            let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
-            for (j, eigen_y) in eigen_ys.iter().enumerate() {
-                let turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
+        let has_kinds = columns.first().map(|column| column.kind) != columns.last().map(|column| column.kind);
+        let correlations = if has_kinds { &CORRELATIONS[..] } else { &CORRELATIONS[..1] };
+        let along_xs: Vec<(f64, Eigen, Vec<f64>)> = LENGTHS
+            .iter()
+            .map(|length| {
+                let eigen = Eigen::new(Square::from_fn(rows, |i, j| along_x((xs[i] - xs[j]) / length)));
+                let half = product(&eigen.vectors.values, &heights, rows, rows, width);
+                (*length, eigen, half)
+            })
+            .collect();
+        let mut best: Option<(f64, Scales, f64, &Eigen, Eigen, Vec<f64>)> = None;
+        for (length_y, between_kinds) in
+            LENGTHS.iter().flat_map(|length| correlations.iter().map(move |c| (*length, *c)))
+        {
+            let scales = Scales { lengths: [1.0, length_y], between_kinds };
+            let along = Square::from_fn(width, |i, j| scales.along_columns(columns[i], columns[j]));
+            let eigen_columns = Eigen::new(along);
+            for (length_x, eigen_x, half) in &along_xs {
+                let turned = product_transposed(half, &eigen_columns.vectors.values, rows, width);
                 for nugget in NUGGETS {
-                    let (quadratic, log_determinant) = spectrum(eigen_x, eigen_y, &turned, nugget);
-                    let badness = badness(rows * columns, quadratic, log_determinant);
-                    if badness < best.0 {
-                        best = (badness, i, j, nugget);
+                    let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &turned, nugget);
+                    let badness = badness(rows * width, quadratic, log_determinant);
+                    if best.as_ref().is_none_or(|best| badness < best.0) {
+                        let scales = Scales { lengths: [*length_x, length_y], ..scales };
+                        best = Some((badness, scales, nugget, eigen_x, eigen_columns.clone(), turned.clone()));
                     }
                 }
             }
         }
-        let (_, i, j, nugget) = best;
-        let (eigen_x, eigen_y) = (&eigen_xs[i], &eigen_ys[j]);
-        let half = product(&eigen_x.vectors.values, &heights, rows, rows, columns);
-        let mut turned = product_transposed(&half, &eigen_y.vectors.values, rows, columns);
-        for (line, x) in turned.chunks_exact_mut(columns).zip(&eigen_x.values) {
-            for (value, y) in line.iter_mut().zip(&eigen_y.values) {
+        let Some((_, scales, nugget, eigen_x, eigen_columns, mut turned)) = best else {
+            let scales = Scales { lengths: [1.0; 2], between_kinds: 0.0 };
+            return Part { scales, solution: Solution::Points { places: Vec::new(), weights: Vec::new() } };
+        };
+        for (line, x) in turned.chunks_exact_mut(width).zip(&eigen_x.values) {
+            for (value, y) in line.iter_mut().zip(&eigen_columns.values) {
                 *value /= (x * y).max(0.0) + nugget;
             }
         }
-        let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, columns);
-        let weights = product_transposed(&back, &turn(&eigen_y.vectors), rows, columns);
-        ([LENGTHS[i], LENGTHS[j]], Solution::Grid { xs: self.xs.clone(), ys: self.ys.clone(), weights })
+        let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, width);
+        let weights = product_transposed(&back, &turn(&eigen_columns.vectors), rows, width);
+        Part { scales, solution: Solution::Grid { xs, columns, weights } }
     }
-}
-
-fn decompose(axis: &[f64], correlation: fn(f64) -> f64) -> Vec<Eigen> {
-    LENGTHS
-        .iter()
-        .map(|length| Eigen::new(Square::from_fn(axis.len(), |i, j| correlation((axis[i] - axis[j]) / length))))
-        .collect()
 }
 
 fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, turned: &[f64], nugget: f64) -> (f64, f64) {
@@ -273,37 +308,37 @@ fn thinned(count: usize, most: usize) -> Vec<usize> {
     if count <= most { (0..count).collect() } else { (0..most).map(|i| i * count / most).collect() }
 }
 
-fn solve_points(places: &[[f64; 2]], heights: &[f64]) -> ([f64; 2], Solution) {
-    let pick = |most| -> (Vec<[f64; 2]>, Vec<f64>) {
+fn solve_points(places: &[Place], heights: &[f64]) -> Part {
+    let pick = |most| -> (Vec<Place>, Vec<f64>) {
         thinned(places.len(), most).into_iter().map(|i| (places[i], heights[i])).unzip()
     };
+    let scales = |x: usize, y: usize| Scales { lengths: [LENGTHS[x], LENGTHS[y]], between_kinds: 0.0 };
     let (few, few_heights) = pick(SEARCH_POINTS);
     let likelihood = |[x, y, nugget]: [usize; 3]| -> f64 {
-        let lengths = [LENGTHS[x], LENGTHS[y]];
-        factor(&few, lengths, NUGGETS[nugget]).map_or(f64::INFINITY, |cholesky| {
+        factor(&few, &scales(x, y), NUGGETS[nugget]).map_or(f64::INFINITY, |cholesky| {
             let white = cholesky.forward(&few_heights);
             let log_determinant = cholesky.diagonal().map(|d| 2.0 * ln(d)).sum();
             badness(few.len(), dot(&white, &white), log_determinant)
         })
     };
-    let starts = [[3, 3, 3], [7, 7, 4], [4, 10, 5], [10, 4, 5]];
+    let starts = [[1, 1, 3], [3, 3, 4], [2, 5, 5], [5, 2, 5]];
     let best = starts.into_iter().map(|start| climb(start, &likelihood)).min_by(|a, b| a.0.total_cmp(&b.0));
-    let [x, y, nugget] = best.map_or([6, 6, 5], |(_, place)| place);
-    let lengths = [LENGTHS[x], LENGTHS[y]];
-    let (many, many_heights) = pick(MOST_POINTS);
+    let [x, y, nugget] = best.map_or([3, 3, 5], |(_, place)| place);
+    let scales = scales(x, y);
+    let (places, heights) = pick(MOST_POINTS);
     let weights = NUGGETS[nugget..]
         .iter()
-        .find_map(|nugget| factor(&many, lengths, *nugget))
-        .map_or_else(|| vec![0.0; many.len()], |cholesky| cholesky.solve(&many_heights));
-    (lengths, Solution::Points { places: many, weights })
+        .find_map(|nugget| factor(&places, &scales, *nugget))
+        .map_or_else(|| vec![0.0; places.len()], |cholesky| cholesky.solve(&heights));
+    Part { scales, solution: Solution::Points { places, weights } }
 }
 
-fn factor(places: &[[f64; 2]], lengths: [f64; 2], nugget: f64) -> Option<Cholesky> {
+fn factor(places: &[Place], scales: &Scales, nugget: f64) -> Option<Cholesky> {
     Cholesky::new(Square::from_fn(places.len(), |i, j| {
         if i == j {
             1.0 + nugget
         } else if j < i {
-            covariance(places[i], places[j], lengths)
+            scales.covariance(places[i], places[j])
         } else {
             0.0
         }
@@ -343,73 +378,103 @@ mod tests {
     use super::*;
     use crate::math::sin;
 
-    fn bumpy([x, y]: [f64; 2]) -> f64 {
-        0.3 * x - 0.1 * y + sin(x * 1.3) * 0.4 + sin(y) * 0.2
+    fn place(x: f64, y: f64, kind: u32) -> Place {
+        Place { x, column: Column { y, kind } }
     }
 
-    fn fit(places: &[[f64; 2]], target: &[f64]) -> Result<Kriging, LearnError> {
-        let trend = Trend::Polynomial(Polynomial::fit(places, target, 2, 0.1)?);
-        Kriging::fit(places, target, [trend]).map(|[surface]| surface)
+    fn bumpy(place: &Place) -> f64 {
+        let Place { x, column: Column { y, kind } } = *place;
+        sin(x * 1.3) * 0.4 + sin(y) * 0.2 + f64::from(kind) * 0.05 * sin(x)
     }
 
-    fn grid() -> Vec<[f64; 2]> {
-        (0..72).map(|i| [f64::from(i % 12), f64::from(i / 12)]).collect()
+    fn grid() -> Vec<Place> {
+        (0..72).map(|i| place(f64::from(i % 12), f64::from(i / 12), 0)).collect()
     }
 
     #[test]
     fn goes_through_smooth_data_on_a_grid() -> Result<(), LearnError> {
         let places = grid();
-        let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let surface = fit(&places, &target)?;
-        assert!(matches!(surface.solution, Solution::Grid { .. }));
-        for (place, z) in places.iter().zip(&target) {
-            assert!((surface.predict(*place) - z).abs() < 0.01);
+        let heights: Vec<f64> = places.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&places, &heights)?;
+        assert!(matches!(surface.parts[..], [Part { solution: Solution::Grid { .. }, .. }]));
+        for (place, height) in places.iter().zip(&heights) {
+            assert!((surface.predict(*place) - height).abs() < 0.01);
         }
-        assert!((surface.predict([5.5, 2.5]) - bumpy([5.5, 2.5])).abs() < 0.06);
+        assert!((surface.predict(place(5.5, 2.5, 0)) - bumpy(&place(5.5, 2.5, 0))).abs() < 0.06);
         Ok(())
     }
 
     #[test]
     fn the_general_form_agrees_with_the_grid() {
         let places = grid();
-        let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let solution = Grid::new(&places).map(|grid| grid.solve(&target));
-        let Some((lengths, Solution::Grid { xs, ys, weights })) = solution else { panic!("a grid") };
-        let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, lengths, *n)).map(|c| c.solve(&target));
-        let by_grid = |place: usize| weights[place % xs.len() * ys.len() + place / xs.len()];
+        let heights: Vec<f64> = places.iter().map(bumpy).collect();
+        let part = Grid::new(&places).map(|grid| grid.solve(&heights));
+        let Some(Part { scales, solution: Solution::Grid { xs, columns, weights } }) = part else { panic!("a grid") };
+        let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, &scales, *n)).map(|c| c.solve(&heights));
+        let by_grid = |place: usize| weights[place % xs.len() * columns.len() + place / xs.len()];
         let close = |w: &Vec<f64>| (0..places.len()).all(|i| (w[i] - by_grid(i)).abs() < 1e-6 * (1.0 + w[i].abs()));
         assert_eq!(nuggets.filter(close).count(), 1);
     }
 
     #[test]
     fn an_incomplete_grid_takes_the_general_form() -> Result<(), LearnError> {
-        let places: Vec<[f64; 2]> =
-            grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, p)| p).collect();
-        let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let surface = fit(&places, &target)?;
-        assert!(matches!(surface.solution, Solution::Points { .. }));
-        assert!((surface.predict([7.0, 0.0]) - bumpy([7.0, 0.0])).abs() < 0.1);
+        let places: Vec<Place> =
+            grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, place)| place).collect();
+        let heights: Vec<f64> = places.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&places, &heights)?;
+        assert!(matches!(surface.parts[..], [Part { solution: Solution::Points { .. }, .. }]));
+        assert!((surface.predict(place(7.0, 0.0, 0)) - bumpy(&place(7.0, 0.0, 0))).abs() < 0.1);
         Ok(())
     }
 
     #[test]
-    fn far_from_the_points_the_trend_remains() -> Result<(), LearnError> {
+    fn a_kind_is_known_where_others_were_measured() -> Result<(), LearnError> {
+        // A dip at y = 0, the end of the axis, that the second kind was not measured at.
+        let dip = |of: &Place| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
+        let all: Vec<Place> =
+            (0..3).flat_map(|kind| grid().into_iter().map(move |of| place(of.x, of.column.y, kind))).collect();
+        let known: Vec<Place> = all.iter().copied().filter(|of| of.column.kind != 1 || of.column.y > 0.5).collect();
+        let alone: Vec<Place> = known.iter().copied().filter(|of| of.column.kind == 1).collect();
+        let fit = |places: &[Place]| Kriging::fit(places, &places.iter().map(dip).collect::<Vec<f64>>());
+        let (together, alone) = (fit(&known)?, fit(&alone)?);
+        let error = |surface: &Kriging| {
+            let errors = (0..12).map(|x| place(f64::from(x), 0.0, 1)).map(|of| (surface.predict(of) - dip(&of)).abs());
+            errors.sum::<f64>() / 12.0
+        };
+        assert!(error(&together) < 0.3 && error(&alone) > 0.6, "{} {}", error(&together), error(&alone));
+        // Nothing is lost where a kind was measured itself.
+        assert!(known.iter().all(|of| (together.predict(*of) - dip(of)).abs() < 0.05));
+        Ok(())
+    }
+
+    #[test]
+    fn kinds_whose_sizes_differ_stand_by_themselves() -> Result<(), LearnError> {
+        let mut places = grid();
+        places.extend((0..5).map(|x| place(f64::from(x), 1.0, 4)));
+        let heights: Vec<f64> = places.iter().map(bumpy).collect();
+        let surface = Kriging::fit(&places, &heights)?;
+        assert_eq!(surface.parts.len(), 2);
+        assert!(places.iter().zip(&heights).all(|(place, height)| (surface.predict(*place) - height).abs() < 0.02));
+        Ok(())
+    }
+
+    #[test]
+    fn far_from_the_points_nothing_remains() -> Result<(), LearnError> {
         let places = grid();
-        let target: Vec<f64> = places.iter().map(|p| bumpy(*p)).collect();
-        let [surface] = Kriging::fit(&places, &target, [Trend::Hockney(Hockney::fit(&places, &target)?)])?;
-        assert!(places.iter().zip(&target).all(|(p, z)| (surface.predict(*p) - z).abs() < 0.02));
-        let far = [500.0, 2.0];
-        assert!((surface.predict(far) - surface.trend().predict(far)).abs() < 1e-6);
+        let heights: Vec<f64> = places.iter().map(bumpy).collect();
+        assert!(Kriging::fit(&places, &heights)?.predict(place(500.0, 2.0, 0)).abs() < 1e-6);
         Ok(())
     }
 
     #[test]
     fn thin_data_is_no_problem() -> Result<(), LearnError> {
-        for count in 1..5 {
-            let places: Vec<[f64; 2]> = (0..count).map(|i| [f64::from(i), 0.0]).collect();
-            let target: Vec<f64> = places.iter().map(|p| p[0]).collect();
-            assert!(fit(&places, &target)?.predict([1.0, 0.0]).is_finite());
+        for count in 0..5 {
+            let places: Vec<Place> = (0..count).map(|i| place(f64::from(i), 0.0, 0)).collect();
+            let heights: Vec<f64> = places.iter().map(|place| place.x).collect();
+            assert!(Kriging::fit(&places, &heights)?.predict(place(1.0, 0.0, 0)).is_finite());
         }
+        assert!(Kriging::fit(&grid(), &[]).is_err());
+        assert!(Kriging::fit(&[place(0.0, f64::NAN, 0)], &[1.0]).is_err());
         Ok(())
     }
 }

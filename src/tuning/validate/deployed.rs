@@ -109,6 +109,17 @@ impl Deployments {
     }
 }
 
+/// The mean of each source over the scales of each collective.
+pub(super) fn by_collective(regret: &SortedMap<(Collective, Scale), Regret>) -> SortedMap<Collective, Regret> {
+    let mut all: SortedMap<Collective, SortedMap<Source, Vec<f64>>> = SortedMap::new();
+    for ((collective, _), of_scale) in regret {
+        let of_collective = all.entry(*collective).or_default();
+        of_scale.iter().for_each(|(source, lost)| of_collective.entry(*source).or_default().push(*lost));
+    }
+    let mean = |(source, lost): (Source, Vec<f64>)| Some((source, metrics::mean(&lost)?));
+    all.into_iter().map(|(collective, of)| (collective, of.into_iter().filter_map(mean).gather())).gather()
+}
+
 /// The mean of what was lost.
 pub(super) fn mean_regret(deployed: &[Deployed]) -> Option<f64> {
     metrics::mean(&deployed.iter().map(|deployed| deployed.regret_pct).collect::<Vec<f64>>())

@@ -34,6 +34,8 @@ pub struct Validation {
     /// Mean regret at held-out sizes of what each source would have had deployed, for each (collective, scale), in per
     /// cent.
     pub regret: SortedMap<(Collective, Scale), Regret>,
+    /// The same at held-out scales, for each collective that was measured at several.
+    pub regret_at_scales: SortedMap<Collective, Regret>,
     /// What the source that answers would have had deployed at each held-out size.
     pub deployed: Vec<Deployed>,
     /// Out-of-fold predictions of the model: (point's index, by size, by configuration).
@@ -44,6 +46,10 @@ pub struct Validation {
     pub configuration_errors: HeldOutErrors,
     /// Held-out errors of log-linear interpolation at unseen sizes.
     pub interpolation_errors: HeldOutErrors,
+    /// Held-out errors at unseen scales, of the model…
+    pub scale_errors: HeldOutErrors,
+    /// …and of log-linear interpolation.
+    pub interpolated_scale_errors: HeldOutErrors,
     /// Errors beyond the measured sizes.
     pub beyond_errors: BeyondErrors,
     /// Held-out errors of gains over the default at unseen sizes, where both sides are expected: by the model…
@@ -69,6 +75,10 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let gains = |source| HeldOutErrors::new(points, &by_size.over_default(source, sweep), &by_size.folds, true);
     let (gain_errors, interpolated_gain_errors) = (gains(Source::Model), gains(Source::LogLinearInterpolation));
 
+    let (scale_errors, interpolated_scale_errors) =
+        (errors(&by_scale, Source::Model, false), errors(&by_scale, Source::LogLinearInterpolation, false));
+
+    let regret_at_scales = deployed::by_collective(&deployed::Deployments::new(sweep, &by_scale).regret(|_| true));
     let deployments = deployed::Deployments::new(sweep, &by_size);
     let regret = deployments.regret(|_| true);
     let nested: Vec<_> = (0..Scheme::Size.folds()).map(|fold| deployments.regret(|other| other != fold)).collect();
@@ -91,7 +101,7 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     let evaluation = Evaluation {
         by_size: scores(&by_size, coverage_by_size),
         by_configuration: scores(&by_configuration, coverage_by_configuration),
-        by_scale: scores(&by_scale, None),
+        by_scale: scores(&by_scale, scale_errors.coverage_across_scales_pct(LEVEL)),
         regret_deployed_mean_pct: deployed::mean_regret(&deployed),
         regret_deployed_nested_mean_pct: deployed::mean_regret(&deployments.nested()),
     };
@@ -100,11 +110,14 @@ pub fn evaluate(sweep: &Sweep, predictions: &[FoldPredictions]) -> Validation {
     Validation {
         evaluation,
         regret,
+        regret_at_scales,
         deployed,
         out_of_fold,
         size_errors,
         configuration_errors,
         interpolation_errors,
+        scale_errors,
+        interpolated_scale_errors,
         beyond_errors: BeyondErrors::new(sweep),
         gain_errors,
         interpolated_gain_errors,

@@ -2,7 +2,6 @@
 
 use crate::{
     collective::{Configuration, Workload},
-    math::ln,
     tuning::{
         aggregate::Point,
         decision::{
@@ -92,7 +91,7 @@ impl<'a> State<'a> {
         let point = self.point(workload, what)?;
         let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
         let judge = self.judge(Confidence::default());
-        let side = |own: Own| contest.side(ln(point.busbw_gbps), Own { runs: own.runs.max(1), ..own }, column);
+        let side = |own: Own| contest.side(point.busbw_gbps, Own { runs: own.runs.max(1), ..own }, column);
         let pooled = side(judge.own(workload, kind, point.configuration));
         let alone = side(judge.own_alone(workload, kind, point.configuration));
         Some(if alone.apart(&alone) > pooled.apart(&pooled) { alone } else { pooled })

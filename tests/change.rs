@@ -9,12 +9,12 @@ use std::{path::PathBuf, process::Command};
 
 use collectune::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale},
-    math::Stream,
+    math::{Stream, exp, ln, median},
     progress::Silent,
     tuning::{
         aggregate::Target,
-        change::{Answer, Question, Subject, Verdict, change, find},
-        read::{Kind, Row},
+        change::{Answer, Difference, Question, Subject, Verdict, change, find},
+        read::{Kind, Row, Sample},
         sets::Choice,
         simulate::Simulation,
         snapshot::{AtSize, Deployed, Extent, Group, Measured, Measurement, Snapshot},
@@ -117,53 +117,63 @@ fn what_passes_differ_in_is_no_change() {
     }
 }
 
-/// Halves of real repeats, one of them slower at some sizes, or in one configuration: what is found of it, and how often anything
-/// is found in halves that are alike. Three runs are split two against one, and one run tells nothing: the halves are of three
-/// runs of all sizes drawn with replacement, so that they err as two campaigns do.
+/// A campaign of a real sweep's medians with the noise of its runs: each run is off by what some run of that size lies off the
+/// mean of its three, widened by what the mean takes out.
+fn redrawn(rows: &[Row], stream: &mut Stream) -> Vec<Row> {
+    let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
+    let busbw = |row: &Row| Target::Time.busbw_gbps(&row.workload, &row.in_place.unwrap());
+    let mut sorted: Vec<Row> = rows.iter().filter(|row| row.in_place.is_some()).copied().collect();
+    sorted.sort_by_key(|row| (key(row), row.line));
+    let mut drawn = Vec::new();
+    for size in sorted.chunk_by(|a, b| a.workload == b.workload) {
+        let places: Vec<&[Row]> = size.chunk_by(|a, b| key(a) == key(b)).collect();
+        let mut off = Vec::new();
+        for place in places.iter().filter(|place| place.len() > 1) {
+            let n = place.len() as f64;
+            let mean = place.iter().map(|row| ln(busbw(row))).sum::<f64>() / n;
+            off.extend(place.iter().map(|row| (ln(busbw(row)) - mean) * (n / (n - 1.0)).sqrt()));
+        }
+        for place in places {
+            let middle = median(&mut place.iter().map(busbw).collect::<Vec<_>>()).unwrap();
+            for row in place {
+                let busbw_gbps = middle * exp(off[stream.below(off.len())]);
+                drawn.push(Row { in_place: Some(Sample { time_us: None, busbw_gbps }), out_of_place: None, ..*row });
+            }
+        }
+    }
+    drawn
+}
+
+/// What is found of a change of real sweeps, and how often anything is found where nothing changed.
 #[test]
-fn a_change_of_real_repeats_is_found_by_all_of_a_size_together() {
-    const CAMPAIGNS: u64 = 12;
-    let resampled = |rows: &[Row], stream: &mut Stream| -> Vec<Row> {
-        let key = |row: &Row| (row.workload, row.kind, (row.kind == Kind::Asked).then_some(row.ran));
-        let mut sorted = rows.to_vec();
-        sorted.sort_by_key(|row| (key(row), row.line));
-        // A campaign's runs differ a little from another's: else three draws of three runs would be one run too often.
-        let draw = |place: &[Row], stream: &mut Stream| -> Vec<Row> {
-            let drawn = |_| {
-                let run = place[stream.below(place.len())];
-                let factor = 1.0 + 0.002 * stream.normal();
-                let sample = |sample: collectune::tuning::read::Sample| collectune::tuning::read::Sample {
-                    time_us: sample.time_us.map(|time| time * factor),
-                    busbw_gbps: sample.busbw_gbps / factor,
-                };
-                Row { in_place: run.in_place.map(sample), out_of_place: run.out_of_place.map(sample), ..run }
-            };
-            place.iter().enumerate().map(|(at, row)| Row { line: row.line, ..drawn(at) }).collect()
-        };
-        sorted.chunk_by(|a, b| key(a) == key(b)).flat_map(|place| draw(place, stream)).collect()
-    };
+fn a_change_of_real_sweeps_is_found_by_all_of_a_size_together() {
+    const CAMPAIGNS: u64 = 16;
+    let mut alarms = Count::default();
     for name in SWEEPS {
         let Some(rows) = real(name) else { return };
         let mut sizes: Vec<u64> = rows.iter().map(|row| row.workload.size_bytes).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let slowed = &sizes[8..12];
-        let of_all =
-            |difference: &collectune::tuning::change::Difference| matches!(difference.subject, Subject::All { .. });
+        let slowed = &sizes[10..14];
+        let of_all = |difference: &Difference| matches!(difference.subject, Subject::All { .. });
         let is_slower = |verdict: Verdict| verdict == Verdict::Slower;
-        let (mut alarms, mut found, mut alone, mut named) = (0, Count::default(), Count::default(), Count::default());
+        let (mut alike, mut found, mut alone, mut elsewhere, mut named) =
+            (Count::default(), Count::default(), Count::default(), Count::default(), Count::default());
         for seed in 0..CAMPAIGNS {
             let mut stream = Stream::new(1000 + seed);
-            let [before, after, changed_rows] = [(); 3].map(|()| resampled(&rows, &mut stream));
+            let [before, after, changed_rows] = [(); 3].map(|()| redrawn(&rows, &mut stream));
             let [before, after] = [before, after].map(|rows| snapshot(rows, Extent::Whole));
-            alarms += u32::from(changed(&find(&before, &after, None, &any_change(&Question::default()))) > 0);
+            alike.add(changed(&find(&before, &after, None, &any_change(&Question::default()))) > 0);
             let mut four = changed_rows.clone();
             slower(&mut four, 1.08, |row| slowed.contains(&row.workload.size_bytes));
             let findings = find(&before, &snapshot(four, Extent::Whole), None, &Question::default());
-            for size in slowed {
-                let at = || findings.differences.iter().filter(|d| d.workload.size_bytes == *size);
-                found.add(at().any(|d| of_all(d) && is_slower(d.verdict)));
-                alone.add(at().any(|d| !of_all(d) && is_slower(d.verdict)));
+            for difference in &findings.differences {
+                let is = is_slower(difference.verdict);
+                match (slowed.contains(&difference.workload.size_bytes), of_all(difference)) {
+                    (true, true) => found.add(is),
+                    (true, false) => alone.add(is),
+                    (false, _) => elsewhere.add(difference.verdict == Verdict::Faster || is),
+                }
             }
             let ran =
                 rows.iter().find(|row| row.kind == Kind::Asked && row.workload.size_bytes == sizes[12]).unwrap().ran;
@@ -173,11 +183,15 @@ fn a_change_of_real_repeats_is_found_by_all_of_a_size_together() {
             named.add(findings.moved.iter().any(|moved| moved.configuration == Some(ran) && moved.beside_pct < 0.0));
         }
         println!(
-            "{name}: alike {alarms} of {CAMPAIGNS} with any alarm; 8 % at four sizes: all together {found}, the default, the \
-             deployed or the best alone {alone}; one configuration slower by 25 % is named {named}"
+            "{name}: alike, any alarm {alike}; 8 % at four sizes: all together {found}, the default, the deployed or the best \
+             alone {alone}, elsewhere {elsewhere}; one configuration slower by 25 % is named {named}"
         );
-        assert!(Count { of: alarms, all: CAMPAIGNS as u32 }.is_at_most(0.1), "{name}: {alarms}");
+        alarms = alarms.plus(alike);
+        assert!(named.is_at_least(0.9), "{name}: {named}");
+        // Broadcast on two nodes: passes lie 5 % from each other, and so may campaigns.
+        assert!(found.is_at_least(if name == "broadcast_2n" { 0.0 } else { 0.95 }), "{name}: {found}");
     }
+    assert!(alarms.is_at_most(0.1), "{alarms}");
 }
 
 /// The nine runs of the default and of a tuner file at each size of a real campaign, as they were printed.

@@ -25,7 +25,7 @@ use collectune::{
         result::Recommendation,
         sizes::boundary,
         study::Study,
-        support::{Library, Support},
+        support::Support,
         sweep::{Sweep, best},
     },
 };
@@ -490,7 +490,7 @@ fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
     for reader in Reader::ALL {
         for (by_scale, open_ends) in [(false, false), (true, true)] {
-            all.push(Options { reader: *reader, library: Library::Rccl, by_scale, open_ends, architecture: None });
+            all.push(Options { reader: *reader, by_scale, open_ends, ..Options::default() });
         }
     }
     all

@@ -163,7 +163,7 @@ pub struct Difference {
 pub struct Findings {
     /// Differences, by workload.
     pub differences: Vec<Difference>,
-    /// Configurations that changed beside the others, the clearest first.
+    /// Configurations that changed beside the others, by collective and scale, those that did at most sizes first.
     pub moved: Vec<Moved>,
     /// What was deployed, by workload.
     pub standings: Vec<Standing>,

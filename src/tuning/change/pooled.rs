@@ -163,6 +163,7 @@ struct Beside {
 }
 
 /// An average over a stretch of sizes.
+#[derive(Clone, Copy, Debug)]
 struct Stretch {
     what: What,
     first: usize,
@@ -172,6 +173,22 @@ struct Stretch {
     /// From those to ln busbw.
     unit: f64,
     rounded: f64,
+}
+
+impl Stretch {
+    /// Of the same thing, with a size in common.
+    fn meets(&self, other: &Self) -> bool {
+        self.what == other.what && self.first < other.first + other.sizes && other.first < self.first + self.sizes
+    }
+}
+
+/// A stretch that stands out of the others.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    stretch: Stretch,
+    /// In ln busbw.
+    change: f64,
+    half_width: f64,
 }
 
 /// What changed beside the others, of one collective and scale, by sizes ascending: with a probability of at most `chance`
@@ -188,7 +205,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
         std::iter::successors(Some(1), |length| Some(length * 2)).take_while(|length| *length < told.len()).collect();
     let lengths: Vec<usize> = lengths.into_iter().chain([told.len()]).collect();
     let share = chance.clamp(0.0, 1.0) / lengths.len() as f64;
-    let mut found: Vec<(f64, Stretch, f64)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for length in &lengths {
         let stretches = stretches(&all, &rows, *length);
         let mut heights: Vec<f64> = stretches.iter().map(|stretch| stretch.mean.abs()).collect();
@@ -198,29 +215,33 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
         let scatter = (middle * OF_MEDIAN_DEVIATION).max(1.0 / (*length as f64).sqrt());
         let width = student::quantile(1.0 - share / 2.0 / heights.len() as f64, freedom) * scatter;
         for stretch in stretches {
-            let half = width * stretch.unit + stretch.rounded;
-            let interval = Interval { ln_ratio: stretch.mean * stretch.unit, half_width: Some(half) };
-            if is_beyond(&interval) {
-                found.push((stretch.mean.abs() / width, stretch, half));
+            let half_width = width * stretch.unit + stretch.rounded;
+            let change = stretch.mean * stretch.unit;
+            if is_beyond(&Interval { ln_ratio: change, half_width: Some(half_width) }) {
+                found.push(Found { stretch, change, half_width });
             }
         }
     }
-    found.order_by(|a, b| b.0.total_cmp(&a.0));
-    let mut kept: Vec<(f64, Stretch, f64)> = Vec::new();
-    for next in found {
-        let meets = |(_, other, _): &(f64, Stretch, f64)| {
-            let (a, b) = (&next.1, other);
-            a.what == b.what && a.first < b.first + b.sizes && b.first < a.first + a.sizes
-        };
-        if !kept.iter().any(meets) {
+    // The longest stretch, unless a part of it changed by more than all of it for certain.
+    found.order_by(|a, b| {
+        b.stretch
+            .sizes
+            .cmp(&a.stretch.sizes)
+            .then((b.change.abs() / b.half_width).total_cmp(&(a.change.abs() / a.half_width)))
+    });
+    let mut kept: Vec<&Found> = Vec::new();
+    for next in &found {
+        let is_a_part = |other: &&Found| other.stretch.meets(&next.stretch) && other.stretch.sizes < next.stretch.sizes;
+        let is_of_a_part =
+            found.iter().filter(is_a_part).any(|part| part.change.abs() - part.half_width > next.change.abs());
+        if !is_of_a_part && !kept.iter().any(|other| other.stretch.meets(&next.stretch)) {
             kept.push(next);
         }
     }
     let pct = |ln_ratio: f64| super::pct(ln_ratio);
     let Workload { collective, scale, .. } = first.workload;
-    let told_of = |(_, stretch, half): (f64, Stretch, f64)| {
-        let Stretch { what, first, sizes, mean, unit, .. } = stretch;
-        let change = mean * unit;
+    let told_of = |found: &Found| {
+        let Found { stretch: Stretch { what, first, sizes, .. }, change, half_width } = *found;
         Moved {
             collective,
             scale,
@@ -229,7 +250,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
             last_bytes: told[first + sizes - 1].workload.size_bytes,
             sizes,
             beside_pct: pct(change),
-            interval_pct: (pct(change - half), pct(change + half)),
+            interval_pct: (pct(change - half_width), pct(change + half_width)),
         }
     };
     kept.into_iter().map(told_of).collect()

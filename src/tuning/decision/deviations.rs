@@ -194,9 +194,9 @@ impl Own {
         if singles > 1 && singles == used().count() {
             let mean = used().map(|run| ln(run.busbw_gbps)).sum::<f64>() / singles as f64;
             let squares: f64 = used().map(|run| (ln(run.busbw_gbps) - mean) * (ln(run.busbw_gbps) - mean)).sum();
-            let rounding = used().map(|run| printed::deviation(run.busbw_gbps)).fold(0.0, f64::max);
             let freedom = (singles - 1) as f64;
-            let variance = Pooled { variance: squares / freedom + rounding * rounding, freedom };
+            // What rounding hides is no noise: intervals have it beside ([`printed`]).
+            let variance = Pooled { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
         let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {

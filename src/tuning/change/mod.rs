@@ -276,6 +276,8 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
                 busbw_gbps: None,
                 stands: standing::Stands::CantTell,
             }),
+            // What the first side recommends, a copy of it recommends as well.
+            None if is_same && conf.is_none() => {}
             None => drafts.extend(draft(&at, &new, deployed, confidence, &mut leads)),
         }
     }

@@ -5,7 +5,7 @@
 //! 1974), whatever the noise comes from and whatever stalled. It needs [`LEAST_CELLS`] of them.
 //!
 //! One configuration that changed beside the others is named as well. What it changed by beyond the median of its size is
-//! divided by the scatter there, and averaged over stretches of 1, 2, 4 … neighbouring sizes up to all. Among the averages of
+//! divided by the scatter there, or by that of its own runs where these lie further apart, and averaged over stretches of 1, 2, 4 … neighbouring sizes up to all. Among the averages of
 //! all configurations over stretches as long, it must stand out of their robust scatter, so that what the sizes of a launch
 //! have in common is allowed for. As many averages as are looked at pay for it (Bonferroni); each length has the same share.
 
@@ -48,6 +48,8 @@ struct Cell {
     ln_ratio: f64,
     /// By how much rounding may have moved that.
     rounded: f64,
+    /// How far its own runs say that it errs; 0 where they don't.
+    error: f64,
 }
 
 /// What everything changed by at one size.
@@ -102,7 +104,9 @@ impl AtSize {
                 [old, new].map(|point| printed::above(point.busbw_gbps).max(printed::below(point.busbw_gbps)));
             let ln_ratio = ln(new.busbw_gbps / old.busbw_gbps);
             let is_told = old.repeats.min(new.repeats) >= LEAST_RUNS && ln_ratio.is_finite();
-            is_told.then_some(Cell { what: *what, ln_ratio, rounded: rounded[0] + rounded[1] })
+            let errors = [before, after].map(|state| state.own_error(&workload, *what));
+            let error = (errors[0] * errors[0] + errors[1] * errors[1]).sqrt();
+            is_told.then_some(Cell { what: *what, ln_ratio, rounded: rounded[0] + rounded[1], error })
         };
         Self { workload, cells: common.iter().filter_map(cell).collect() }
     }
@@ -268,7 +272,8 @@ fn beside(told: &[&AtSize], all: &[What]) -> Vec<Vec<Option<Beside>>> {
             let Ok(row) = all.binary_search(&cell.what) else { continue };
             rows[row][place] = Some(Beside {
                 change: cell.ln_ratio - middle,
-                scatter: scatter.max(LEAST_ERROR),
+                // Where two runs of three stalled, its own runs lie far apart.
+                scatter: scatter.max(cell.error).max(LEAST_ERROR),
                 rounded: cell.rounded + rounded,
             });
         }
@@ -310,7 +315,10 @@ mod tests {
         let at = |size: usize, stream: &mut Stream| AtSize {
             workload: Workload { collective: Collective::AllReduce, scale: SCALE, size_bytes: 4096 << size },
             cells: (0..20)
-                .map(|c| Cell { what: what(c), ln_ratio: change(c, size) + 0.02 * stream.normal(), rounded: 0.0 })
+                .map(|c| {
+                    let ln_ratio = change(c, size) + 0.02 * stream.normal();
+                    Cell { what: what(c), ln_ratio, rounded: 0.0, error: 0.0 }
+                })
                 .collect(),
         };
         (0..16).map(|size| at(size, &mut stream)).collect()

@@ -191,6 +191,9 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
             ));
         }
     }
+    if findings.differences.is_empty() && !findings.same.is_empty() {
+        return notes;
+    }
     for (collective, scale) in &findings.same {
         notes.push(format!(
             "{collective} on {scale}: both sides hold the same runs, value by value, and are not compared"

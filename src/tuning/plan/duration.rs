@@ -1,8 +1,8 @@
 //! How long launches take on the cluster, from the times in the sweep.
 //!
 //! nccl-tests starts, and runs each size [`WARM_UPS`] times to warm up, then [`ITERATIONS`] times out of place and as often in
-//! place. The time of an operation is that of the configuration where it was measured, else the median of all that was
-//! measured at that scale; between and beyond measured sizes on the line of ln time over log2 size.
+//! place. The time of an operation is that of the configuration where it was measured, else of the median busbw of all that was
+//! measured at that scale; between and beyond measured sizes as busbw is interpolated.
 
 use super::agenda::Item;
 use crate::{
@@ -25,10 +25,10 @@ pub const START_SECONDS: f64 = 15.0;
 /// A collective at a scale.
 type Group = (Collective, Scale);
 
-/// Points of ln seconds over log2 size.
+/// ln busbw over log2 size.
 type Heights = Vec<(f64, f64)>;
 
-/// Times of one operation over size.
+/// What tells the times of an operation.
 pub struct Times {
     of: SortedMap<(Group, Option<Configuration>), Heights>,
     any: SortedMap<Group, Heights>,
@@ -42,12 +42,10 @@ impl Times {
         let mut all: SortedMap<Group, Vec<(u64, f64)>> = SortedMap::new();
         let mut take = |point: &Point, configuration: Option<Configuration>| {
             let Workload { collective, scale, size_bytes } = point.workload;
-            let seconds = collective.time_us(scale.ranks, size_bytes, point.busbw_gbps) / 1e6;
-            if seconds > 0.0 && seconds.is_finite() && size_bytes > 0 {
-                of.entry(((collective, scale), configuration))
-                    .or_default()
-                    .push((log2(size_bytes as f64), ln(seconds)));
-                all.entry((collective, scale)).or_default().push((size_bytes, ln(seconds)));
+            let height = ln(point.busbw_gbps);
+            if height.is_finite() && size_bytes > 0 {
+                of.entry(((collective, scale), configuration)).or_default().push((log2(size_bytes as f64), height));
+                all.entry((collective, scale)).or_default().push((size_bytes, height));
             }
         };
         sweep.points.iter().for_each(|point| take(point, Some(point.configuration)));
@@ -73,7 +71,8 @@ impl Times {
         let curve = Curve::through(heights.clone());
         let sizes = std::iter::successors(Some(item.sizes.first.max(1)), |size| size.checked_mul(2));
         let runs = f64::from(WARM_UPS + 2 * ITERATIONS);
-        let of_size = |size: u64| curve.height(log2(size as f64)).map(|height| runs * exp(height));
+        let seconds = |size: u64, height: f64| item.collective.time_us(item.scale.ranks, size, exp(height)) / 1e6;
+        let of_size = |size: u64| curve.height(log2(size as f64)).map(|height| runs * seconds(size, height));
         let launch: Option<f64> = sizes.take_while(|size| *size <= item.sizes.last).map(of_size).sum();
         launch.map(|seconds| f64::from(item.repeats) * (START_SECONDS + seconds)).filter(|seconds| seconds.is_finite())
     }
@@ -158,7 +157,7 @@ mod tests {
         let close = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-9;
         assert!(close(times.of(&item(Some(RING), 1 << 20, 1 << 21, 2)), 2.0 * (15.0 + 45.0 * 0.003)));
         assert!(close(times.of(&item(None, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * 0.006));
-        // What was not measured takes the middle of what was, and a size beyond goes on as they do.
+        // What was not measured takes the middle of what was.
         let other = Some(Configuration { channels: 16, ..RING });
         let middle = f64::sqrt(0.001 * 0.002) + f64::sqrt(0.002 * 0.004);
         assert!(close(times.of(&item(other, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * middle));

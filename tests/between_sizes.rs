@@ -129,7 +129,7 @@ fn all_doors_give_one_verdict_at_every_size() {
             let exported = export(&basis, &options);
             let text = exported.files.first().map_or("", |file| &file.text);
             let rules = read(text.as_bytes(), reader);
-            let support = Support::new(built_in(), study.sweep());
+            let support = Support::new(built_in(None), study.sweep());
             for answer in &answers {
                 let runs = choose(&rules, reader, &support, &answer.workload).effect;
                 assert_eq!(runs, effect(answer), "seed {seed}, {reader:?}: {answer:#?}\n{text}");

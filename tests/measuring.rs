@@ -184,7 +184,7 @@ proptest! {
         let sweep = Sweep { points: rows, defaults };
         let worth = Worth { change_pct, ..Worth::default() };
         let question = Question { runs, repeats, worth, channels, ..Question::default() };
-        let support = Support::new(built_in(), &sweep);
+        let support = Support::new(built_in(None), &sweep);
         let answer = plan::plan(&sweep, &[], &support, &question, &mut Silent);
         prop_assert!(answer.items.iter().map(|item| item.repeats).sum::<u32>() <= runs);
         prop_assert!(answer.items.iter().all(|item| item.configuration.is_none_or(|c| c.channels > 0)));

@@ -25,7 +25,7 @@ use collectune::{
         result::Recommendation,
         sizes::boundary,
         study::Study,
-        support::{Library, Support},
+        support::Support,
         sweep::{Sweep, best},
     },
 };
@@ -490,7 +490,7 @@ fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
     for reader in Reader::ALL {
         for (by_scale, open_ends) in [(false, false), (true, true)] {
-            all.push(Options { reader: *reader, library: Library::Rccl, by_scale, open_ends, architecture: None });
+            all.push(Options { reader: *reader, by_scale, open_ends, ..Options::default() });
         }
     }
     all
@@ -588,6 +588,32 @@ fn one_size(size_bytes: u64, ring_gbps: f64, default_gbps: f64, decision: Decisi
         ..Recommendation::unknown(workload)
     };
     (points, recommendation)
+}
+
+/// A default that is printed as 0.05 GB/s may be 0.045: 0.048 is no loss. With more digits it is.
+#[test]
+fn a_loss_that_rounding_may_have_made_refuses_nothing() {
+    for (default_gbps, is_refused) in [(0.05, false), (0.050_012_3, true), (0.06, true)] {
+        let decision = Decision::KeepDefault { reason: KeepReason::NotFaster };
+        let (points, recommendation) = one_size(8192, 0.048, default_gbps, decision);
+        let (large, other) = one_size(1 << 20, 20.0, 10.0, Decision::Deploy);
+        let sweep = Sweep {
+            points: [&points, &large].map(|points| points[0].clone()).to_vec(),
+            defaults: [&points, &large].map(|points| points[1].clone()).to_vec(),
+        };
+        let recommendations = [recommendation, other];
+        let basis = Basis {
+            sweep: &sweep,
+            recommendations: &recommendations,
+            stretches: &[],
+            names: &[],
+            set: None,
+            level: 0.9,
+        };
+        let exported = export(&basis, &Options { reader: Reader::Example, ..Options::default() });
+        assert_eq!(exported.refusals.len(), usize::from(is_refused), "{default_gbps}: {:?}", exported.refusals);
+        assert_eq!(exported.files.is_empty(), is_refused, "{default_gbps}");
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::{
         aggregate::Target,
         conf::Reader,
         parameters::{Parameters, Preset, SetAside},
+        platform::{Gpu, Platform, Version},
         sizes,
         support::Library,
     },
@@ -249,6 +250,33 @@ pub(super) struct Deployment {
     /// The library whose rules say what can run
     #[arg(long, value_enum, default_value_t)]
     pub(super) library: Library,
+}
+
+/// What is known of the machine.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Machine {
+    /// The library's version, which decides what can run: 2.27 [default: as the sweep says, else any]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) library_version: Option<Version>,
+
+    /// The GPU, which decides what can run: sm_90, h100, gfx950, mi300x … [default: any]
+    #[arg(long, value_name = "GPU")]
+    pub(super) gpu: Option<Gpu>,
+}
+
+impl Machine {
+    /// With a library, on this machine.
+    pub(super) fn of(self, library: Library) -> Platform {
+        Platform { version: self.library_version, gpu: self.gpu, ..library.into() }
+    }
+
+    /// With the library that was given, or is that of the GPU, or else that of `told`, what measurements say of theirs.
+    pub(super) fn with(self, library: Option<Library>, told: Option<Platform>) -> Platform {
+        let of_gpu = self.gpu.map(|gpu| if matches!(gpu, Gpu::Sm(_)) { Library::Nccl } else { Library::Rccl });
+        let library = library.or(of_gpu).or(told.map(|told| told.library)).unwrap_or_default();
+        let told = told.filter(|told| told.library == library).and_then(|told| told.version);
+        Platform { version: self.library_version.or(told), ..self.of(library) }
+    }
 }
 
 impl ValueEnum for Library {

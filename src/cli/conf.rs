@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     CliError, FOUND,
-    arguments::{self, Deployment, Learning, Measured},
+    arguments::{self, Deployment, Learning, Machine, Measured},
     files,
     learnt::Learnt,
     save,
@@ -67,6 +67,9 @@ pub(super) struct ExportConf {
     #[command(flatten)]
     deployment: Deployment,
 
+    #[command(flatten)]
+    machine: Machine,
+
     /// A file for each scale, its nodes and ranks in the name
     #[arg(long)]
     by_scale: bool,
@@ -112,6 +115,8 @@ impl ExportConf {
             by_scale: self.by_scale,
             open_ends: self.open_ends,
             architecture: self.architecture,
+            version: self.machine.library_version,
+            gpu: self.machine.gpu,
         };
         let Answer::Export { export, listing } = learnt.executor.conf(&Question::Export(options))? else {
             return Err(CliError::NoConf { reader: self.reader.name(), remedy: "" });
@@ -200,6 +205,9 @@ pub(super) struct LintConf {
     #[command(flatten)]
     deployment: Deployment,
 
+    #[command(flatten)]
+    machine: Machine,
+
     /// List every finding; otherwise those that are alike stand together, with how many there are
     #[arg(long, conflicts_with = "json")]
     all: bool,
@@ -230,13 +238,14 @@ impl LintConf {
             }
         };
         let readers = self.reader.as_ref().map_or(Reader::ALL, std::slice::from_ref);
-        let findings = lint_for(&bytes, readers, self.deployment.library, &sweep);
+        let platform = self.machine.of(self.deployment.library);
+        let findings = lint_for(&bytes, readers, platform, &sweep);
         if self.json {
             terminal::write_json(&(serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"))?;
         } else {
             let mut text = for_people(&findings, &visible(&files::name(&self.conf)), readers, self.all);
             if !sweep.is_empty() {
-                let support = Support::new(self.deployment.library.matrix(), &sweep);
+                let support = Support::new(platform.matrix(), &sweep);
                 for reader in readers {
                     let places = overlay(&read(&bytes, *reader), *reader, &support, &sweep, None);
                     text += &format!("\nWith {} on the sweep:\n", reader.name());

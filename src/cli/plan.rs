@@ -5,12 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, builder::PossibleValue};
 use serde::Serialize;
 
-use super::{CliError, arguments::Measured, files, save, table, terminal};
+use super::{
+    CliError,
+    arguments::{Machine, Measured},
+    files, save, table, terminal,
+};
 use crate::{
     tuning::{
         aggregate::Target,
         launch::Launcher,
         plan::{Answer, Question, agenda::Item, listing},
+        platform::Platform,
+        support::Library,
     },
     worker::executor::Executor,
 };
@@ -18,8 +24,8 @@ use crate::{
 /// Say what to measure next
 ///
 /// One launch of nccl-tests measures all sizes with one algorithm, protocol and channel count. In this order: the
-/// default, where it was not measured; sizes that a job's log calls and nobody measured; ties that more runs would
-/// decide; launches that are expected to change an answer; sizes between two rules. Where nothing is left that would
+/// default, where it was not measured; sizes that a job's log calls and nobody measured; launches that are expected to
+/// change an answer; ties that more runs would decide; sizes between two rules. Where nothing is left that would
 /// change the answer, the plan ends before the budget does.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -44,6 +50,17 @@ pub(super) struct Plan {
     /// Channel counts to try, like 1,8,16 [default: 1, 2, 4, 8, 16, … up to the most that were measured]
     #[arg(long, value_name = "C,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     channels: Vec<u32>,
+
+    /// The library that is launched [default: as the sweep says, else rccl]
+    #[arg(long, value_enum)]
+    library: Option<Library>,
+
+    #[command(flatten)]
+    machine: Machine,
+
+    /// The switches reduce by themselves (SHARP with its plugin): try CollNet, and NVLS between nodes
+    #[arg(long)]
+    sharp: bool,
 
     /// What starts the ranks
     #[arg(long, value_enum, default_value_t)]
@@ -90,7 +107,9 @@ impl Plan {
         let mut bar = terminal::Bar::new();
         let mut executor = Executor::default();
         let loaded = executor.take_in(opened, Target::Time, &mut bar)?;
+        let platform = self.machine.with(self.library, executor.platform());
         let question = Question {
+            platform: Some(Platform { sharp: self.sharp, ..platform }),
             runs: self.runs,
             repeats: self.repeats,
             channels: self.channels,
@@ -135,6 +154,8 @@ struct Launch<'a> {
     first_bytes: u64,
     last_bytes: u64,
     runs: u32,
+    /// How long its launches take.
+    seconds: Option<f64>,
     reason: &'static str,
     expected_pct: Option<f64>,
     why: &'a str,
@@ -152,6 +173,7 @@ fn json(answer: &Answer, set: Option<&str>) -> String {
             first_bytes: item.sizes.first,
             last_bytes: item.sizes.last,
             runs: item.repeats,
+            seconds: item.seconds,
             reason: listing::reason(item.reason),
             expected_pct: item.expected_pct,
             why: &item.why,

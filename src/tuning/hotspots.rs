@@ -1,12 +1,12 @@
 //! Sizes at which a curve of busbw over size dips: rccl-sweep's hotspots.
 //!
 //! Bandwidth should not fall as messages grow. Along ascending sizes the running maximum is kept; a size whose
-//! bandwidth lies below it by more than a threshold belongs to a hotspot. A smooth curve proves nothing: hotspots are
+//! bandwidth lies below it by more than a threshold, whatever the rounding of both, belongs to a hotspot. A smooth curve proves nothing: hotspots are
 //! an alarm, not a search.
 
 use serde::{Deserialize, Serialize};
 
-use super::{result::Recommendation, sweep::Sweep};
+use super::{decision::printed, result::Recommendation, sweep::Sweep};
 use crate::{
     collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
     order::Order,
@@ -103,8 +103,9 @@ fn along(curve: Curve, collective: Collective, scale: Scale, places: &[Place], r
         if place.busbw_gbps > maximum {
             maximum = place.busbw_gbps;
         }
-        let is_low = place.busbw_gbps < maximum * (1.0 - rule.threshold_pct / 100.0)
-            && maximum - place.busbw_gbps >= rule.min_drop_gbps;
+        let (at_most, at_least) = (printed::range(place.busbw_gbps).1, printed::range(maximum).0);
+        let is_low =
+            at_most < at_least * (1.0 - rule.threshold_pct / 100.0) && maximum - place.busbw_gbps >= rule.min_drop_gbps;
         match hotspots.last_mut().filter(|_| is_open && is_low) {
             Some(open) => open.places.push(*place),
             None if is_low => {

@@ -11,7 +11,7 @@
 //! [`log`] reads what nccl-tests and a job's library print ([`job`]), [`model_file`] keeps a model, [`simulate`] makes sweeps for examples and benchmarks.
 //!
 //! What comes after an answer: [`hotspots`] finds where a curve dips, [`plan`] says what to measure next, [`comparison`]
-//! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both.
+//! judges a tuner file by runs with it and without it; [`launch`] writes the launches of both. [`support`] says what can run, [`platform`] where.
 
 pub mod address;
 pub mod aggregate;
@@ -37,6 +37,7 @@ pub mod model_file;
 pub mod origin;
 pub mod parameters;
 pub mod plan;
+pub mod platform;
 pub mod random_split;
 pub mod read;
 pub mod recommend;

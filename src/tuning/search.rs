@@ -47,7 +47,7 @@ impl SearchSpace {
     /// What the sweep measured, within limits.
     #[must_use]
     pub fn new(sweep: &Sweep, limits: &SearchLimits) -> Self {
-        let rules = support::built_in();
+        let rules = support::built_in(None);
         let groups = sweep
             .groups()
             .into_iter()

@@ -243,6 +243,17 @@ impl Snapshot {
     }
 }
 
+impl Group {
+    /// Whether another one holds the same runs, value by value.
+    #[must_use]
+    pub fn has_runs_of(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&AtSize, &AtSize)| {
+            (a.size_bytes, &a.default, &a.measured) == (b.size_bytes, &b.default, &b.measured)
+        };
+        self.sizes.len() == other.sizes.len() && self.sizes.iter().zip(&other.sizes).all(is_same)
+    }
+}
+
 impl Measurement {
     fn lines(&self) -> Vec<Run> {
         let evidence = if self.executed { Evidence::Executed } else { Evidence::Planned };

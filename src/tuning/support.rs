@@ -5,9 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{sizes::boundary, sweep::Sweep};
+use super::{
+    platform::{Gpu, Platform},
+    sizes::boundary,
+    sweep::Sweep,
+};
 use crate::{
-    collective::{Algorithm, Collective, Protocol, Workload},
+    collective::{Algorithm, Collective, Protocol, Scale, Workload},
     sorted::SortedMap,
 };
 
@@ -24,6 +28,8 @@ pub struct SupportRule {
     pub min_nodes: u32,
     /// …to this many.
     pub max_nodes: u32,
+    /// With at least this many ranks on a node.
+    pub min_per_node: u32,
     /// Up to and including this size in bytes.
     pub max_bytes: u64,
     /// What becomes of it.
@@ -53,6 +59,12 @@ pub enum Substitute {
 }
 
 impl SupportRule {
+    /// Whether a scale has as many ranks on a node as it is about.
+    const fn is_about_scale(&self, scale: Scale) -> bool {
+        let nodes = if scale.nodes == 0 { 1 } else { scale.nodes };
+        scale.ranks.div_ceil(nodes) >= self.min_per_node
+    }
+
     fn is_about(&self, collective: Collective, algorithm: Algorithm, protocol: Protocol, nodes: u32) -> bool {
         fn has<T: PartialEq>(list: &[T], item: &T) -> bool {
             list.is_empty() || list.contains(item)
@@ -73,8 +85,10 @@ pub fn obstacle(
     protocol: Protocol,
     nodes: u32,
 ) -> Option<&str> {
-    let rule =
-        rules.iter().find(|rule| rule.max_bytes == u64::MAX && rule.is_about(collective, algorithm, protocol, nodes));
+    let is_about = |rule: &&SupportRule| {
+        rule.max_bytes == u64::MAX && rule.min_per_node <= 1 && rule.is_about(collective, algorithm, protocol, nodes)
+    };
+    let rule = rules.iter().find(is_about);
     match rule.map(|rule| (rule.outcome, rule)) {
         Some((Outcome::RuledOut(_) | Outcome::Becomes(..), rule)) => Some(&rule.reason),
         Some((Outcome::Runs, _)) => None,
@@ -107,6 +121,7 @@ impl Support {
                 protocols: Vec::new(),
                 min_nodes: nodes,
                 max_nodes: nodes,
+                min_per_node: 1,
                 max_bytes,
                 outcome,
                 reason: "the sweep saw nothing but Direct run at these sizes".to_owned(),
@@ -162,6 +177,7 @@ impl Support {
     fn line(&self, workload: &Workload, algorithm: Algorithm, protocol: Protocol) -> Option<&SupportRule> {
         self.rules(workload.scale.nodes).find(|rule| {
             workload.size_bytes <= rule.max_bytes
+                && rule.is_about_scale(workload.scale)
                 && rule.is_about(workload.collective, algorithm, protocol, workload.scale.nodes)
         })
     }
@@ -179,7 +195,7 @@ impl Support {
 
 impl Default for Support {
     fn default() -> Self {
-        Self::new(built_in(), &Sweep::default())
+        Self::new(built_in(None), &Sweep::default())
     }
 }
 
@@ -195,13 +211,10 @@ pub enum Library {
 }
 
 impl Library {
-    /// Its matrix.
+    /// Its matrix, of whatever version and GPU.
     #[must_use]
     pub fn matrix(self) -> Vec<SupportRule> {
-        match self {
-            Self::Rccl => built_in(),
-            Self::Nccl => nccl(),
-        }
+        Platform::from(self).matrix()
     }
 }
 
@@ -228,26 +241,35 @@ fn line(
         protocols: protocols.to_vec(),
         min_nodes,
         max_nodes,
+        min_per_node: 1,
         max_bytes: u64::MAX,
         outcome,
         reason: reason.to_owned(),
     }
 }
 
-/// RCCL's matrix on MI300 and MI355.
+/// RCCL's matrix on MI300 and MI355; on a GPU that is known, with the sizes up to which all_gather runs Direct there.
 #[must_use]
-pub fn built_in() -> Vec<SupportRule> {
+pub fn built_in(gpu: Option<Gpu>) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Direct, Nvls, NvlsTree, Pat, Ring, Tree};
     use Outcome::{Becomes, RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
     use Substitute::{Another, Nothing};
     let direct = |nodes, mib: u64, reason| SupportRule {
         max_bytes: mib << 20,
-        ..line(&[Collective::AllGather], &[], &[], (nodes, nodes), Becomes(Direct, Simple), reason)
+        ..line(&[Collective::AllGather], &[], &[], nodes, Becomes(Direct, Simple), reason)
     };
-    vec![
-        direct(1, 8, "on one node all_gather runs Direct/SIMPLE up to 8 MiB whatever is asked"),
-        direct(2, 4, "on two nodes all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked"),
+    let mut lines = match gpu {
+        None | Some(Gpu::Gfx(0x950)) => vec![
+            direct((1, 1), 8, "on one node all_gather runs Direct/SIMPLE up to 8 MiB whatever is asked"),
+            direct((2, 2), 4, "on two nodes all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked"),
+        ],
+        Some(Gpu::Gfx(0x942)) => {
+            vec![direct(ANY, 4, "on gfx942 all_gather runs Direct/SIMPLE up to 4 MiB whatever is asked")]
+        }
+        Some(_) => Vec::new(),
+    };
+    lines.extend([
         line(&[], &[Direct], &[], ANY, RuledOut(Nothing), "Direct is the library's own choice and can't be asked for"),
         line(&[], &[Nvls, NvlsTree, Pat], &[], ANY, RuledOut(Another), "RCCL substitutes NVLS and PAT"),
         line(&[], &[CollnetDirect, CollnetChain], &[], ANY, RuledOut(Nothing), "COLLNET ends with an error"),
@@ -265,23 +287,65 @@ pub fn built_in() -> Vec<SupportRule> {
         line(&[Collective::AllReduce], &[Tree], &[Simple, Ll128], (2, u32::MAX), Runs, ""),
         line(&[], &[Tree], &[], ANY, RuledOut(Nothing), "TREE runs all_reduce only"),
         line(&[], &[], &[], ANY, RuledOut(Nothing), "takes no algorithm and no protocol"),
-    ]
+    ]);
+    lines
 }
 
-/// NCCL's matrix; whether NVLS and COLLNET are there depends on the machine.
+/// NCCL's matrix. What depends on a version or a GPU that is not known may run, as may CollNet and NVLS where nobody says
+/// whether the switches reduce.
 #[must_use]
-pub fn nccl() -> Vec<SupportRule> {
+pub fn nccl(platform: &Platform) -> Vec<SupportRule> {
     use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat, Ring, Tree};
     use Outcome::{RuledOut, Runs};
     use Protocol::{Ll, Ll128, Simple};
     let (all_reduce, gathers) = ([Collective::AllReduce], [Collective::AllGather, Collective::ReduceScatter]);
     let nothing = RuledOut(Substitute::Nothing);
-    vec![
+    let between_nodes = (2, u32::MAX);
+    let sm = match platform.gpu {
+        Some(Gpu::Sm(sm)) => Some(sm),
+        _ => None,
+    };
+    let mut lines = Vec::new();
+    if sm.is_some_and(|sm| sm < 70) {
+        lines.push(line(&[], &[], &[Ll128], ANY, nothing, "LL128 needs compute capability 7.0"));
+    }
+    if sm.is_some_and(|sm| sm < 90) {
+        lines.push(line(&[], &[Nvls, NvlsTree], &[], ANY, nothing, "NVLS needs compute capability 9.0 and NVSwitch"));
+    }
+    lines.push(line(&[], &[NvlsTree], &[], (1, 1), nothing, "NVLS_TREE runs between nodes, and NVLS in one"));
+    lines.push(line(&[], &[CollnetDirect, CollnetChain], &[], (1, 1), nothing, "COLLNET runs between nodes"));
+    lines.push(SupportRule {
+        min_per_node: 2,
+        ..line(&gathers, &[Pat], &[], ANY, nothing, "PAT runs with one rank per node (others with NCCL_PAT_ENABLE=2)")
+    });
+    for (minor, algorithms, collectives, reason) in [
+        (17, &[Nvls][..], &[][..], "NVLS runs from NCCL 2.17 on"),
+        (18, &[NvlsTree], &[], "NVLS_TREE runs from NCCL 2.18 on"),
+        (19, &[Nvls], &gathers, "all_gather and reduce_scatter run NVLS from NCCL 2.19 on"),
+        (20, &[CollnetDirect], &gathers, "all_gather and reduce_scatter run COLLNET_DIRECT from NCCL 2.20 on"),
+        (23, &[Pat], &[], "PAT runs from NCCL 2.23 on"),
+    ] {
+        if platform.is_before(2, minor) {
+            lines.push(line(collectives, algorithms, &[], ANY, nothing, reason));
+        }
+    }
+    lines.extend([
         line(&FIVE, &[Ring], &[Simple, Ll, Ll128], ANY, Runs, ""),
         line(&all_reduce, &[Tree], &[Simple, Ll, Ll128], ANY, Runs, ""),
-        line(&all_reduce, &[Nvls, NvlsTree, CollnetDirect, CollnetChain], &[Simple], ANY, Runs, ""),
-        line(&gathers, &[Pat, Nvls, CollnetDirect], &[Simple], ANY, Runs, ""),
+        line(&all_reduce, &[Nvls], &[Simple], ANY, Runs, ""),
+        line(&all_reduce, &[NvlsTree, CollnetDirect, CollnetChain], &[Simple], between_nodes, Runs, ""),
+        line(&gathers, &[Nvls, Pat], &[Simple], ANY, Runs, ""),
+        line(&gathers, &[CollnetDirect], &[Simple], between_nodes, Runs, ""),
         line(&[], &[Tree], &[], ANY, nothing, "TREE runs all_reduce only"),
+        line(&all_reduce, &[Pat], &[], ANY, nothing, "PAT runs all_gather and reduce_scatter only"),
+        line(
+            &all_reduce,
+            &[Nvls, NvlsTree, CollnetDirect, CollnetChain],
+            &[],
+            ANY,
+            nothing,
+            "NVLS, NVLS_TREE and COLLNET run with SIMPLE only",
+        ),
         line(
             &gathers,
             &[],
@@ -299,7 +363,8 @@ pub fn nccl() -> Vec<SupportRule> {
             "broadcast and reduce take RING only",
         ),
         line(&[], &[], &[], ANY, nothing, "not known to run"),
-    ]
+    ]);
+    lines
 }
 
 #[cfg(test)]
@@ -308,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_first_match_wins() {
-        let rules = built_in();
+        let rules = built_in(None);
         let runs = |c, a, p, nodes| obstacle(&rules, c, a, p, nodes).is_none();
         assert!(runs(Collective::AllReduce, Algorithm::Tree, Protocol::Ll, 1));
         assert!(!runs(Collective::AllReduce, Algorithm::Tree, Protocol::Simple, 1));
@@ -342,7 +407,7 @@ mod tests {
             point(3, 1 << 20, direct),
             point(3, 1 << 22, ring),
         ];
-        let support = Support::new(built_in(), &Sweep { points, defaults: Vec::new() });
+        let support = Support::new(built_in(None), &Sweep { points, defaults: Vec::new() });
         let outcome = |nodes, size_bytes| support.outcome(&workload(nodes, size_bytes), ring, Protocol::Simple);
         let becomes = Outcome::Becomes(direct, Protocol::Simple);
         // Measured to run, whatever the matrix says.

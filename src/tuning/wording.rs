@@ -96,6 +96,10 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         KeepReason::TooSmall => {
             format!("{keep}: {choice} gains {gain} over {default}, perhaps less than the smallest gain worth a rule.")
         }
+        KeepReason::Rounded => format!(
+            "{keep}: {choice} promises {gain} over {default}, which the rounding of printed bandwidths may be. Logs with times \
+             have more digits."
+        ),
         KeepReason::Uncertain => {
             let undecided = words::undecided(recommendation.noise.as_ref());
             let of = if gain.is_empty() { "more".to_owned() } else { gain };

@@ -30,12 +30,13 @@ use crate::{
         origin::Origins,
         parameters::Parameters,
         plan,
+        platform::Platform,
         read::Row,
         runs::Runs,
         sets::{self, Choice, Set, Sets},
         snapshot::{self, Extent, Snapshot},
         study::{Study, StudyError},
-        support::{self, Support},
+        support::Support,
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
@@ -226,7 +227,15 @@ impl Executor {
         let mut question = question.clone();
         question.measured_with.clone_from(&self.set);
         question.uncovered.extend(plan::agenda::unmeasured(sweep, self.documents.jobs.iter().map(|(_, job)| job)));
-        Ok(plan::plan(sweep, recommendations, &Support::new(support::built_in(), sweep), &question, progress))
+        question.platform = question.platform.or_else(|| self.platform());
+        let matrix = question.platform.unwrap_or_default().matrix();
+        Ok(plan::plan(sweep, recommendations, &Support::new(matrix, sweep), &question, progress))
+    }
+
+    /// The library and its version, as the measurements say them; `None` where they don't, or say different ones.
+    #[must_use]
+    pub fn platform(&self) -> Option<Platform> {
+        Platform::told(self.measured_with.values().flatten().map(String::as_str))
     }
 
     /// What was found, in the form that travels.

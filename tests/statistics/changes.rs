@@ -1,14 +1,16 @@
 //! Tuning: two measured states compared with each other.
 
 use collectune::{
+    collective::{Algorithm, Configuration, Protocol},
     math::{Stream, exp},
     tuning::{
         aggregate::{Target, aggregate},
         change::{
-            Question, Verdict, find,
+            Question, Subject, Verdict, find,
+            pooled::Moved,
             standing::{Standing, Stands},
         },
-        read::Row,
+        read::{Kind, Row},
         snapshot::{Deployed, Extent},
         sweep::Sweep,
     },
@@ -130,39 +132,89 @@ fn a_known_slow_down_is_found_where_it_is_and_nowhere_else() {
     let is_slowed = |row_bytes: u64| (1 << 18..1 << 22).contains(&row_bytes);
     let mut table = Table::new(
         "comparisons after a slow-down at four of sixteen sizes",
-        &["slower by", "repeats", "found", "found elsewhere, campaigns", "all intervals hold, campaigns"],
+        &[
+            "slower by",
+            "repeats",
+            "by all together",
+            "by the default, the deployed or the best alone",
+            "found elsewhere, campaigns",
+            "all intervals hold, campaigns",
+        ],
     );
-    for (percent, repeats, least) in [(2_u32, 5, 0.0), (5, 5, 0.0), (8, 5, 0.9), (8, 3, 0.5)] {
+    for (percent, repeats, least) in [(2_u32, 5, 0.2), (5, 5, 0.95), (8, 5, 0.97), (8, 3, 0.95)] {
         let factor = 1.0 + f64::from(percent) / 100.0;
         let of_campaign = |seed: usize| {
             let before = snapshot(campaign(100 + seed as u64, repeats), Extent::Whole);
             let mut rows = campaign(200 + seed as u64, repeats);
             slower(&mut rows, factor, |row| is_slowed(row.workload.size_bytes));
             let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
-            let (mut found, mut elsewhere, mut hold) = (Count::default(), false, true);
+            let (mut found, mut alone, mut elsewhere, mut hold) = (Count::default(), Count::default(), false, true);
             for difference in &findings.differences {
                 let is_there = is_slowed(difference.workload.size_bytes);
                 let is = if is_there { (1.0 / factor - 1.0) * 100.0 } else { 0.0 };
+                let is_slower = difference.verdict == Verdict::Slower;
                 if is_there {
-                    found.add(difference.verdict == Verdict::Slower);
+                    match difference.subject {
+                        Subject::All { .. } => found.add(is_slower),
+                        _ => alone.add(is_slower),
+                    }
                 } else {
                     elsewhere |= matches!(difference.verdict, Verdict::Slower | Verdict::Faster);
                 }
                 let (low, high) = difference.interval_pct.unwrap();
                 hold &= (low..=high).contains(&is);
             }
-            (found, elsewhere, hold)
+            elsewhere |= findings.moved.iter().any(|moved| !is_slowed(moved.first_bytes));
+            (found, alone, elsewhere, hold)
         };
-        let (mut found, mut elsewhere, mut hold) = (Count::default(), Count::default(), Count::default());
-        for (of_campaign, any, all) in on_threads(20, of_campaign) {
+        let (mut found, mut alone, mut elsewhere, mut hold) =
+            (Count::default(), Count::default(), Count::default(), Count::default());
+        for (of_campaign, by_itself, any, all) in on_threads(20, of_campaign) {
             found = found.plus(of_campaign);
+            alone = alone.plus(by_itself);
             elsewhere.add(any);
             hold.add(all);
         }
-        table.row(&[&format!("{percent} %"), &repeats, &found, &elsewhere, &hold]);
+        table.row(&[&format!("{percent} %"), &repeats, &found, &alone, &elsewhere, &hold]);
         table.at_least(found, least);
         table.at_most(elsewhere, 0.1);
         table.at_least(hold, 0.9);
+    }
+    table.settle();
+}
+
+/// One of 24 configurations got slower: it is named, with its sizes, and no other.
+#[test]
+fn one_configuration_that_changed_is_named() {
+    let mut table = Table::new(
+        "comparisons after one configuration got slower",
+        &["slower by", "at", "repeats", "it is named", "another one is, campaigns"],
+    );
+    let slowed = Configuration { algorithm: Algorithm::Ring, protocol: Protocol::Ll128, channels: 16 };
+    for (percent, sizes, repeats, least) in
+        [(3_u32, 16_u32, 3, 0.2), (5, 16, 3, 0.7), (10, 16, 3, 0.95), (20, 4, 3, 0.9), (50, 1, 3, 0.8), (0, 16, 3, 0.0)]
+    {
+        let factor = 1.0 + f64::from(percent) / 100.0;
+        let of_campaign = |seed: usize| {
+            let before = snapshot(campaign(500 + seed as u64, repeats), Extent::Whole);
+            let mut rows = campaign(700 + seed as u64, repeats);
+            let is_there = |bytes: u64| (1 << 20..1 << (20 + sizes)).contains(&bytes) || sizes == 16;
+            slower(&mut rows, factor, |row| {
+                row.kind == Kind::Asked && row.ran == slowed && is_there(row.workload.size_bytes)
+            });
+            let findings = find(&before, &snapshot(rows, Extent::Whole), None, &Question::default());
+            let is_it = |moved: &&Moved| moved.configuration == Some(slowed) && moved.beside_pct < 0.0;
+            [findings.moved.iter().any(|moved| is_it(&moved)), !findings.moved.iter().all(|moved| is_it(&moved))]
+        };
+        let (mut named, mut another) = (Count::default(), Count::default());
+        for [it, other] in on_threads(40, of_campaign) {
+            named.add(it);
+            another.add(other);
+        }
+        let at = if sizes == 1 { "1 size".to_owned() } else { format!("{sizes} sizes") };
+        table.row(&[&format!("{percent} %"), &at, &repeats, &named, &another]);
+        table.at_least(named, least);
+        table.at_most(another, 0.04);
     }
     table.settle();
 }

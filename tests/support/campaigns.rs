@@ -55,5 +55,5 @@ pub fn any_change(question: &Question) -> Question {
 
 pub fn changed(findings: &Findings) -> usize {
     let is_changed = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
-    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count()
+    findings.differences.iter().filter(|difference| is_changed(difference.verdict)).count() + findings.moved.len()
 }

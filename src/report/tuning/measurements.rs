@@ -96,13 +96,15 @@ pub(super) fn next(plan: plan::Answer) -> Option<Section> {
 pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
     use crate::tuning::decision::{Decision, KeepReason};
     let number = |of: fn(&Decision) -> bool| answer.iter().filter(|r| of(&r.decision)).count() as u64;
-    let undecided = number(|decision| matches!(decision, Decision::KeepDefault { reason: KeepReason::Uncertain }));
+    let undecided = number(|decision| {
+        matches!(decision, Decision::KeepDefault { reason: KeepReason::Uncertain | KeepReason::Rounded })
+    });
     let blind = number(|decision| matches!(decision, Decision::NoDefault));
     let at = |n: u64| format!("At {}", count(n, "workload"));
     let mut text = Vec::new();
     if undecided > 0 {
         text.push(format!(
-            "{} something promises more than the default, which may be noise: the default stays.",
+            "{} something promises more than the default, which may be noise or rounding: the default stays.",
             at(undecided)
         ));
     }

@@ -38,6 +38,7 @@ fn chart(of: &[Difference], (collective, scale): (Collective, Scale)) -> Chart {
         Series { name: "No change".to_owned(), colour: Colour::Muted, mark: Mark::Dashed, points: nothing.collect() };
     let all = [
         line,
+        series("All", Colour::Palette(3), |subject| matches!(subject, Subject::All { .. })),
         series("Default", Colour::Default, |subject| *subject == Subject::Default),
         series("Best", Colour::Palette(2), |subject| *subject == Subject::Best),
         series("Deployed", Colour::Answer, |subject| matches!(subject, Subject::Deployed(_))),

@@ -10,7 +10,10 @@
 //! Between two campaigns lies more than single runs show. What all runs of a campaign share is taken to vary as the
 //! passes over it do ([`crate::tuning::snapshot::Drift`]), and moves all comparisons of a collective and scale together.
 
-use super::side::{State, What};
+use super::{
+    pooled::Pooled,
+    side::{State, What},
+};
 use crate::{
     collective::Workload,
     math::Stream,
@@ -18,6 +21,7 @@ use crate::{
         contest::{Contest, Side},
         deviations::AtWorkload,
         draws::{ROUNDS, quantile},
+        printed,
     },
 };
 
@@ -38,6 +42,8 @@ pub struct Estimate {
     pub ln_ratio: f64,
     /// Its standard error; `None` while nothing tells the noise.
     error: Option<f64>,
+    /// By how much rounding may have moved it.
+    rounded: f64,
 }
 
 /// A difference and its interval.
@@ -64,24 +70,33 @@ impl Family {
     }
 
     /// Adds a difference of `ln_ratio` with errors by round; `is_chosen`: of things that were chosen for being high.
-    fn add(&mut self, ln_ratio: f64, errors: &[f32], is_chosen: bool) -> Estimate {
+    fn add(&mut self, ln_ratio: f64, rounded: f64, errors: &[f32], is_chosen: bool) -> Estimate {
         let n = errors.len().max(1) as f64;
         let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / n;
         let squares = errors.iter().map(|error| (f64::from(*error) - mean) * (f64::from(*error) - mean)).sum::<f64>();
         let error = (squares / n).sqrt();
         if errors.is_empty() || !(error.is_finite() && error > 0.0) {
-            return Estimate { ln_ratio, error: None };
+            return Estimate { ln_ratio, error: None, rounded };
         }
         for (largest, drawn) in self.largest.iter_mut().zip(errors) {
             *largest = largest.max(((f64::from(*drawn) - mean) / error).abs() as f32);
         }
-        Estimate { ln_ratio: if is_chosen { ln_ratio - mean } else { ln_ratio }, error: Some(error) }
+        Estimate { ln_ratio: if is_chosen { ln_ratio - mean } else { ln_ratio }, error: Some(error), rounded }
+    }
+
+    /// Adds what all at a size changed by together, the `number`th size of all; `shift` is what both campaigns differ in as a
+    /// whole.
+    pub fn all(&mut self, pooled: &Pooled, number: usize, shift: &[f32]) -> Estimate {
+        self.add(pooled.ln_ratio, pooled.rounded, &pooled.errors(number, shift), false)
     }
 
     /// The interval of a difference, once all are added.
     pub fn intervals(&self) -> impl Fn(Estimate) -> Interval + use<> {
         let width = quantile(&self.largest, self.level);
-        move |Estimate { ln_ratio, error }| Interval { ln_ratio, half_width: error.map(|error| width * error) }
+        move |Estimate { ln_ratio, error, rounded }| Interval {
+            ln_ratio,
+            half_width: error.map(|error| width * error + rounded),
+        }
     }
 }
 
@@ -132,13 +147,13 @@ impl<'a> Match<'a> {
 
     /// The highest of some things in a state, in ln busbw, and how it errs, by round; no errors while nothing tells the
     /// noise.
-    fn highest(&self, is_after: bool, of: &[What]) -> Option<(f64, Vec<f32>)> {
+    fn highest(&self, is_after: bool, of: &[What]) -> Option<Highest> {
         let (state, other) = if is_after { (self.after, self.before) } else { (self.before, self.after) };
         let points = of.iter().filter_map(|what| state.point(&self.workload, *what));
         let highest = points.max_by(|a, b| a.busbw_gbps.total_cmp(&b.busbw_gbps))?;
-        let height = crate::math::ln(highest.busbw_gbps);
+        let (height, rounded) = (crate::math::ln(highest.busbw_gbps), rounded(highest.busbw_gbps));
         let noise = self.noise(state, other).filter(|_| highest.repeats >= LEAST_RUNS);
-        let Some(noise) = noise else { return Some((height, Vec::new())) };
+        let Some(noise) = noise else { return Some(Highest { height, rounded, errors: Vec::new() }) };
         let contest = Contest::new(noise, 0.9);
         let side = |what: &What| {
             let place = self.field.iter().position(|known| known == what).unwrap_or_default();
@@ -149,25 +164,38 @@ impl<'a> Match<'a> {
         let sides: Vec<Side> = sides.into_iter().zip(contenders).filter(|(_, is)| *is).map(|(side, _)| side).collect();
         let mut errors = contest.errors_of_highest(&sides);
         errors.rotate_left(self.number * STEP % ROUNDS);
-        Some((height, errors))
+        Some(Highest { height, rounded, errors })
     }
 
     /// The highest of some things after against before.
     pub fn change(&self, family: &mut Family, of: &[What]) -> Option<Estimate> {
-        let (height_before, before) = self.highest(false, of)?;
-        let (height_after, after) = self.highest(true, of)?;
-        let errors: Vec<f32> =
-            after.iter().zip(&before).zip(self.shift).map(|((after, before), shift)| after - before + shift).collect();
-        Some(family.add(height_after - height_before, &errors, of.len() > 1))
+        let (before, after) = (self.highest(false, of)?, self.highest(true, of)?);
+        let errors = after.errors.iter().zip(&before.errors).zip(self.shift);
+        let errors: Vec<f32> = errors.map(|((after, before), shift)| after - before + shift).collect();
+        Some(family.add(after.height - before.height, after.rounded + before.rounded, &errors, of.len() > 1))
     }
 
     /// Something against something else, both after.
     pub fn lead(&self, family: &mut Family, what: What, over: What) -> Option<Estimate> {
-        let (height, errors) = self.highest(true, &[what])?;
-        let (other_height, others) = self.highest(true, &[over])?;
-        let errors: Vec<f32> = errors.iter().zip(&others).map(|(error, other)| error - other).collect();
-        Some(family.add(height - other_height, &errors, false))
+        let (one, other) = (self.highest(true, &[what])?, self.highest(true, &[over])?);
+        let errors: Vec<f32> = one.errors.iter().zip(&other.errors).map(|(error, other)| error - other).collect();
+        Some(family.add(one.height - other.height, one.rounded + other.rounded, &errors, false))
     }
+}
+
+/// The highest of some things in a state.
+struct Highest {
+    /// In ln busbw.
+    height: f64,
+    /// By how much it may lie off for being printed.
+    rounded: f64,
+    /// How it errs, by round.
+    errors: Vec<f32>,
+}
+
+/// By how much ln busbw may lie off for being printed.
+fn rounded(busbw_gbps: f64) -> f64 {
+    printed::above(busbw_gbps).max(printed::below(busbw_gbps))
 }
 
 /// What two campaigns differ in as a whole, by round: `deviations` are those of their passes with their degrees of

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Answer, Difference, Findings, Question, Subject, Verdict, listing,
+    pooled::Moved,
     standing::{Standing, Stands},
     words,
 };
@@ -25,8 +26,9 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
         .filter(|difference| matches!(difference.verdict, Verdict::Slower | Verdict::Faster))
         .copied()
         .collect();
-    if !changed.is_empty() {
-        written += &format!("\n### Changed\n\n{}", listing::by_size(&changed).to_table().to_markdown());
+    if !changed.is_empty() || !findings.moved.is_empty() {
+        written +=
+            &format!("\n### Changed\n\n{}", listing::by_size(&changed, &findings.moved).to_table().to_markdown());
     }
     let fails: Vec<Standing> = findings.standings.iter().filter(|standing| standing.stands.fails()).cloned().collect();
     if !fails.is_empty() {
@@ -42,6 +44,12 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
 #[must_use]
 pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
     let compared: Vec<Value> = findings.differences.iter().map(difference).collect();
+    let beside: Vec<Value> = findings.moved.iter().map(moved).collect();
+    let same: Vec<Value> = findings
+        .same
+        .iter()
+        .map(|(collective, scale)| json!({ "collective": collective.name(), "num_nodes": scale.nodes, "num_gpus": scale.ranks }))
+        .collect();
     let deployed: Vec<Value> = findings.standings.iter().map(standing).collect();
     let value = json!({
         "got_slower": answer.got_slower,
@@ -49,6 +57,8 @@ pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String
         "level": question.level,
         "least_pct": question.least_pct,
         "compared": compared,
+        "changed_beside_the_others": beside,
+        "the_same_runs": same,
         "deployed": deployed,
         "notes": answer.notes,
     });
@@ -78,6 +88,7 @@ fn difference(difference: &Difference) -> Value {
         Subject::Default => "default",
         Subject::Deployed(_) => "deployed",
         Subject::Best => "best",
+        Subject::All { .. } => "all",
     };
     let verdict = match difference.verdict {
         Verdict::Faster => "faster",
@@ -96,8 +107,25 @@ fn difference(difference: &Difference) -> Value {
         "high_pct": difference.interval_pct.map(|(_, high)| high),
         "visible_pct": difference.visible_pct,
         "verdict": verdict,
+        "pooled": if let Subject::All { of } = difference.subject { Some(of) } else { None },
     });
     with(at(&difference.workload), further)
+}
+
+fn moved(moved: &Moved) -> Value {
+    let Moved { collective, scale, configuration, first_bytes, last_bytes, sizes, beside_pct, interval_pct } = moved;
+    json!({
+        "collective": collective.name(),
+        "num_nodes": scale.nodes,
+        "num_gpus": scale.ranks,
+        "ran": ran(*configuration),
+        "first_bytes": first_bytes,
+        "last_bytes": last_bytes,
+        "sizes": sizes,
+        "change_pct": beside_pct,
+        "low_pct": interval_pct.0,
+        "high_pct": interval_pct.1,
+    })
 }
 
 fn standing(standing: &Standing) -> Value {

@@ -1,6 +1,6 @@
 //! What changed, as tables.
 
-use super::{Difference, Subject, Verdict, standing::Standing, words};
+use super::{Difference, Subject, Verdict, pooled::Moved, standing::Standing, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
     order::Order,
@@ -36,17 +36,21 @@ pub fn compared(difference: &Difference) -> String {
             format!("best: {}", ran(difference.ran_before))
         }
         Subject::Best => format!("best: {} → {}", ran(difference.ran_before), ran(difference.ran_after)),
+        Subject::All { of } => format!("all {of} together"),
     }
 }
 
-/// A row per size and thing compared.
+/// A row per size and thing compared, then one for each configuration that changed beside the others.
 #[must_use]
-pub fn by_size(differences: &[Difference]) -> Listing {
+pub fn by_size(differences: &[Difference], moved: &[Moved]) -> Listing {
     let columns = vec![
         COLLECTIVE,
         SCALE,
         SIZE,
-        Column::words("Compared", "the default, what was deployed, or the best that both sides measured"),
+        Column::words(
+            "Compared",
+            "the default, what was deployed, the best that both sides measured, or all that both measured together",
+        ),
         Column::numbers("Before", "median busbw before, GB/s"),
         Column::numbers("After", "median busbw after, GB/s"),
         Column::numbers("Change", "after over before, in per cent of before; of the best less what choosing it brings"),
@@ -54,25 +58,41 @@ pub fn by_size(differences: &[Difference]) -> Listing {
         Column::words("Verdict", "slower or faster beyond noise; no change where a large one would have been seen"),
         Column::numbers("Visible", "the smallest change that these runs would show half of the time, in per cent"),
     ];
+    let range =
+        |(low, high): (f64, f64)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) };
     let row = |difference: &Difference| {
         let [collective, scale] = at(difference.workload.collective, difference.workload.scale);
-        let interval = difference
-            .interval_pct
-            .map(|(low, high)| Entry { text: format!("{} to {}", percent(low), percent(high)), number: Some(low) });
+        let interval = difference.interval_pct.map(range);
         vec![
             collective,
             scale,
             size(difference.workload.size_bytes),
             Entry::text(compared(difference)),
-            Entry::number(Some(difference.before_gbps), significant),
-            Entry::number(Some(difference.after_gbps), significant),
+            Entry::number(difference.before_gbps, significant),
+            Entry::number(difference.after_gbps, significant),
             Entry::number(Some(difference.change_pct), percent),
             interval.unwrap_or_default(),
             Entry::text(difference.verdict.word()),
             Entry::number(difference.visible_pct, |visible| format!("{visible:.1} %")),
         ]
     };
-    Listing { columns, rows: differences.iter().map(row).collect() }
+    let beside = |moved: &Moved| {
+        let [collective, scale] = at(moved.collective, moved.scale);
+        let verdict = if moved.beside_pct < 0.0 { Verdict::Slower } else { Verdict::Faster };
+        vec![
+            collective,
+            scale,
+            Entry { text: words::sizes(moved), number: Some(moved.first_bytes as f64) },
+            Entry::text(format!("{} beside the others", ran(moved.configuration))),
+            Entry::default(),
+            Entry::default(),
+            Entry::number(Some(moved.beside_pct), percent),
+            range(moved.interval_pct),
+            Entry::text(verdict.word()),
+            Entry::default(),
+        ]
+    };
+    Listing { columns, rows: differences.iter().map(row).chain(moved.iter().map(beside)).collect() }
 }
 
 impl Verdict {

@@ -2,13 +2,14 @@
 //! whether what was deployed still holds.
 //!
 //! [`side`] makes a [`Snapshot`] ready, [`contest`] compares both sides at every size and says what chance brings over
-//! all of it, [`standing`] holds what was deployed against what was measured after, [`listing`] and [`chart`] show it,
+//! all of it, [`pooled`] takes all configurations of a size together and names those that changed beside the others, [`standing`] holds what was deployed against what was measured after, [`listing`] and [`chart`] show it,
 //! [`words`] says it, [`export`] writes it.
 
 pub mod chart;
 pub mod contest;
 pub mod export;
 pub mod listing;
+pub mod pooled;
 pub mod side;
 pub mod standing;
 pub mod words;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     contest::{Estimate, Family, Interval, Match, shift},
+    pooled::{AtSize, Moved},
     side::{State, What},
     standing::{Standing, draft},
 };
@@ -24,7 +26,7 @@ use super::{
     conf::{Effect, Reader, Rule, choose},
     parameters::Confidence,
     sets::Choice,
-    snapshot::{Deployed, Snapshot},
+    snapshot::{Deployed, Group, Snapshot},
     support::{Library, Support},
 };
 use crate::{
@@ -111,6 +113,11 @@ pub enum Subject {
     Deployed(Configuration),
     /// The highest of all that both sides measured.
     Best,
+    /// All that both sides measured, together: the trimmed mean of their changes.
+    All {
+        /// How many there are, the default among them.
+        of: usize,
+    },
 }
 
 /// What a difference comes down to.
@@ -137,10 +144,10 @@ pub struct Difference {
     pub ran_before: Option<Configuration>,
     /// What ran after; `None`: the default.
     pub ran_after: Option<Configuration>,
-    /// busbw before.
-    pub before_gbps: f64,
-    /// busbw after.
-    pub after_gbps: f64,
+    /// busbw before; `None` of [`Subject::All`].
+    pub before_gbps: Option<f64>,
+    /// busbw after; `None` of [`Subject::All`].
+    pub after_gbps: Option<f64>,
     /// after / before − 1 in per cent, of [`Subject::Best`] less what choosing the highest brings.
     pub change_pct: f64,
     /// Its interval, which holds together with all others; `None` while nothing tells the noise.
@@ -156,8 +163,12 @@ pub struct Difference {
 pub struct Findings {
     /// Differences, by workload.
     pub differences: Vec<Difference>,
+    /// Configurations that changed beside the others, by collective and scale, those that did at most sizes first.
+    pub moved: Vec<Moved>,
     /// What was deployed, by workload.
     pub standings: Vec<Standing>,
+    /// Both sides hold the same runs of these, value by value: nothing is compared.
+    pub same: Vec<(Collective, Scale)>,
     /// How far the passes of each side lie from each other where that widened something, in per cent.
     pub drifts: Vec<(Collective, Scale, f64)>,
 }
@@ -167,6 +178,7 @@ impl Findings {
     #[must_use]
     pub fn got_slower(&self) -> bool {
         self.differences.iter().any(|difference| difference.verdict == Verdict::Slower)
+            || self.moved.iter().any(|moved| moved.beside_pct < 0.0)
     }
 }
 
@@ -177,7 +189,7 @@ pub fn change(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, ques
     let mut answer = Answer {
         summary: words::summary(&findings),
         got_slower: findings.got_slower(),
-        by_size: listing::by_size(&findings.differences),
+        by_size: listing::by_size(&findings.differences, &findings.moved),
         standing: listing::standing(&findings.standings),
         apart: listing::apart(before, after),
         charts: chart::charts(&findings.differences),
@@ -195,11 +207,14 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
     let (old, new) = (State::new(before), State::new(after));
     let (shifts, drifts) = shifts(before, after);
     let support = conf.map(|conf| Support::new(conf.library.matrix(), &new.sweep));
-    let mut changes = Family::new(question.level);
+    let wrong = 1.0 - question.level;
+    let mut changes = Family::new(1.0 - OF_SIZES * wrong);
     let mut leads = Family::new(question.level);
     let mut estimates: Vec<(Difference, Estimate)> = Vec::new();
     let mut drafts = Vec::new();
     let mut open = Vec::new();
+    let mut sizes: Vec<AtSize> = Vec::new();
+    let same = the_same(before, after);
     let workloads: Vec<Workload> = before.workloads().filter(|workload| after.at(workload).is_some()).collect();
     let one_of = (1.0 - question.level) / workloads.len().max(1) as f64;
     let confidence = Confidence { level: 1.0 - one_of, minimum_gain_pct: question.least_pct };
@@ -210,7 +225,8 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
             Some((conf, support)) => told(choose(conf.rules, conf.reader, support, workload).effect),
             None => (before.at(workload).map(|at| at.deployed).unwrap_or_default(), None),
         };
-        let common: Vec<What> = at.common().collect();
+        let is_same = same.contains(&(workload.collective, workload.scale));
+        let common: Vec<What> = if is_same { Vec::new() } else { at.common().collect() };
         for (subject, of) in subjects(&common, deployed) {
             let estimate = at.change(&mut changes, &of);
             let highest = |state: &State<'_>| {
@@ -226,8 +242,8 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
                 subject,
                 ran_before: ran(before.0),
                 ran_after: ran(after.0),
-                before_gbps: before.1,
-                after_gbps: after.1,
+                before_gbps: Some(before.1),
+                after_gbps: Some(after.1),
                 change_pct: 0.0,
                 interval_pct: None,
                 visible_pct: None,
@@ -235,6 +251,23 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
             };
             estimates.push((difference, estimate));
         }
+        let all = AtSize::new(&old, &new, *workload, &common);
+        if let Some(pooled) = all.pooled() {
+            let difference = Difference {
+                workload: *workload,
+                subject: Subject::All { of: pooled.of },
+                ran_before: None,
+                ran_after: None,
+                before_gbps: None,
+                after_gbps: None,
+                change_pct: 0.0,
+                interval_pct: None,
+                visible_pct: None,
+                verdict: Verdict::CantTell,
+            };
+            estimates.push((difference, changes.all(&pooled, number, shift)));
+        }
+        sizes.push(all);
         match effect {
             Some(effect) => open.push(Standing {
                 workload: *workload,
@@ -243,6 +276,8 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
                 busbw_gbps: None,
                 stands: standing::Stands::CantTell,
             }),
+            // What the first side recommends, a copy of it recommends as well.
+            None if is_same && conf.is_none() => {}
             None => drafts.extend(draft(&at, &new, deployed, confidence, &mut leads)),
         }
     }
@@ -252,7 +287,28 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
     let verdict = |estimate| verdict(&lead(estimate), question);
     let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
     crate::order::Order::order_by_key(&mut standings[..], |standing| standing.workload);
-    Findings { differences: estimates.into_iter().map(judged).collect(), standings, drifts }
+    let moved = moved(&sizes, (1.0 - OF_SIZES) * wrong, question);
+    Findings { differences: estimates.into_iter().map(judged).collect(), moved, standings, same, drifts }
+}
+
+/// Of the chance that anything is called changed where nothing is, so much is for what is compared at each size; the rest for
+/// configurations beside the others.
+const OF_SIZES: f64 = 0.6;
+
+/// Collectives and scales of which both sides hold the same runs.
+fn the_same(before: &Snapshot, after: &Snapshot) -> Vec<(Collective, Scale)> {
+    let key = |group: &Group| (group.collective, group.scale);
+    let is_there =
+        |group: &&Group| after.groups.iter().any(|other| key(other) == key(group) && group.has_runs_of(other));
+    before.groups.iter().filter(is_there).map(key).collect()
+}
+
+/// What changed beside the others, in all collectives and scales.
+fn moved(sizes: &[AtSize], chance: f64, question: &Question) -> Vec<Moved> {
+    let groups: Vec<&[AtSize]> = sizes.chunk_by(|a, b| a.group() == b.group()).collect();
+    let chance = chance / groups.len().max(1) as f64;
+    let is_beyond = |interval: &Interval| matches!(verdict(interval, question), Verdict::Slower | Verdict::Faster);
+    groups.into_iter().flat_map(|sizes| pooled::moved(sizes, chance, is_beyond)).collect()
 }
 
 /// What is compared at a workload, each of those that are the highest of themselves.

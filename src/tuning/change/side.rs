@@ -2,7 +2,6 @@
 
 use crate::{
     collective::{Configuration, Workload},
-    math::ln,
     tuning::{
         aggregate::Point,
         decision::{
@@ -84,6 +83,18 @@ impl<'a> State<'a> {
         default.into_iter().chain(asked).filter(|what| self.point(workload, *what).is_some()).collect()
     }
 
+    /// How far the runs of something say that their median errs, in ln busbw; 0 where they say nothing.
+    #[must_use]
+    pub fn own_error(&self, workload: &Workload, what: What) -> f64 {
+        /// The standard error of a median of few runs over that of their mean.
+        const OF_MEDIAN: f64 = 1.25;
+        let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
+        let Some(point) = self.point(workload, what) else { return 0.0 };
+        let own = self.judge(Confidence::default()).own_alone(workload, kind, point.configuration);
+        let is_told = own.variance.freedom() > 0.0;
+        if is_told { OF_MEDIAN * own.variance.deviation() / f64::from(own.runs.max(1)).sqrt() } else { 0.0 }
+    }
+
     /// Something that was measured as a side of a contest; `column` tells its draws from others'. Where its own runs lie
     /// further from each other than those at the neighbouring sizes, they count: on halves of nine real runs four times as many
     /// false alarms were raised without that, at the two places that jump between two bandwidths.
@@ -92,7 +103,7 @@ impl<'a> State<'a> {
         let point = self.point(workload, what)?;
         let kind = if what == What::Default { Kind::Default } else { Kind::Asked };
         let judge = self.judge(Confidence::default());
-        let side = |own: Own| contest.side(ln(point.busbw_gbps), Own { runs: own.runs.max(1), ..own }, column);
+        let side = |own: Own| contest.side(point.busbw_gbps, Own { runs: own.runs.max(1), ..own }, column);
         let pooled = side(judge.own(workload, kind, point.configuration));
         let alone = side(judge.own_alone(workload, kind, point.configuration));
         Some(if alone.apart(&alone) > pooled.apart(&pooled) { alone } else { pooled })

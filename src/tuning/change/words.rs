@@ -2,6 +2,7 @@
 
 use super::{
     Difference, Findings, Question, Subject, Verdict,
+    pooled::Moved,
     standing::{Standing, Stands},
 };
 use crate::{
@@ -20,7 +21,12 @@ pub fn summary(findings: &Findings) -> Vec<String> {
         findings.differences.iter().filter(|difference| difference.verdict == verdict).collect()
     };
     if findings.differences.is_empty() {
-        return vec!["The two sides have no measurement in common.".to_owned()];
+        let nothing = if findings.same.is_empty() {
+            "The two sides have no measurement in common."
+        } else {
+            "Both sides hold the same runs, value by value: the same file, or a copy of it. There is nothing to compare."
+        };
+        return vec![nothing.to_owned()];
     }
     let all = count(findings.differences.len() as u64, "comparison");
     let mut said = Vec::new();
@@ -30,6 +36,7 @@ pub fn summary(findings: &Findings) -> Vec<String> {
             said.push(format!("{} of {all} {word} beyond noise: {}.", judged.len(), furthest(judged)));
         }
     }
+    said.extend(beside(&findings.moved));
     if said.is_empty() {
         said.push(format!("Nothing changed beyond noise, in {all}."));
     }
@@ -52,6 +59,30 @@ pub fn summary(findings: &Findings) -> Vec<String> {
     said
 }
 
+/// What changed beside the others, in a sentence; nothing where nothing did.
+fn beside(moved: &[Moved]) -> Option<String> {
+    if moved.is_empty() {
+        return None;
+    }
+    let one = |moved: &Moved| {
+        let what =
+            moved.configuration.map_or_else(|| "the default".to_owned(), |configuration| configuration.to_string());
+        let (collective, scale) = (moved.collective, moved.scale);
+        format!("{what} by {} at {} of {collective} on {scale}", percent(moved.beside_pct), sizes(moved))
+    };
+    let named: Vec<String> = moved.iter().take(NAMED).map(one).collect();
+    let rest = moved.len() - named.len();
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    Some(format!("Changed beside the other configurations: {}{more}.", named.join("; ")))
+}
+
+/// The sizes of a configuration that changed beside the others.
+#[must_use]
+pub fn sizes(moved: &Moved) -> String {
+    let [first, last] = [moved.first_bytes, moved.last_bytes].map(Size);
+    if moved.sizes == 1 { first.to_string() } else { format!("{} sizes, {first} to {last}", moved.sizes) }
+}
+
 /// The largest differences first.
 fn furthest(mut differences: Vec<&Difference>) -> String {
     crate::order::Order::order_by(&mut differences[..], |a, b| b.change_pct.abs().total_cmp(&a.change_pct.abs()));
@@ -60,6 +91,7 @@ fn furthest(mut differences: Vec<&Difference>) -> String {
             Subject::Default => "the default".to_owned(),
             Subject::Deployed(configuration) => configuration.to_string(),
             Subject::Best => "the best".to_owned(),
+            Subject::All { of } => format!("all {of} together"),
         };
         format!("{what} at {} by {}", place(&difference.workload), percent(difference.change_pct))
     };
@@ -158,6 +190,21 @@ pub fn notes(before: &Snapshot, after: &Snapshot, findings: &Findings, question:
                  other configurations are not compared"
             ));
         }
+    }
+    if findings.differences.is_empty() && !findings.same.is_empty() {
+        return notes;
+    }
+    for (collective, scale) in &findings.same {
+        notes.push(format!(
+            "{collective} on {scale}: both sides hold the same runs, value by value, and are not compared"
+        ));
+    }
+    if findings.differences.iter().any(|difference| matches!(difference.subject, Subject::All { .. })) {
+        notes.push(
+            "All together: the trimmed mean of what every configuration and the default changed by at a size, with an interval from \
+             their scatter. A configuration that changed beside the others is named with its sizes"
+                .to_owned(),
+        );
     }
     notes.push(format!(
         "All intervals hold at once with {:.0} %: were nothing different, something would be called slower or faster in one \

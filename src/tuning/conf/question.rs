@@ -16,6 +16,7 @@ use crate::{
     plot::Chart,
     text::Listing,
     tuning::{
+        platform::Platform,
         support::{Library, Support},
         sweep::Sweep,
     },
@@ -176,8 +177,8 @@ pub fn rules(confs: &[(u32, Vec<u8>)], number: u32, reader: Reader) -> Result<Ve
 
 /// The findings for several readers, one after the other. An empty sweep says nothing.
 #[must_use]
-pub fn lint_for(bytes: &[u8], readers: &[Reader], library: Library, sweep: &Sweep) -> Vec<Finding> {
-    let support = Support::new(library.matrix(), sweep);
+pub fn lint_for(bytes: &[u8], readers: &[Reader], platform: impl Into<Platform>, sweep: &Sweep) -> Vec<Finding> {
+    let support = Support::new(platform.into().matrix(), sweep);
     let sweep = (!sweep.is_empty()).then_some(sweep);
     readers.iter().flat_map(|reader| lint(bytes, *reader, &support, sweep)).collect()
 }

@@ -1,6 +1,6 @@
 //! Channel counts that are one configuration: at small sizes the library runs fewer channels than planned.
 
-use super::deviations::rounding;
+use super::printed;
 use crate::{
     math::{ln, median},
     tuning::{aggregate::Point, read::Evidence},
@@ -59,7 +59,7 @@ fn is_one(points: &[&Point], deviation: f64) -> bool {
     points.iter().all(|point| {
         let noise = DEVIATIONS * deviation * (std::f64::consts::FRAC_PI_2 / f64::from(point.repeats)).sqrt();
         // Two roundings of one number are at most a digit apart.
-        let digit = rounding(point.busbw_gbps) * 12.0_f64.sqrt();
+        let digit = printed::deviation(point.busbw_gbps) * 12.0_f64.sqrt();
         (ln(point.busbw_gbps) - middle).abs() <= noise.min(SAME_AT_MOST).max(digit)
     })
 }

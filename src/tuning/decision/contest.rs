@@ -13,7 +13,9 @@
 use super::{
     deviations::{AtWorkload, Own},
     draws::{ROUNDS, quantile},
+    printed,
 };
+use crate::math::ln;
 
 /// One side of a comparison: a configuration, or the default, at a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub struct Side {
     runs: u32,
     /// Which draws are its own.
     column: usize,
+    /// By how much ln busbw may lie above and below for rounding.
+    rounded: [f64; 2],
 }
 
 /// The noise at a workload, and the level at which it is to be seen through.
@@ -52,6 +56,12 @@ impl Side {
         self.deviation / f64::from(self.runs).sqrt()
     }
 
+    /// By how much it may lie higher over another one than printed, for the rounding of both.
+    #[must_use]
+    pub fn rounded_over(&self, other: &Self) -> f64 {
+        self.rounded[0] + other.rounded[1]
+    }
+
     /// The standard error of a difference, likewise.
     #[must_use]
     pub fn apart(&self, other: &Self) -> f64 {
@@ -66,13 +76,20 @@ impl<'a> Contest<'a> {
         Self { noise, level: level.clamp(0.0, 0.9999) }
     }
 
-    /// A median of runs; `column` is 0 for the default and different for each other side.
+    /// A median of runs in GB/s; `column` is 0 for the default and different for each other side.
     #[must_use]
-    pub fn side(&self, ln_busbw: f64, own: Own, column: usize) -> Side {
+    pub fn side(&self, busbw_gbps: f64, own: Own, column: usize) -> Side {
         let moderated = self.noise.pooled.moderated(own.variance);
         // A deviation that is known from elsewhere is that of the median.
         let runs = if self.noise.pooled.freedom().is_infinite() { 1 } else { own.runs.max(1) };
-        Side { ln_busbw, deviation: moderated.deviation(), freedom: moderated.freedom(), runs, column }
+        Side {
+            ln_busbw: ln(busbw_gbps),
+            deviation: moderated.deviation(),
+            freedom: moderated.freedom(),
+            runs,
+            column,
+            rounded: [printed::above(busbw_gbps), printed::below(busbw_gbps)],
+        }
     }
 
     fn errors(&self, side: &Side) -> impl Iterator<Item = f32> + use<'a> {
@@ -105,13 +122,14 @@ impl<'a> Contest<'a> {
         /// Further below the best than this many deviations nobody needs to draw.
         const FAR: f64 = 12.0;
         let Some(best) = sides.iter().max_by(|a, b| a.ln_busbw.total_cmp(&b.ln_busbw)) else { return Tied::default() };
-        let behind = |side: &Side| best.ln_busbw - side.ln_busbw;
+        // What rounding may hide is no lead.
+        let lead = |side: &Side, other: &Side| side.ln_busbw - other.ln_busbw - other.rounded_over(side);
+        let behind = |side: &Side| lead(best, side);
         let is_near = |side: &&Side| behind(side) <= FAR * side.deviation.max(best.deviation);
         let highest = self.highest(sides.iter().filter(is_near).filter(|side| *side != best), best);
         let chance = quantile(&highest, self.level).max(0.0);
-        let is_tied = |side: &Side| {
-            is_near(&side) && sides.iter().all(|other| other.ln_busbw - side.ln_busbw <= chance * side.apart(other))
-        };
+        let is_tied =
+            |side: &Side| is_near(&side) && sides.iter().all(|other| lead(other, side) <= chance * side.apart(other));
         Tied {
             tied: sides.iter().map(is_tied).collect(),
             contenders: sides.iter().map(|side| behind(side) <= NEVER * chance * side.apart(best)).collect(),
@@ -149,7 +167,7 @@ impl<'a> Contest<'a> {
     pub fn lead(&self, side: &Side) -> f64 {
         let other = Side { column: 0, ..*side };
         let highest = self.highest(std::iter::once(side), &other);
-        quantile(&highest, self.level).max(0.0) * side.apart(&other)
+        quantile(&highest, self.level).max(0.0) * side.apart(&other) + side.rounded_over(&other)
     }
 }
 

@@ -8,7 +8,7 @@
 
 use crate::sorted::SortedMap;
 
-use super::draws::Draws;
+use super::{draws::Draws, printed};
 use crate::{
     collective::{Collective, Scale, Workload},
     math::{ln, log2},
@@ -31,9 +31,6 @@ const PRIOR: f64 = 2.0;
 
 /// No run is known better than this, as a share.
 const LEAST: f64 = 1e-4;
-
-/// The last digit of a printed busbw.
-const DIGIT_GBPS: f64 = 0.01;
 
 /// So many residuals have a shape of their own; fewer are taken as normal.
 const SHAPED: usize = 30;
@@ -197,27 +194,19 @@ impl Own {
         if singles > 1 && singles == used().count() {
             let mean = used().map(|run| ln(run.busbw_gbps)).sum::<f64>() / singles as f64;
             let squares: f64 = used().map(|run| (ln(run.busbw_gbps) - mean) * (ln(run.busbw_gbps) - mean)).sum();
-            let rounding = used().map(|run| rounding(run.busbw_gbps)).fold(0.0, f64::max);
             let freedom = (singles - 1) as f64;
-            let variance = Pooled { variance: squares / freedom + rounding * rounding, freedom };
+            // What rounding hides is no noise: intervals have it beside ([`printed`]).
+            let variance = Pooled { variance: squares / freedom, freedom };
             return Self { runs: count, variance, is_of_runs: true };
         }
         let of_spreads = used().filter(|run| run.repeats > 1).filter_map(|run| {
-            /// The range of two numbers that are each rounded to a digit errs by this share of it.
-            const ROUNDED_RANGE: f64 = 0.41;
             let range = ln(1.0 + run.spread_pct()? / 100.0);
-            let digit = DIGIT_GBPS / run.busbw_gbps * ROUNDED_RANGE;
+            let digit = printed::of_range(run.busbw_gbps);
             let deviation = (range * range + digit * digit).sqrt() / mean_range(run.repeats);
             Some(Pooled { variance: deviation * deviation, freedom: f64::from(run.repeats - 1) })
         });
         Self { runs: count, variance: pool(of_spreads), is_of_runs: false }
     }
-}
-
-/// The standard deviation, as a share, that rounding to two decimals brings; 0 for a value of more digits.
-pub fn rounding(busbw_gbps: f64) -> f64 {
-    let digits = busbw_gbps / DIGIT_GBPS;
-    if (digits - digits.round()).abs() < 1e-6 { DIGIT_GBPS / busbw_gbps / 12.0_f64.sqrt() } else { 0.0 }
 }
 
 fn doublings(a: u64, b: u64) -> f64 {

@@ -104,7 +104,10 @@ impl Judge<'_> {
         let point = own[choice];
         let (gain, decision) = match compared {
             None => (None, Decision::NoDefault),
-            Some(gain) => (Some(gain), decide(&gain, is_default(point), &self.confidence)),
+            Some(gain) => {
+                let rounded = field.rounded_in_favour(choice);
+                (Some(gain), decide(&gain, rounded, is_default(point), &self.confidence))
+            }
         };
         let mut tied: Vec<Configuration> = field.tied().map(|index| own[index].configuration).collect();
         tied.order_by_key(|c| (c.channels, *c));
@@ -161,11 +164,11 @@ impl<'a> Field<'a> {
             .iter()
             .zip(&owns)
             .zip(1..)
-            .map(|((point, own), column)| contest.side(ln(point.busbw_gbps), *own, column))
+            .map(|((point, own), column)| contest.side(point.busbw_gbps, *own, column))
             .collect();
         let default = default.filter(|default| default.busbw_gbps > 0.0).map(|default| {
             let own = judge.own(workload, Kind::Default, default.configuration);
-            (contest.side(ln(default.busbw_gbps), own, 0), default.repeats)
+            (contest.side(default.busbw_gbps, own, 0), default.repeats)
         });
         let tied = contest.tied(&sides);
         let runs = points.iter().map(|point| point.repeats).collect();
@@ -199,8 +202,8 @@ impl<'a> Field<'a> {
             let (gain, error) = (side.ln_busbw - default.ln_busbw, side.apart(default));
             Gain {
                 pct: pct(gain),
-                low_pct: pct(gain - chance.in_favour * error),
-                high_pct: pct(gain + chance.against * error),
+                low_pct: pct(gain - chance.in_favour * error - default.rounded_over(side)),
+                high_pct: pct(gain + chance.against * error + side.rounded_over(default)),
                 level: confidence.level,
                 basis: self.noise.basis,
             }
@@ -212,17 +215,29 @@ impl<'a> Field<'a> {
         Some((choice, Some(gain(choice, if choice == best { of_best } else { chance(choice) }))))
     }
 
+    /// By how much of ln busbw rounding may favour a point over the default.
+    fn rounded_in_favour(&self, choice: usize) -> f64 {
+        self.default.as_ref().map_or(0.0, |(default, _)| default.rounded_over(&self.sides[choice]))
+    }
+
     fn noise(&self, choice: usize, gain: Option<&Gain>, confidence: &Confidence) -> Noise {
         let runs = self.runs[choice];
         let (default_repeats, visible, more) = match (gain, &self.default) {
-            (Some(gain), Some((_, default_runs))) => {
+            (Some(gain), Some((default, default_runs))) => {
                 let ln_of = |pct: f64| ln(1.0 + pct / 100.0);
                 let (smallest, low, high) =
                     (ln_of(confidence.minimum_gain_pct), ln_of(gain.low_pct), ln_of(gain.high_pct));
                 let measured = ln_of(gain.pct);
-                let margin = if measured > smallest { measured - low } else { high - measured };
+                let side = &self.sides[choice];
+                let (margin, rounded) = if measured > smallest {
+                    (measured - low, default.rounded_over(side))
+                } else {
+                    (high - measured, side.rounded_over(default))
+                };
                 let decided = low > smallest || high <= smallest;
-                let more = (!decided).then(|| more_runs(margin, (measured - smallest).abs(), [runs, *default_runs]));
+                // No number of runs makes a printed digit finer.
+                let wanted = (measured - smallest).abs() - rounded;
+                let more = (!decided).then(|| more_runs(margin - rounded, wanted, [runs, *default_runs]));
                 (*default_runs, smallest + measured - low, more)
             }
             _ => {

@@ -5,7 +5,7 @@
 //! beat the default over the whole of it is not recommended.
 //!
 //! [`deviations`] says how noisy single runs are, [`draws`] how medians of a few of them err, [`contest`] what can be
-//! told apart through that, [`aliases`] which channel counts are one configuration. [`Judge`] puts it together for
+//! told apart through that, [`printed`] what rounding hides, [`aliases`] which channel counts are one configuration. [`Judge`] puts it together for
 //! what was measured, [`unmeasured()`] decides where nothing was. [`words`] says it.
 
 pub mod aliases;
@@ -13,6 +13,7 @@ pub mod contest;
 pub mod deviations;
 pub mod draws;
 mod judge;
+pub mod printed;
 mod unmeasured;
 mod verdict;
 pub mod words;

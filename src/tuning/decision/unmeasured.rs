@@ -1,6 +1,6 @@
 //! What to do where the choice was not measured: what is expected of it against what is expected of the default.
 
-use super::{Basis, Decision, Gain, KeepReason};
+use super::{Basis, Decision, Gain, KeepReason, printed};
 use crate::{
     math::{exp, ln},
     tuning::{aggregate::Point, baselines::Curve, parameters::Confidence},
@@ -65,10 +65,14 @@ pub fn unmeasured(
     let Some(choice) = choice else { return (Decision::Unknown, None) };
     let Some(default) = default else { return (Decision::NoDefault, None) };
     let height = ln(choice.busbw_gbps / default.busbw_gbps());
+    let (above, below) = match default {
+        DefaultThere::Measured(busbw) => (printed::above(busbw), printed::below(busbw)),
+        DefaultThere::Between(_) => (0.0, 0.0),
+    };
     let gain = choice.half_width.filter(|_| height.is_finite()).map(|half| Gain {
         pct: pct(height),
-        low_pct: pct(height - half),
-        high_pct: pct(height + half),
+        low_pct: pct(height - half - above),
+        high_pct: pct(height + half + below),
         level: confidence.level,
         basis: Basis::HeldOut,
     });
@@ -82,8 +86,9 @@ pub fn unmeasured(
     (decision, gain)
 }
 
-/// Whether a gain is enough; `same`: the default was seen to run the choice.
-pub(super) fn decide(gain: &Gain, same: bool, confidence: &Confidence) -> Decision {
+/// Whether a gain is enough; `rounded`: so much of ln busbw rounding may have brought to it; `same`: the default was seen to
+/// run the choice.
+pub(super) fn decide(gain: &Gain, rounded: f64, same: bool, confidence: &Confidence) -> Decision {
     let reason = if gain.low_pct > confidence.minimum_gain_pct {
         return Decision::Deploy;
     } else if same {
@@ -92,6 +97,8 @@ pub(super) fn decide(gain: &Gain, same: bool, confidence: &Confidence) -> Decisi
         KeepReason::NotFaster
     } else if gain.low_pct > 0.0 {
         KeepReason::TooSmall
+    } else if pct(ln(1.0 + gain.low_pct / 100.0) + rounded) > confidence.minimum_gain_pct {
+        KeepReason::Rounded
     } else {
         KeepReason::Uncertain
     };

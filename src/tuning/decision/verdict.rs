@@ -33,6 +33,8 @@ pub enum KeepReason {
     NotFaster,
     /// Something looks faster, and noise alone may have made it look so.
     Uncertain,
+    /// Something looks faster beyond noise, and the rounding of printed bandwidths may have made it look so.
+    Rounded,
     /// The gain is certain, and may be smaller than the smallest that was asked for.
     TooSmall,
     /// The configuration is the one that the default was seen to run, and forcing it gains nothing that is certain.

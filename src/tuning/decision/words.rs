@@ -36,6 +36,7 @@ impl KeepReason {
         match self {
             Self::NotFaster => "nothing faster",
             Self::Uncertain => "may be noise",
+            Self::Rounded => "may be rounding",
             Self::TooSmall => "gain too small",
             Self::Same => "runs it already",
         }

@@ -1,12 +1,14 @@
 //! All that is worth measuring, in order, within a budget.
 //!
-//! First the default, without which no gain can be told; then what jobs send and nobody measured; then ties that more
-//! runs would decide; then launches that are expected to change an answer; then the sizes between two rules.
+//! First the default, without which no gain can be told; then what jobs send and nobody measured; then launches that are
+//! expected to change an answer; then ties that more runs would decide; then the sizes between two rules. Nothing is spent on
+//! ties while a launch that is expected to change an answer does not fit any more.
 
 use serde::Serialize;
 
 use super::{
     Question,
+    duration::{self, Times},
     explore::{Choice, Explorer, improvement},
     grid::Grid,
 };
@@ -36,10 +38,10 @@ pub enum Reason {
     NoDefault,
     /// A job sends it and nobody measured it.
     Uncovered,
-    /// It can't be told apart from what it is tied with.
-    Tie,
     /// It is expected to change the answer.
     Gain,
+    /// It can't be told apart from what it is tied with.
+    Tie,
     /// The rule changes somewhere between two measured sizes.
     Boundary,
     /// Runs of the default beside the others, to tell the day from the configuration.
@@ -64,6 +66,8 @@ pub struct Item {
     /// By how much busbw is expected to rise with what is learnt, in per cent, mean over the measured sizes; `None`
     /// where nothing tells.
     pub expected_pct: Option<f64>,
+    /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
+    pub seconds: Option<f64>,
     /// Why, in words.
     pub why: String,
 }
@@ -102,8 +106,8 @@ pub fn agenda(
         ));
     }
     let mut wanted: Vec<Item> = uncovered(recommendations, question);
-    // A group's plan is never longer than the whole budget.
-    let most = (question.runs.min(Question::MOST_RUNS) / repeats(question)).max(1);
+    // A group's plan is longer than the whole budget by one: what does not fit must be known, so that no tie takes its place.
+    let most = question.runs.min(Question::MOST_RUNS) / repeats(question) + 1;
     for (index, group) in groups.iter().enumerate() {
         let answer: Vec<&Recommendation> = recommendations
             .iter()
@@ -121,6 +125,9 @@ pub fn agenda(
         a.reason.cmp(&b.reason).then(worth(b).total_cmp(&worth(a)))
     });
     agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
+    let times = Times::new(sweep);
+    agenda.items.iter_mut().for_each(|item| item.seconds = times.of(item));
+    agenda.notes.splice(0..0, duration::told(&agenda.items, &times));
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
             0,
@@ -153,6 +160,7 @@ fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, que
         repeats: repeats(question),
         reason,
         expected_pct: None,
+        seconds: None,
         why: String::new(),
     }
 }
@@ -259,6 +267,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             repeats: repeats(question),
             reason: Reason::Uncovered,
             expected_pct: None,
+            seconds: None,
             why: format!("A job sends {what} never measured"),
         }));
     }
@@ -319,7 +328,8 @@ fn gains(
     progress: &mut dyn Progress,
 ) -> (Vec<Item>, Vec<String>) {
     let (mut items, mut notes) = (Vec::new(), Vec::new());
-    let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels);
+    let tried = question.platform.map(|platform| platform.tried(group.scale.nodes)).unwrap_or_default();
+    let grid = Grid::new(sweep, support, group.collective, group.scale, &question.channels, &tried);
     if grid.launches.is_empty() {
         return (items, notes);
     }
@@ -428,6 +438,7 @@ fn one_of_each(items: Vec<Item>) -> Vec<Item> {
 fn within_budget(items: Vec<Item>, groups: &[Group], question: &Question, notes: &mut Vec<String>) -> Vec<Item> {
     let budget = question.runs.min(Question::MOST_RUNS);
     let (mut spent, mut left_out) = (0, 0_u64);
+    let mut is_gain_left_out = false;
     let mut out: Vec<Item> = Vec::new();
     for mut item in items {
         let key = |item: &Item| (item.collective, item.scale, item.sizes);
@@ -436,8 +447,10 @@ fn within_budget(items: Vec<Item>, groups: &[Group], question: &Question, notes:
         // A reference takes as many launches as the first thing that it stands beside.
         let free = budget - spent;
         let repeats = item.repeats.min(if reference { free / 2 } else { free });
-        if repeats == 0 || (repeats < item.repeats && left_out > 0) {
+        if repeats == 0 || (repeats < item.repeats && left_out > 0) || (is_gain_left_out && item.reason > Reason::Gain)
+        {
             left_out += 1;
+            is_gain_left_out |= item.reason == Reason::Gain;
             continue;
         }
         item.repeats = repeats;
@@ -525,6 +538,31 @@ mod tests {
 
     fn of(items: &[Item], reason: Reason) -> Vec<&Item> {
         items.iter().filter(|item| item.reason == reason).collect()
+    }
+
+    /// Two of the three configurations were not measured: gains are expected of them.
+    #[test]
+    fn gains_come_before_ties_and_a_small_budget_is_spent_on_them() {
+        let mut sweep = sweep();
+        sweep.points.retain(|point| point.configuration.channels != 32);
+        let support = Support::new(Vec::new(), &sweep);
+        let answer = [recommendation(4096, 8, MoreRuns::Runs(1))];
+        for runs in 1..=20 {
+            let question = Question { runs, channels: vec![4, 8, 16, 32, 64], ..Question::default() };
+            let items = agenda(&sweep, &answer, &support, &question, &mut Silent).items;
+            let reasons: Vec<Reason> =
+                items.iter().map(|item| item.reason).filter(|r| *r != Reason::Reference).collect();
+            assert!(reasons.is_sorted(), "{runs}: {reasons:?}");
+            if runs >= 2 {
+                assert_eq!(reasons[0], Reason::Gain, "{runs}");
+            }
+            let all = Question { runs: 1000, ..question.clone() };
+            let all = agenda(&sweep, &answer, &support, &all, &mut Silent).items;
+            let gains = |items: &[Item]| items.iter().filter(|item| item.reason == Reason::Gain).count();
+            if reasons.contains(&Reason::Tie) {
+                assert!(gains(&items) == gains(&all), "{runs}: a tie is run before {} gains", gains(&all));
+            }
+        }
     }
 
     #[test]

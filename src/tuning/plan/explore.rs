@@ -6,6 +6,11 @@
 //! much it should lie above the best so far, counting only what lies above by more than a threshold (expected
 //! improvement: Jones, Schonlau and Welch, Journal of Global Optimization 13, 1998). It ends where that is too little.
 //!
+//! What lies far below the best of a size says little of what is near it, and would make the process expect large
+//! differences everywhere: beyond [`NEAR`] below the best a height counts for [`BEYOND`] of its distance. Deviations are
+//! [`WIDER`] than the likeliest process says, as its shape is not known. These and what is worth a launch were chosen on
+//! simulated sweeps (`tests/planning.rs`), not on those that the plan is judged by.
+//!
 //! Before any of that, each algorithm and protocol is launched with its most channels and with its fewest: the curve over
 //! channels can have two humps, and one at a single channel is invisible from the others.
 
@@ -30,7 +35,7 @@ pub struct Worth {
 
 impl Default for Worth {
     fn default() -> Self {
-        Self { change_pct: 1.0, least_pct: 0.04 }
+        Self { change_pct: 1.0, least_pct: 0.02 }
     }
 }
 
@@ -45,6 +50,27 @@ pub struct Choice {
     pub expected_pct: Option<f64>,
     /// The size at which it is expected to change the most, and the probability that it does.
     pub at: Option<(u64, f64)>,
+}
+
+/// So far below the best of a size, in ln busbw…
+const NEAR: f64 = 0.35;
+
+/// …and beyond, this share of the distance counts.
+const BEYOND: f64 = 0.5;
+
+/// By this factor deviations are wider than those of the likeliest process.
+const WIDER: f64 = 1.16;
+
+/// A height as the process sees it.
+fn drawn_near(height: f64, best: f64) -> f64 {
+    let beyond = best - NEAR - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond * (1.0 - BEYOND) } else { height }
+}
+
+/// The height of what the process sees.
+fn drawn_back(height: f64, best: f64) -> f64 {
+    let beyond = best - NEAR - height;
+    if beyond > 0.0 && beyond.is_finite() { height + beyond - beyond / BEYOND } else { height }
 }
 
 /// How launches tell of each other. Lengths are in octaves.
@@ -165,7 +191,8 @@ impl<'a> Explorer<'a> {
         self.made[launch] = true;
         let expected = self.process().map(|(process, shape)| (self.expect(&process, shape, launch), shape));
         if let Some((cells, shape)) = expected {
-            self.learn(launch, cells.into_iter().map(|(mean, _)| mean).collect());
+            let heights = cells.into_iter().zip(&self.best).map(|((mean, _), best)| drawn_back(mean, *best));
+            self.learn(launch, heights.collect());
             self.shape = Some(shape);
         }
     }
@@ -183,7 +210,9 @@ impl<'a> Explorer<'a> {
     fn fit<'b>(&'b self, rows: Vec<&'b (usize, Vec<f64>)>, shape: Shape) -> Option<Fitted<'b>> {
         let launch = |index: usize| &self.grid.launches[rows[index].0];
         let covariance = Square::from_fn(rows.len(), |i, j| shape.covariance(launch(i), launch(j)));
-        let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| row.clone()).collect();
+        let near =
+            |row: &Vec<f64>| row.iter().zip(&self.best).map(|(height, best)| drawn_near(*height, *best)).collect();
+        let heights: Vec<Vec<f64>> = rows.iter().map(|(_, row)| near(row)).collect();
         let process = MatrixProcess::fit(&self.columns[shape.size], &heights, &covariance, shape.noise)?;
         Some(Fitted { process, rows })
     }
@@ -194,17 +223,19 @@ impl<'a> Explorer<'a> {
         shapes().filter_map(badness).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
-    /// Mean and standard deviation of ln busbw at each size; a cell that another launch has measured is known.
+    /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured
+    /// is known.
     fn expect(&self, fitted: &Fitted<'_>, shape: Shape, launch: usize) -> Vec<(f64, f64)> {
         let asked = &self.grid.launches[launch];
         let to: Vec<f64> =
             fitted.rows.iter().map(|(row, _)| shape.covariance(&self.grid.launches[*row], asked)).collect();
         let mut cells = fitted.process.predict(&to, shape.covariance(asked, asked));
+        cells.iter_mut().for_each(|(_, deviation)| *deviation *= WIDER);
         let own = self.grid.direct_channels(launch);
         let same = self.rows.iter().find(|(row, _)| own.is_some() && self.grid.direct_channels(*row) == own);
         if let Some((_, row)) = same {
             let direct = (0..cells.len()).filter(|size| self.grid.is_direct(*size));
-            direct.for_each(|size| cells[size] = (row[size], 0.0));
+            direct.for_each(|size| cells[size] = (drawn_near(row[size], self.best[size]), 0.0));
         }
         cells
     }
@@ -320,6 +351,16 @@ mod tests {
                 made.iter().filter_map(|launch| grid.row(*launch)).map(|row| row[size]).fold(f64::MIN, f64::max);
             assert!(best - found < ln(1.015), "size {size}: {found} of {best}");
         }
+    }
+
+    #[test]
+    fn what_lies_far_below_counts_for_less_and_comes_back() {
+        for height in [-3.0, -0.4, -0.35, -0.1, 0.0, 0.2] {
+            let seen = drawn_near(height, 0.0);
+            assert!((drawn_back(seen, 0.0) - height).abs() < 1e-12 && seen >= height);
+        }
+        assert!((drawn_near(-1.35, 0.0) + 0.85).abs() < 1e-12);
+        assert_eq!(drawn_near(1.0, f64::NEG_INFINITY), 1.0);
     }
 
     #[test]

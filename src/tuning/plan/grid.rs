@@ -44,9 +44,16 @@ pub struct Grid {
 impl Grid {
     /// The launches of a sweep: what was measured, and every pair that can run on every count of `channels`; where that
     /// is empty, on those of [`LADDER`] up to the most that were measured or that the default was seen to run. Where only
-    /// the default was measured, nothing but what can run.
+    /// the default was measured, nothing but what can run. `tried` are algorithms beside TREE and RING.
     #[must_use]
-    pub fn new(sweep: &Sweep, support: &Support, collective: Collective, scale: Scale, channels: &[u32]) -> Self {
+    pub fn new(
+        sweep: &Sweep,
+        support: &Support,
+        collective: Collective,
+        scale: Scale,
+        channels: &[u32],
+        tried: &[Algorithm],
+    ) -> Self {
         let points = sweep.points_of(collective, scale);
         let is_direct = |c: &Configuration| c.algorithm == Algorithm::Direct;
         let defaults = sweep.defaults_of(collective, scale);
@@ -69,7 +76,7 @@ impl Grid {
             .gather();
         let mut pairs: SortedSet<(Algorithm, Protocol)> = launches.iter().map(|c| (c.algorithm, c.protocol)).gather();
         let largest = Workload { collective, scale, size_bytes: u64::MAX };
-        for algorithm in [Algorithm::Tree, Algorithm::Ring] {
+        for algorithm in [Algorithm::Tree, Algorithm::Ring].into_iter().chain(tried.iter().copied()) {
             for protocol in [Protocol::Ll, Protocol::Ll128, Protocol::Simple] {
                 if others && support.outcome(&largest, algorithm, protocol) == Outcome::Runs {
                     pairs.insert((algorithm, protocol));
@@ -119,7 +126,7 @@ impl Grid {
     /// The launches that were measured, and no others.
     #[must_use]
     pub fn measured(sweep: &Sweep, collective: Collective, scale: Scale) -> Self {
-        let mut grid = Self::new(sweep, &Support::default(), collective, scale, &[]);
+        let mut grid = Self::new(sweep, &Support::default(), collective, scale, &[], &[]);
         let made: Vec<bool> = (0..grid.launches.len()).map(|launch| grid.row(launch).is_some()).collect();
         let mut keep = made.iter();
         grid.launches.retain(|_| *keep.next().unwrap_or(&false));
@@ -207,7 +214,7 @@ mod tests {
     fn grid(points: Vec<Point>) -> Grid {
         let sweep = Sweep { points, defaults: Vec::new() };
         let group = sweep.groups().remove(0);
-        Grid::new(&sweep, &Support::new(Vec::new(), &sweep), group.collective, group.scale, &[])
+        Grid::new(&sweep, &Support::new(Vec::new(), &sweep), group.collective, group.scale, &[], &[])
     }
 
     #[test]
@@ -250,7 +257,7 @@ mod tests {
         let defaults = vec![point(4096, Algorithm::None, 0, 1.0)];
         let sweep = Sweep { points: Vec::new(), defaults };
         let of_defaults =
-            Grid::new(&sweep, &Support::default(), Collective::AllGather, Scale { nodes: 2, ranks: 16 }, &[]);
+            Grid::new(&sweep, &Support::default(), Collective::AllGather, Scale { nodes: 2, ranks: 16 }, &[], &[]);
         assert_eq!((of_defaults.sizes.len(), of_defaults.ends().len()), (1, 6));
         assert_eq!(of_defaults.launches.len(), 27);
         let one = grid(vec![point(4096, Algorithm::Direct, 4, 1.0)]);

@@ -1,6 +1,9 @@
 //! A plan as a table for people.
 
-use super::agenda::{Item, Reason};
+use super::{
+    agenda::{Item, Reason},
+    duration,
+};
 use crate::{
     text::{Column, Entry, Listing},
     units::Size,
@@ -29,6 +32,7 @@ pub fn listing(items: &[Item]) -> Listing {
         Column::words("Launch", "algorithm, protocol and channels to ask for, or the library's default"),
         Column::words("Sizes", "message sizes of the launch"),
         Column::numbers("Runs", "how often to launch it"),
+        Column::numbers("Takes", "how long its launches take, from the times in the sweep"),
         Column::words("For", "what it is measured for"),
         Column::numbers(
             "Expected",
@@ -45,6 +49,7 @@ pub fn listing(items: &[Item]) -> Listing {
             Entry::text(item.configuration.map_or_else(|| "default".to_owned(), |c| c.to_string())),
             Entry::text(if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") }),
             Entry::number(Some(f64::from(item.repeats)), |n| format!("{n}")),
+            Entry::number(item.seconds, duration::words),
             Entry::text(reason(item.reason)),
             Entry::number(item.expected_pct, |pct| format!("{pct:.2} %")),
             Entry::text(item.why.clone()),

@@ -2,10 +2,11 @@
 //!
 //! A launch of nccl-tests measures all sizes with one algorithm, protocol and channel count at one scale. [`grid`] knows
 //! which launches there are and what is known of them, [`explore`] says which to make next, [`agenda`] puts all that is
-//! worth measuring in order within a budget, [`script`] and [`listing`] write it. [`racing`] is the search that ours is
+//! worth measuring in order within a budget, [`duration`] says how long it takes, [`script`] and [`listing`] write it. [`racing`] is the search that ours is
 //! compared with, [`rehearsal`] compares them on sweeps that are complete.
 
 pub mod agenda;
+pub mod duration;
 pub mod explore;
 pub mod grid;
 pub mod listing;
@@ -16,7 +17,7 @@ pub mod script;
 use serde::{Deserialize, Serialize};
 
 use self::explore::Worth;
-use super::{launch::Launcher, result::Recommendation, support::Support, sweep::Sweep};
+use super::{launch::Launcher, platform::Platform, result::Recommendation, support::Support, sweep::Sweep};
 use crate::{
     collective::{Collective, Scale, Workload},
     progress::Progress,
@@ -40,6 +41,8 @@ pub struct Question {
     pub uncovered: Vec<(Workload, u64)>,
     /// Which of several sets of measurements the plan goes on with.
     pub measured_with: Option<String>,
+    /// Where it is launched; `None`: as the measurements say, else RCCL.
+    pub platform: Option<Platform>,
     /// What starts the ranks.
     pub launcher: Launcher,
     /// Shuffles the launches.
@@ -56,6 +59,7 @@ impl Default for Question {
             channels: Vec::new(),
             uncovered: Vec::new(),
             measured_with: None,
+            platform: None,
             launcher: Launcher::default(),
             seed: 42,
         }
@@ -96,7 +100,7 @@ pub fn plan(
     let agenda::Agenda { items, notes } = agenda::agenda(sweep, recommendations, support, question, progress);
     Answer {
         listing: listing::listing(&items),
-        script: script::script(&items, question),
+        script: script::script(&items, question, duration::told(&items, &duration::Times::new(sweep)).as_deref()),
         sweep_arguments: script::sweep_arguments(&items),
         items,
         notes,

@@ -15,14 +15,15 @@ use crate::{
 pub const FILE_NAME: &str = "measure.sh";
 
 /// The script: for each scale warm-up launches, then rounds of all that is to be launched, shuffled in each round, so
-/// that what drifts meets all alike. A log's name tells what was asked for: `all_reduce_2n_ring_ll128_c24_r1.log`.
+/// that what drifts meets all alike. `takes` says how long all of it does. A log's name tells what was asked for: `all_reduce_2n_ring_ll128_c24_r1.log`.
 #[must_use]
-pub fn script(items: &[Item], question: &Question) -> String {
+pub fn script(items: &[Item], question: &Question, takes: Option<&str>) -> String {
     let launches: u32 = items.iter().map(|item| item.repeats).sum();
     let mut notes = vec![
         format!("{launches} launches, in rounds that are shuffled with seed {}.", question.seed),
         "Give logs/*.log to Collectune beside what was measured before.".to_owned(),
     ];
+    notes.extend(takes.map(|takes| format!("{takes}.")));
     notes.extend(question.measured_with.iter().map(|set| format!("Measure as before: {set}.")));
     let mut text = launch::head("What to measure next.", question.launcher, &notes);
     let mut scales: Vec<Scale> = items.iter().map(|item| item.scale).collect();
@@ -110,6 +111,7 @@ mod tests {
             repeats,
             reason: Reason::Gain,
             expected_pct: None,
+            seconds: None,
             why: String::new(),
         }
     }
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn every_launch_is_a_line_whose_log_tells_what_was_asked() {
         let items = [item(None, 2), item(ring(24), 2), item(ring(8), 1)];
-        let text = script(&items, &Question::default());
+        let text = script(&items, &Question::default(), None);
         let mut lines: Vec<&str> = text.lines().filter(|line| line.starts_with("run all_reduce")).collect();
         // Rounds come one after the other.
         assert!(
@@ -139,15 +141,15 @@ mod tests {
         );
         assert_eq!(lines[2], format!("run all_reduce_2n_ring_ll128_c24_r1.log {sizes} {asked}"));
         assert_eq!(lines.len(), 5);
-        let other = script(&items, &Question { seed: 7, ..Question::default() });
-        assert_eq!(text, script(&items, &Question::default()));
+        let other = script(&items, &Question { seed: 7, ..Question::default() }, None);
+        assert_eq!(text, script(&items, &Question::default(), None));
         assert_eq!(text.len(), other.replace("seed 7", "seed 42").len());
     }
 
     #[test]
     fn srun_takes_the_environment_from_around_it() {
         let question = Question { launcher: launch::Launcher::Srun, ..Question::default() };
-        let text = script(&[item(ring(24), 1)], &question);
+        let text = script(&[item(ring(24), 1)], &question, None);
         assert!(
             text.contains("launch=(srun -N 2 -n 16 --ntasks-per-node=8 --export=ALL)") && !text.contains("exports+=")
         );

@@ -120,6 +120,7 @@ fn Export() -> impl IntoView {
                 by_scale: by_scale.get(),
                 open_ends: open_ends.get(),
                 architecture: Some(written).filter(|text| !text.is_empty()),
+                ..Options::default()
             })
         })
     });

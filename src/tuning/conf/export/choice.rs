@@ -7,7 +7,7 @@ use crate::{
     tuning::{
         aggregate::Point,
         conf::{lint::most_channels, reader::Reader},
-        decision::Decision,
+        decision::{Decision, printed},
         result::Recommendation,
         support::{Outcome, Support},
         sweep::{Sweep, best},
@@ -85,12 +85,14 @@ fn best_forced<'a>(sweep: &'a Sweep, workload: &Workload) -> Option<&'a Point> {
 }
 
 /// By how much the best forced configuration is slower than the default, in per cent of it (below zero), where that is
-/// more than noise.
+/// more than noise and the rounding of what was printed.
 pub(super) fn loss(recommendation: &Recommendation, sweep: &Sweep, level: f64) -> Option<f64> {
     let default = sweep.default_at(&recommendation.workload)?;
     let best = best_forced(sweep, &recommendation.workload)?;
-    let pct = (best.busbw_gbps / default.busbw_gbps - 1.0) * 100.0;
-    (pct < -noise_pct(recommendation, best, default, level)).then_some(pct)
+    let pct = |best: f64, default: f64| (best / default - 1.0) * 100.0;
+    let at_best = pct(printed::range(best.busbw_gbps).1, printed::range(default.busbw_gbps).0);
+    let is_slower = at_best < -noise_pct(recommendation, best, default, level);
+    is_slower.then(|| pct(best.busbw_gbps, default.busbw_gbps))
 }
 
 /// What noise alone makes of the difference of two medians, in per cent: from the noise of a run where it is known, from

@@ -19,6 +19,7 @@ use crate::{
     collective::{Collective, Scale, Workload},
     text::{Column, Entry as Cell, Listing, tell_few},
     tuning::{
+        platform::{Gpu, Platform, Version},
         recommend::Stretch,
         result::Recommendation,
         support::{Library, Support},
@@ -40,6 +41,19 @@ pub struct Options {
     pub open_ends: bool,
     /// The GPU's architecture as RCCL names it, for the file's name; without it `gfx950`.
     pub architecture: Option<String>,
+    /// The library's version, where it is known: it decides what can run…
+    pub version: Option<Version>,
+    /// …and so does the GPU; where it is not told, that of `architecture`.
+    pub gpu: Option<Gpu>,
+}
+
+impl Options {
+    /// Where the file is deployed, as far as that is known.
+    #[must_use]
+    pub fn platform(&self) -> Platform {
+        let gpu = self.gpu.or_else(|| self.architecture.as_ref()?.parse().ok());
+        Platform { version: self.version, gpu, ..self.library.into() }
+    }
 }
 
 /// What to write it from.
@@ -140,7 +154,7 @@ impl Refusal {
 /// Writes tuner files.
 #[must_use]
 pub fn export(basis: &Basis<'_>, options: &Options) -> Export {
-    let support = Support::new(options.library.matrix(), basis.sweep);
+    let support = Support::new(options.platform().matrix(), basis.sweep);
     let mut warnings = Vec::new();
     let (mut plans, refusals) = plan::plans(basis, &support, options, &mut warnings);
     // One file for all scales would be loaded on those that are refused as well.

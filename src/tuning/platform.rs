@@ -1,0 +1,280 @@
+//! Where collectives run: the library, its version, and the GPU's architecture, as far as they change what can run.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::support::{Library, SupportRule, built_in, nccl};
+use crate::collective::Algorithm;
+
+/// A library's version. What can run changes with the first two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    /// The first number.
+    pub major: u32,
+    /// The second one.
+    pub minor: u32,
+}
+
+/// A GPU's architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gpu {
+    /// NVIDIA's compute capability, times ten: 90 for H100.
+    Sm(u32),
+    /// AMD's, as the hexadecimal number in its name: 0x950 for MI355.
+    Gfx(u32),
+}
+
+/// A library on a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Platform {
+    /// The library.
+    pub library: Library,
+    /// Its version; `None`: not known, and whatever some version runs may run.
+    pub version: Option<Version>,
+    /// The GPU; `None`: not known, and whatever some GPU runs may run.
+    pub gpu: Option<Gpu>,
+    /// The network reduces by itself (SHARP with its plugin). Where it is not said to, CollNet may run and is not tried.
+    pub sharp: bool,
+}
+
+/// A text that names no version, or no GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlatformError {
+    /// No version.
+    #[error("{0:?} is no version of a library: 2.27 or 2.27.5 was expected")]
+    Version(String),
+    /// No GPU.
+    #[error("{0:?} is no GPU that is known: sm_90, h100, b200, gfx942, mi300x or the like was expected")]
+    Gpu(String),
+}
+
+/// GPUs by the names that people use.
+const NAMES: [(&str, Gpu); 17] = [
+    ("v100", Gpu::Sm(70)),
+    ("t4", Gpu::Sm(75)),
+    ("a100", Gpu::Sm(80)),
+    ("a40", Gpu::Sm(86)),
+    ("l40s", Gpu::Sm(89)),
+    ("l40", Gpu::Sm(89)),
+    ("h100", Gpu::Sm(90)),
+    ("h200", Gpu::Sm(90)),
+    ("gh200", Gpu::Sm(90)),
+    ("b200", Gpu::Sm(100)),
+    ("gb200", Gpu::Sm(100)),
+    ("b300", Gpu::Sm(103)),
+    ("mi250x", Gpu::Gfx(0x90a)),
+    ("mi300x", Gpu::Gfx(0x942)),
+    ("mi325x", Gpu::Gfx(0x942)),
+    ("mi350x", Gpu::Gfx(0x950)),
+    ("mi355x", Gpu::Gfx(0x950)),
+];
+
+impl FromStr for Version {
+    type Err = PlatformError;
+
+    fn from_str(text: &str) -> Result<Self, PlatformError> {
+        let mut parts = text.trim().trim_start_matches(['v', 'V']).split(['.', '+', '-']);
+        let mut number = || parts.next().and_then(|part| part.parse().ok());
+        match (number(), number()) {
+            (Some(major), Some(minor)) => Ok(Self { major, minor }),
+            _ => Err(PlatformError::Version(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+impl FromStr for Gpu {
+    type Err = PlatformError;
+
+    fn from_str(text: &str) -> Result<Self, PlatformError> {
+        let plain = text.trim().to_ascii_lowercase().replace(['_', '-', ' '], "");
+        let by_name = NAMES.iter().find(|(name, _)| *name == plain || name.strip_suffix('x') == Some(&plain));
+        let by_number = || {
+            // What follows the number (sm_90a, gfx942:sramecc+) says nothing here.
+            let sm = plain.strip_prefix("sm").map(|rest| rest.trim_end_matches(|c: char| c.is_ascii_alphabetic()));
+            let gfx = plain.strip_prefix("gfx").map(|rest| rest.split(':').next().unwrap_or_default());
+            let sm = sm.and_then(|digits| digits.parse().ok()).filter(|sm| (10..1000).contains(sm)).map(Self::Sm);
+            sm.or_else(|| gfx.and_then(|digits| u32::from_str_radix(digits, 16).ok()).map(Self::Gfx))
+        };
+        by_name.map(|(_, gpu)| *gpu).or_else(by_number).ok_or_else(|| PlatformError::Gpu(text.to_owned()))
+    }
+}
+
+impl From<Library> for Platform {
+    fn from(library: Library) -> Self {
+        Self { library, ..Self::default() }
+    }
+}
+
+impl Platform {
+    /// What measurements say they were made with, `NCCL 2.27.5` among other words; `None` where they don't, or where they
+    /// say different libraries. Of different versions the oldest.
+    #[must_use]
+    pub fn told<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let one = |word: &str| -> Option<Self> {
+            let (family, version) = word.split_once(' ')?;
+            let library = match family {
+                "NCCL" => Library::Nccl,
+                "RCCL" => Library::Rccl,
+                _ => return None,
+            };
+            Some(Self { version: version.parse().ok(), ..library.into() })
+        };
+        let mut all = words.filter_map(one);
+        let first = all.next()?;
+        all.try_fold(first, |known, next| {
+            let version = known.version.zip(next.version).map(|(a, b)| a.min(b));
+            (known.library == next.library).then_some(Self { version, ..known })
+        })
+    }
+
+    /// What can run there.
+    #[must_use]
+    pub fn matrix(&self) -> Vec<SupportRule> {
+        match self.library {
+            Library::Rccl => built_in(self.gpu),
+            Library::Nccl => nccl(self),
+        }
+    }
+
+    /// The version is known, and older than this.
+    pub(super) fn is_before(&self, major: u32, minor: u32) -> bool {
+        self.version.is_some_and(|version| version < Version { major, minor })
+    }
+
+    /// The algorithms beside TREE and RING that are worth a launch: those that are known to be there, as far as the matrix
+    /// does not rule them out.
+    #[must_use]
+    pub fn tried(&self, nodes: u32) -> Vec<Algorithm> {
+        let has_nvls = self.library == Library::Nccl && matches!(self.gpu, Some(Gpu::Sm(90..)));
+        let tried = |algorithm: &Algorithm| match algorithm {
+            Algorithm::Nvls => has_nvls && (nodes == 1 || self.sharp),
+            Algorithm::NvlsTree => has_nvls && nodes > 1,
+            Algorithm::CollnetDirect | Algorithm::CollnetChain => self.sharp && self.library == Library::Nccl,
+            Algorithm::Pat => self.library == Library::Nccl && self.version.is_some(),
+            _ => false,
+        };
+        Algorithm::ALL.iter().copied().filter(tried).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        collective::{Collective, Protocol, Scale, Workload},
+        tuning::{
+            support::{Outcome, Support},
+            sweep::Sweep,
+        },
+    };
+
+    fn version(text: &str) -> Version {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn versions_and_gpus_are_read_as_people_write_them() {
+        assert_eq!(version("2.27.5"), Version { major: 2, minor: 27 });
+        assert_eq!(version("v2.9+cuda12.4").to_string(), "2.9");
+        assert!(version("2.9") < version("2.27"));
+        for (text, gpu) in [
+            ("h100", Gpu::Sm(90)),
+            ("sm_90a", Gpu::Sm(90)),
+            ("SM100", Gpu::Sm(100)),
+            ("gfx90a", Gpu::Gfx(0x90a)),
+            ("gfx942:sramecc+", Gpu::Gfx(0x942)),
+            ("MI355X", Gpu::Gfx(0x950)),
+            ("mi300", Gpu::Gfx(0x942)),
+        ] {
+            assert_eq!(text.parse(), Ok(gpu), "{text}");
+        }
+        for wrong in ["", "sm", "gfx", "gfxzz", "toaster", "sm_1", "x100"] {
+            assert!(wrong.parse::<Gpu>().is_err(), "{wrong}");
+        }
+        assert!("two".parse::<Version>().unwrap_err().to_string().contains("2.27 or 2.27.5 was expected"));
+    }
+
+    #[test]
+    fn measurements_tell_their_library() {
+        let told = |words: &[&str]| Platform::told(words.iter().copied());
+        let nccl = Platform { version: Some(version("2.27")), ..Library::Nccl.into() };
+        assert_eq!(told(&["float", "NCCL 2.27.5", "sum"]), Some(nccl));
+        assert_eq!(told(&["NCCL 2.29.2", "NCCL 2.27.5"]), Some(nccl));
+        assert_eq!(told(&["NCCL 2.27.5", "RCCL 2.26.6"]), None);
+        assert_eq!(told(&["float", "2.27.5"]), None);
+    }
+
+    fn runs(platform: Platform, collective: Collective, algorithm: Algorithm, nodes: u32, per_node: u32) -> bool {
+        let support = Support::new(platform.matrix(), &Sweep::default());
+        let workload = Workload { collective, scale: Scale { nodes, ranks: nodes * per_node }, size_bytes: 1 << 20 };
+        let outcomes = [Protocol::Ll, Protocol::Ll128].map(|protocol| support.outcome(&workload, algorithm, protocol));
+        assert!(outcomes.iter().all(|outcome| *outcome != Outcome::Runs), "{algorithm} runs SIMPLE only");
+        support.outcome(&workload, algorithm, Protocol::Simple) == Outcome::Runs
+    }
+
+    #[test]
+    fn algorithms_run_from_their_version_on_and_where_they_can() {
+        use Algorithm::{CollnetChain, CollnetDirect, Nvls, NvlsTree, Pat};
+        use Collective::{AllGather, AllReduce, Broadcast, ReduceScatter};
+        let of = |minor, gpu| Platform { version: Some(Version { major: 2, minor }), gpu, ..Library::Nccl.into() };
+        let hopper = |minor| of(minor, Some(Gpu::Sm(90)));
+        let ampere = |minor| of(minor, Some(Gpu::Sm(80)));
+        for (platform, collective, algorithm, nodes, per_node, expected) in [
+            (hopper(27), AllReduce, Nvls, 1, 8, true),
+            (hopper(16), AllReduce, Nvls, 1, 8, false),
+            (ampere(27), AllReduce, Nvls, 1, 8, false),
+            (hopper(18), AllGather, Nvls, 1, 8, false),
+            (hopper(19), AllGather, Nvls, 1, 8, true),
+            (hopper(27), Broadcast, Nvls, 1, 8, false),
+            (hopper(27), AllReduce, NvlsTree, 1, 8, false),
+            (hopper(27), AllReduce, NvlsTree, 2, 8, true),
+            (hopper(17), AllReduce, NvlsTree, 2, 8, false),
+            (hopper(27), AllGather, NvlsTree, 2, 8, false),
+            (hopper(27), AllReduce, CollnetChain, 2, 8, true),
+            (hopper(27), AllReduce, CollnetChain, 1, 8, false),
+            (hopper(27), AllGather, CollnetChain, 2, 8, false),
+            (ampere(19), ReduceScatter, CollnetDirect, 2, 8, false),
+            (ampere(20), ReduceScatter, CollnetDirect, 2, 8, true),
+            (ampere(27), AllGather, Pat, 4, 1, true),
+            (ampere(27), AllGather, Pat, 4, 8, false),
+            (ampere(22), AllGather, Pat, 4, 1, false),
+            (ampere(27), AllReduce, Pat, 4, 1, false),
+            // Of what is not known, whatever some version and GPU runs may run.
+            (Library::Nccl.into(), AllReduce, Nvls, 1, 8, true),
+            (Library::Rccl.into(), AllReduce, Nvls, 1, 8, false),
+        ] {
+            let found = runs(platform, collective, algorithm, nodes, per_node);
+            assert_eq!(found, expected, "{platform:?} {collective} {algorithm} {nodes} × {per_node}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_to_be_there_is_tried() {
+        let hopper = Platform { gpu: Some(Gpu::Sm(90)), version: Some(version("2.27")), ..Library::Nccl.into() };
+        assert_eq!(hopper.tried(1), [Algorithm::Nvls, Algorithm::Pat]);
+        assert_eq!(hopper.tried(2), [Algorithm::NvlsTree, Algorithm::Pat]);
+        assert_eq!(Platform { sharp: true, ..hopper }.tried(2).len(), 5);
+        assert!(Platform::from(Library::Nccl).tried(1).is_empty() && Platform::default().tried(2).is_empty());
+    }
+
+    #[test]
+    fn direct_ends_where_the_architecture_says() {
+        let limit = |gpu| {
+            let matrix = Platform { gpu, ..Library::Rccl.into() }.matrix();
+            let support = Support::new(matrix, &Sweep::default());
+            support.limits(Collective::AllGather, 1).collect::<Vec<u64>>()
+        };
+        assert_eq!(limit(None), [8 << 20]);
+        assert_eq!(limit(Some(Gpu::Gfx(0x950))), [8 << 20]);
+        assert_eq!(limit(Some(Gpu::Gfx(0x942))), [4 << 20]);
+        assert!(limit(Some(Gpu::Gfx(0x90a))).is_empty());
+    }
+}

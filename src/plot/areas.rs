@@ -3,7 +3,7 @@
 use plotters::style::text_anchor::HPos;
 
 use super::{
-    Mark, Point, Rect, Series, Spacing,
+    Mark, Point, Quantity, Rect, Series, Spacing,
     marks::Scales,
     measure::text_width,
     palette::{Inks, STEPS},
@@ -124,19 +124,65 @@ pub(super) fn ends(series: &Series, spacing: Spacing) -> Option<(f64, f64)> {
     (ends.0 <= ends.1).then_some(ends)
 }
 
+/// A value where there is little room: per cent with one digit after the point, and none from ten on.
+pub(super) fn short_text(value: f64, quantity: &Quantity) -> String {
+    if *quantity != Quantity::Percent || !value.is_finite() {
+        return value_text(value, quantity);
+    }
+    let digits = usize::from(value.abs() < 9.95);
+    let text = format!("{:.digits$}", value.abs());
+    let is_negative = value < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+    format!("{}{text}", if is_negative { "−" } else { "" })
+}
+
+/// The gap between cells, and the size of letters that gives all values room.
+fn lettering(paper: &Paper<'_>, series: &Series, quantity: &Quantity, scales: &Scales) -> (f64, Option<f64>) {
+    let unit = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| to - from);
+    let (width, height) = (unit(&scales.x), unit(&scales.y));
+    let gap = if width.min(height) > SMALL * paper.pixel() { paper.pixel() } else { 0.0 };
+    let mut sizes = [11.5, 10.0, 9.0].into_iter().filter(|size| size + LEADING + gap <= height && width > *size);
+    let size = sizes.find(|size| {
+        let labels = series.points.iter().filter_map(|point| Some(short_text(point.value?, quantity)));
+        labels.map(|label| text_width(&label, *size)).all(|label| label + AROUND_VALUE <= width)
+    });
+    (gap, size)
+}
+
+/// Draws the values again that lines run through, each on its own colour: the line passes behind.
+pub(super) fn values_over(
+    paper: &Paper<'_>,
+    series: &Series,
+    scales: &Scales,
+    inks: &Inks,
+    lines: &[[(f64, f64); 2]],
+) -> Result<(), DrawError> {
+    let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
+    let (Some(range), (_, Some(size))) = (Range::of(series, *spacing), lettering(paper, series, quantity, scales))
+    else {
+        return Ok(());
+    };
+    for point in series.points.iter().filter(|_| !lines.is_empty()) {
+        let Some(place) = point.value.and_then(|value| coordinate(value, *spacing)) else { continue };
+        let Some((cell, value)) = area(point, &series.mark, scales).zip(point.value) else { continue };
+        let label = short_text(value, quantity);
+        let (x, y) = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
+        let (half, above) = (text_width(&label, size) / 2.0 + 1.0, size / 2.0);
+        let words = Rect { left: x - half, top: y - above, right: x + half, bottom: y + above };
+        if lines.iter().any(|line| words.is_crossed(line)) {
+            let (colour, ink) = inks.step(range.step(place));
+            paper.rectangle(&words, &colour)?;
+            paper.text(&label, (x, y), Letters::new(size, &ink).anchored(HPos::Center))?;
+        }
+    }
+    Ok(())
+}
+
 /// Draws cells, with their values in them where all have room.
 pub(super) fn cells(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
     let range = Range::of(series, *spacing);
-    let unit = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| to - from);
-    let (width, height) = (unit(&scales.x), unit(&scales.y));
-    let gap = if width.min(height) > SMALL * paper.pixel() { paper.pixel() } else { 0.0 };
-    let text = |point: &Point| value_text(point.value?, quantity).into();
-    let mut sizes = [11.5, 10.0, 9.0].into_iter().filter(|size| size + LEADING + gap <= height && width > *size);
-    let size = sizes.find(|size| {
-        let labels = series.points.iter().filter_map(|point| -> Option<String> { text(point) });
-        labels.map(|label| text_width(&label, *size)).all(|label| label + AROUND_VALUE <= width)
-    });
+    let (gap, size) = lettering(paper, series, quantity, scales);
+    let text = |point: &Point| Some(short_text(point.value?, quantity));
     for point in &series.points {
         let Some(cell) = area(point, &series.mark, scales).map(|cell| on_pixels(paper, &cell)) else { continue };
         let cell = Rect { right: cell.right - gap, bottom: cell.bottom - gap, ..cell };

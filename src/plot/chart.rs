@@ -28,8 +28,15 @@ impl Chart {
         /// One row, and what stands below and above them all.
         const ROW: f64 = 32.0;
         const AROUND: f64 = 84.0;
+        /// A row of cells whose name still has room.
+        const LEAST_ROW: f64 = 15.0;
+        let has_cells = self.series.iter().any(|series| matches!(series.mark, Mark::Cells(..)));
         match &self.y.quantity {
-            Quantity::Names(names) => Some((names.len() as f64 * ROW + AROUND).min(640.0)),
+            Quantity::Names(names) => {
+                let rows = names.len() as f64;
+                let least = if has_cells { (rows * LEAST_ROW + AROUND).min(1200.0) } else { 0.0 };
+                Some((rows * ROW + AROUND).min(640.0).max(least))
+            }
             _ => None,
         }
     }

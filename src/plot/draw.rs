@@ -96,6 +96,19 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
     for (_, series) in &visible {
         marks::series(paper, series, &frame.scales, inks)?;
     }
+    if frame.scales.over_cells {
+        let is_line = |series: &Series| matches!(series.mark, Mark::Line | Mark::Dashed | Mark::LineAndDots);
+        let of = |series: &&Series| {
+            let scales = frame.scales.of(series);
+            marks::runs(series.points.iter().map(|point| scales.place(point)))
+        };
+        let runs = visible.iter().map(|(_, series)| *series).filter(|series| is_line(series)).flat_map(|s| of(&s));
+        let lines: Vec<_> =
+            runs.flat_map(|run| run.windows(2).map(|ends| [ends[0], ends[1]]).collect::<Vec<_>>()).collect();
+        for (_, series) in &visible {
+            areas::values_over(paper, series, &frame.scales, inks, &lines)?;
+        }
+    }
     let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame.scales) };
     if let Some(pick) = style.highlight {
         highlight(paper, chart, style, &layout, pick)?;
@@ -161,7 +174,7 @@ impl Frame {
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
         let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
         let aside = if has_cells { areas::corner(&x, &y) } else { (0.0, 0.0) };
-        let scales = Scales { x, y, aside };
+        let scales = Scales { x, y, aside, over_cells: has_cells };
         Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
     }
 
@@ -233,6 +246,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
     let pointed = visible.iter().filter(|(_, series)| all_bands || series.mark != Mark::Band);
     let mut drawn = Vec::new();
     for &(index, series) in pointed {
+        let scales = &scales.of(series);
         let places = series.points.iter().enumerate().filter_map(|(point, value)| {
             let ((x, y), area) = if series.mark.is_area() {
                 let area = areas::area(value, &series.mark, scales)?;
@@ -242,7 +256,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
                 let (right, down) = scales.aside;
                 // What stands aside is found there, and walked to from where it belongs.
                 let around = Rect { left: x - ASIDE, top: y - ASIDE, right: x + ASIDE, bottom: y + ASIDE };
-                ((x - right, y - down), (scales.aside != (0.0, 0.0)).then_some(around))
+                ((x - right, y - down), scales.over_cells.then_some(around))
             };
             Some(Place { pick: Pick { series: index, point }, x, y, area })
         });

@@ -1,4 +1,4 @@
-//! The three charts, each from the view that the worker sent.
+//! The charts, each from the view that the worker sent.
 
 use std::sync::Arc;
 
@@ -6,9 +6,15 @@ use leptos::prelude::*;
 
 use super::{Bench, Stage};
 use crate::{
-    app::{chart::ChartView, live::Show, pace, theme::ActiveTheme},
-    plot::Chart,
-    tuning::{hotspots, result::View},
+    app::{chart::ChartView, fields::ChoiceField, live::Show, pace, theme::ActiveTheme},
+    plot::{Chart, Pick},
+    tuning::{
+        address::Address,
+        charts::group_of,
+        heat_map::{Against, meant, same_point},
+        hotspots,
+        result::View,
+    },
 };
 
 /// One chart of the view; each is drawn in a task of its own.
@@ -44,15 +50,74 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
         <div class="charts">
             <section class="panel">
                 <Show when=move || first.get()>
-                    <ChartView chart=over_size(bench) theme />
+                    {
+                        let chart = over_size(bench);
+                        view! { <ChartView chart theme pinned=pointed(bench, chart) /> }
+                    }
                 </Show>
             </section>
             <section class="panel">
                 <Show when=move || second.get()>
-                    <ChartView chart=chart_of(bench, 2, |view| Some(&view.busbw_over_channels)) theme />
+                    {
+                        let chart = chart_of(bench, 2, |view| Some(&view.busbw_over_channels));
+                        view! { <ChartView chart theme pinned=pointed(bench, chart) /> }
+                    }
                 </Show>
             </section>
         </div>
+    }
+}
+
+/// Where the point of the heat map is in another chart, while its size is shown.
+fn pointed(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> Signal<Option<Pick>> {
+    Memo::new(move |_| {
+        let (size, configuration) = bench.point.get().filter(|point| Some(point.0) == shown_size(bench))?;
+        chart.with(|chart| same_point(chart.as_ref()?, size, &configuration))
+    })
+    .into()
+}
+
+fn shown_size(bench: Bench) -> Option<u64> {
+    bench.workload().map(|workload| workload.size_bytes)
+}
+
+/// What each configuration loses at each size. A cell opens its size, and is pinned in the other charts.
+#[component]
+pub fn HeatMap() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let chart = chart_of(bench, 3, |view| view.heat_map.as_ref());
+    let is_there = Memo::new(move |_| chart.with(Option::is_some));
+    let has_default = Memo::new(move |_| {
+        let Some(workload) = bench.workload() else { return false };
+        bench.groups.with(|groups| group_of(groups, &workload).is_some_and(|group| group.default_sizes > 0))
+    });
+    let choices = || Against::ALL.iter().map(|against| (*against, against.name().to_owned())).collect();
+    let pick = move |pick: Option<Pick>| {
+        let point = chart.with_untracked(|chart| {
+            let (size, configuration) = meant(chart.as_ref()?, pick?)?;
+            Some((size, configuration.to_owned()))
+        });
+        if let (Some((size, _)), Some(workload)) = (&point, untrack(move || bench.workload())) {
+            let Address { set, example, .. } = bench.address.get_untracked();
+            bench.address.set(Address { size_bytes: Some(*size), ..Address::of(&workload, set, example) });
+        }
+        bench.point.set(point);
+    };
+    view! {
+        <Show when=move || is_there.get()>
+            <section class="panel heat-map">
+                <Show when=move || has_default.get()>
+                    <ChoiceField
+                        label="Loss against"
+                        choices
+                        value=move || Some(bench.against.get())
+                        on_value=move |against| bench.against.set(against)
+                    />
+                </Show>
+                <ChartView chart theme on_pick=pick />
+            </section>
+        </Show>
     }
 }
 

@@ -7,7 +7,8 @@ use crate::{
 };
 
 /// Columns that explain a decision and don't make it.
-const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measured", "Support", "Chosen by"];
+const BESIDES: [&str; 9] =
+    ["90 %", "Default time", "Tied", "Visible", "More runs", "Best measured", "Best time", "Support", "Chosen by"];
 
 /// What is left out, in words, and how.
 type Step = (&'static str, fn(&mut Report));

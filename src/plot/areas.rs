@@ -214,3 +214,19 @@ pub(super) fn key(paper: &Paper<'_>, (left, middle): (f64, f64), inks: &Inks) ->
         paper.rectangle(&area, &inks.step(step).0)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn per_cent_in_cells_are_short() {
+        let written = |value: f64| short_text(value, &Quantity::Percent);
+        for (value, text) in
+            [(0.0, "0.0"), (0.249, "0.2"), (9.94, "9.9"), (9.96, "10"), (99.4, "99"), (-0.04, "0.0"), (-33.3, "−33")]
+        {
+            assert_eq!(written(value), text, "{value}");
+        }
+        assert_eq!(short_text(1295.0, &Quantity::TimeUs), "1.295 ms");
+    }
+}

@@ -83,7 +83,8 @@ struct Entry {
 pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
     live::follow(move || {
-        let (address, panel, against) = (bench.address.get(), bench.panel.get(), bench.against.get());
+        let (address, panel, against) =
+            (bench.address.get(), bench.panel.get(), Against::default_if(bench.against_default.get()));
         let workbench = bench.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
         let choices = bench.desk(workbench).choices.get();
@@ -162,7 +163,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                 let panel = Panel::of(&here);
                 bench.address.set(pinned);
                 bench.panel.set(panel);
-                bench.against.set(Against::of(&here));
+                bench.against_default.set(Against::of(&here) == Against::Default);
                 if let Some(choices) = choices {
                     // They are of this entry, and so no new one.
                     entry.update_value(|entry| {

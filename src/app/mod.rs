@@ -89,7 +89,7 @@ fn App() -> impl IntoView {
     let reader = Reader::new();
     provide_context(reader);
     let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
-    bench.against.set(Against::of(&fragment));
+    bench.against_default.set(Against::of(&fragment) == Against::Default);
     provide_context(bench);
     reader.follow(&fragment);
     reader.follow_files(bench);

@@ -169,9 +169,10 @@ pub fn DataTable(
         }
     };
     let rows = move || {
-        let columns = (width.get(), shown.get());
+        // Other columns, other cells.
+        let columns = shown.with(|shown| shown.iter().fold(width.get(), |all, column| all.wrapping_mul(31) ^ column));
         let limit = if is_near.get() { limit() } else { 0 };
-        order.get().into_iter().take(limit).map(move |index| (columns.clone(), index)).collect::<Vec<_>>()
+        order.get().into_iter().take(limit).map(move |index| (columns, index)).collect::<Vec<_>>()
     };
     let title = caption.clone();
     let hidden = move || order.with(Vec::len).saturating_sub(most());
@@ -182,12 +183,13 @@ pub fn DataTable(
     let is_cut = move || hidden() > 0;
     let secondary = Memo::new(move |_| {
         listing.with(|listing| {
-            let secondary = listing.columns.iter().filter(|column| column.is_secondary);
-            secondary.map(|column| (column.name.to_string(), column.meaning.to_string())).collect::<Vec<_>>()
+            let columns = listing.columns.iter().enumerate();
+            columns.filter(|(_, column)| column.is_secondary).map(|(index, _)| index).collect::<Vec<usize>>()
         })
     });
-    let choice = move |(name, meaning): (String, String)| {
-        let (label, of) = (name.clone(), name.clone());
+    let choice = move |index: usize| {
+        let column = listing.with_untracked(|listing| listing.columns.get(index).cloned())?;
+        let name = column.name.to_string();
         let toggle = move |_| {
             asked.update(|asked| {
                 if !asked.remove(&name) {
@@ -195,22 +197,28 @@ pub fn DataTable(
                 }
             });
         };
-        view! {
-            <label class="check" title=meaning>
-                <input type="checkbox" prop:checked=move || asked.with(|asked| asked.contains(&of)) on:change=toggle />
-                <span>{label}</span>
+        Some(view! {
+            <label class="check" title=column.meaning>
+                <input type="checkbox" on:change=toggle />
+                <span>{column.name}</span>
             </label>
-        }
+        })
+    };
+    let columns = move || {
+        let secondary = secondary.get();
+        (!secondary.is_empty()).then(|| {
+            view! {
+                <details class="columns">
+                    <summary>"Columns"</summary>
+                    <div class="checks" role="group" aria-label="Further columns">
+                        {secondary.into_iter().map(choice).collect_view()}
+                    </div>
+                </details>
+            }
+        })
     };
     view! {
-        <Show when=move || secondary.with(|secondary| !secondary.is_empty())>
-            <details class="columns">
-                <summary>"Columns"</summary>
-                <div class="checks" role="group" aria-label="Further columns">
-                    <For each=move || secondary.get() key=Clone::clone children=choice />
-                </div>
-            </details>
-        </Show>
+        {live(columns)}
         <div
             node_ref=place
             class="table-box"
@@ -226,7 +234,7 @@ pub fn DataTable(
                     <tr>{live(move || is_near.get().then(headers))}</tr>
                 </thead>
                 <tbody node_ref=body on:keydown=walk>
-                    <For each=rows key=Clone::clone children=move |(_, index)| row(index) />
+                    <For each=rows key=|row| *row children=move |(_, index)| row(index) />
                 </tbody>
             </table>
             <Show when=is_cut>

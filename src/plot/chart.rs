@@ -98,7 +98,9 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    pub(super) fn is_names(&self) -> bool {
+    /// Categories.
+    #[must_use]
+    pub fn is_names(&self) -> bool {
         matches!(self, Self::Names(_))
     }
 }

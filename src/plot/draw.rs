@@ -27,6 +27,8 @@ const ABOVE: f64 = 22.0;
 const BELOW: f64 = 40.0;
 /// How much of the width the name of a category takes at most.
 const LONGEST_NAME: f64 = 0.3;
+/// The same beside cells, which are of use where they are narrow, and whose names differ at their ends.
+const LONGEST_OF_CELLS: f64 = 0.36;
 /// How far around a dot that stands aside it is pointed at, in CSS pixels.
 const ASIDE: f64 = 6.0;
 
@@ -103,8 +105,10 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
             marks::runs(series.points.iter().map(|point| scales.place(point)))
         };
         let runs = visible.iter().map(|(_, series)| *series).filter(|series| is_line(series)).flat_map(|s| of(&s));
-        let lines: Vec<_> =
-            runs.flat_map(|run| run.windows(2).map(|ends| [ends[0], ends[1]]).collect::<Vec<_>>()).collect();
+        // A steep line takes one digit of a value, and would be hidden by all the values that it passes.
+        let is_flat = |[from, to]: &[(f64, f64); 2]| (to.1 - from.1).abs() <= (to.0 - from.0).abs();
+        let lines = runs.flat_map(|run| run.windows(2).map(|ends| [ends[0], ends[1]]).collect::<Vec<_>>());
+        let lines: Vec<_> = lines.filter(is_flat).collect();
         for (_, series) in &visible {
             areas::values_over(paper, series, &frame.scales, inks, &lines)?;
         }
@@ -152,7 +156,9 @@ impl Frame {
         let (top, bottom) = (sheet.top + ABOVE, sheet.bottom - BELOW);
         let (from, to) = if chart.y.quantity.is_names() { (top, bottom) } else { (bottom, top) };
         let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), from, to)?;
-        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest: sheet.width() * LONGEST_NAME };
+        let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
+        let longest = sheet.width() * if has_cells { LONGEST_OF_CELLS } else { LONGEST_NAME };
+        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest };
         let ys: Vec<f64> = points(visible).map(|point| point.y).collect();
         let y_ticks = ticks(&chart.y, &y, &ys, &room);
         let widest = y_ticks.labelled.iter().map(|(_, label)| letters.width(label)).fold(0.0, f64::max);
@@ -172,7 +178,6 @@ impl Frame {
             longest: sheet.width() * LONGEST_NAME,
         };
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
-        let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
         let aside = if has_cells { areas::corner(&x, &y) } else { (0.0, 0.0) };
         let scales = Scales { x, y, aside, over_cells: has_cells };
         Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })

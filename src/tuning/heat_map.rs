@@ -38,9 +38,6 @@ pub enum Against {
 }
 
 impl Against {
-    /// Both.
-    pub const ALL: &[Self] = &[Self::Best, Self::Default];
-
     /// For people.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -48,6 +45,12 @@ impl Against {
             Self::Best => "the best",
             Self::Default => "the default",
         }
+    }
+
+    /// The default, or the best.
+    #[must_use]
+    pub const fn default_if(is_default: bool) -> Self {
+        if is_default { Self::Default } else { Self::Best }
     }
 
     /// What a fragment says (`h=default`), [`Against::Best`] where it says nothing.
@@ -59,7 +62,7 @@ impl Against {
     /// ```
     #[must_use]
     pub fn of(fragment: &str) -> Self {
-        if value(&restored(fragment), "h") == Some("default") { Self::Default } else { Self::Best }
+        Self::default_if(value(&restored(fragment), "h") == Some("default"))
     }
 
     /// What is appended to the fragment of an address.
@@ -173,7 +176,6 @@ pub fn heat_map(
         rows.configurations.binary_search(&configuration).ok().map(|place| place + first)
     };
     let column_of = |size: u64| sizes.binary_search(&size).ok();
-    let name = format!("Loss against {}", against.name());
     let mut cells = Vec::new();
     let mut missing = Vec::new();
     let mut place = |cell: Option<&Cell<'_>>, column: usize, row: usize| match cell {
@@ -220,7 +222,7 @@ pub fn heat_map(
     };
     let summary = summary(&rows, &sizes, against, missing.len(), (all_configurations, all_sizes.len()));
     let mut all =
-        vec![series(&name, Colour::Answer, Mark::Cells(Quantity::Percent, Spacing::SymmetricLogarithmic), cells)];
+        vec![series("Loss", Colour::Answer, Mark::Cells(Quantity::Percent, Spacing::SymmetricLogarithmic), cells)];
     if !missing.is_empty() {
         all.push(series("Not measured", Colour::Muted, Mark::Dots, missing));
     }
@@ -238,7 +240,7 @@ pub fn heat_map(
     let names = names.into_iter().chain(rows.configurations.iter().map(ToString::to_string)).collect();
     Some(Chart {
         id: format!("loss-{collective}-{}n{}r", scale.nodes, scale.ranks),
-        title: format!("{name}, {collective} on {scale}"),
+        title: format!("Loss against {}, {collective} on {scale}", against.name()),
         summary: format!("{collective} on {scale}: {summary}"),
         x: Axis::of_names("Message size", sizes.iter().map(|size| Size(*size).to_string()).collect()),
         y: Axis::of_names("Configuration", names),
@@ -256,9 +258,14 @@ pub fn meant(chart: &Chart, pick: Pick) -> Option<(u64, &str)> {
     Some((size, &rows[at(rows, point.y)?]))
 }
 
-/// The measured point of another chart, of busbw over size or over channels, that stands for a size and a configuration.
+/// The measured point of a chart (a heat map, busbw over size or over channels) that stands for a size and a configuration.
 #[must_use]
 pub fn same_point(chart: &Chart, size_bytes: u64, configuration: &str) -> Option<Pick> {
+    if chart.y.quantity.is_names() {
+        let cells = chart.series.first()?.points.len();
+        let is_it = |pick: &Pick| meant(chart, *pick) == Some((size_bytes, configuration));
+        return (0..cells).map(|point| Pick { series: 0, point }).find(is_it);
+    }
     let over_size = chart.x.quantity == Quantity::Bytes;
     let (pair, channels) = configuration.rsplit_once('/').unwrap_or((configuration, ""));
     let x = if over_size { size_bytes as f64 } else { channels.parse().ok()? };
@@ -418,7 +425,7 @@ mod tests {
             (1.0, 1.0, Some(50.0)),
             (1.0, 3.0, Some(0.0)),
         ];
-        assert_eq!(points(&chart, "Loss against the best"), cells);
+        assert_eq!(points(&chart, "Loss"), cells);
         assert_eq!(points(&chart, "Not measured"), [(1.0, 2.0, None)]);
         assert_eq!(points(&chart, "Default"), [(0.0, 3.0, None), (1.0, 0.0, None)], "what ran, or its own row");
         assert_eq!(
@@ -431,14 +438,13 @@ mod tests {
     #[test]
     fn against_the_default_what_is_faster_is_below_zero() {
         let chart = drawn(&two(), &[], &[], Against::Default);
-        let of = |column: f64, row: f64| {
-            points(&chart, "Loss against the default").into_iter().find(|p| (p.0, p.1) == (column, row)).unwrap().2
-        };
+        let of =
+            |column: f64, row: f64| points(&chart, "Loss").into_iter().find(|p| (p.0, p.1) == (column, row)).unwrap().2;
         assert_eq!([of(0.0, 0.0), of(0.0, 1.0), of(1.0, 3.0)], [Some(0.0), Some(-25.0), Some(-33.3)]);
         let without = sweep(&[(1024, ring(2), 5.0)], &[]);
         let chart = drawn(&without, &[], &[], Against::Default);
         assert_eq!((names(&chart.y), chart.series.len()), (&["RING/LL/2".to_owned()][..], 1));
-        assert_eq!(points(&chart, "Loss against the best"), [(0.0, 0.0, Some(0.0))]);
+        assert_eq!(points(&chart, "Loss"), [(0.0, 0.0, Some(0.0))]);
     }
 
     #[test]
@@ -486,6 +492,8 @@ mod tests {
         assert_eq!(meant(&chart, pick(1.0, 3.0)), Some((4096, "RING/LL/8")));
         assert_eq!(meant(&chart, pick(0.0, 0.0)), Some((1024, "default")));
         assert_eq!(meant(&chart, Pick { series: 9, point: 0 }), None);
+        assert_eq!(same_point(&chart, 4096, "RING/LL/8"), Some(pick(1.0, 3.0)));
+        assert_eq!(same_point(&chart, 4096, "RING/LL/2"), None);
 
         let axis = |quantity| Axis { label: String::new(), quantity, spacing: Spacing::Linear };
         let series = |name: &str, x: f64, note: &str| Series {

@@ -159,7 +159,7 @@ fn the_heat_map_opens_a_size_and_is_part_of_the_address() {
     let pinned = "return [...document.querySelectorAll('.chart-readout')].filter((one) => one.innerText.includes('Unpin')).length";
     page.wait_until(|| page.run(pinned, &[]) == 3, "the same measurement is pinned in all charts");
 
-    page.choose("Loss against", "the default");
+    page.click("checkbox", "Compare with the default");
     page.wait_for_text("Loss against the default, all_reduce on 2 nodes, 16 ranks");
     assert!(page.fragment().ends_with("&s=4096&h=default"), "{}", page.fragment());
     page.run("history.back()", &[]);

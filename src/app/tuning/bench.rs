@@ -16,7 +16,6 @@ use crate::{
         address::{Address, NotLoaded, Panel},
         aggregate::Target,
         conf::Reader,
-        heat_map::Against,
         hotspots::Hotspot,
         parameters::Parameters,
         result::{Evaluation, Group, Importance, Recommendation, View},
@@ -115,10 +114,10 @@ pub struct Bench {
     pub address: RwSignal<Address>,
     /// Which side of it.
     pub panel: RwSignal<Panel>,
-    /// What the heat map compares with.
-    pub against: RwSignal<Against>,
-    /// The size and the configuration that were pointed at in the heat map.
-    pub point: RwSignal<Option<(u64, String)>>,
+    /// The heat map compares with the default instead of the best.
+    pub against_default: RwSignal<bool>,
+    /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
+    pub pinned: RwSignal<Option<String>>,
     /// Which workbench is shown.
     pub workbench: RwSignal<Workbench>,
     /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
@@ -237,8 +236,8 @@ impl Bench {
             learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
-            against: RwSignal::default(),
-            point: RwSignal::default(),
+            against_default: RwSignal::default(),
+            pinned: RwSignal::default(),
             workbench: RwSignal::new(workbench),
             desks: std::array::from_fn(|index| {
                 Desk::new(if index == workbench as usize { choices.clone() } else { Choices::default() })

@@ -6,12 +6,16 @@ use leptos::prelude::*;
 
 use super::{Bench, Stage};
 use crate::{
-    app::{chart::ChartView, fields::ChoiceField, live::Show, pace, theme::ActiveTheme},
+    app::{
+        chart::ChartView,
+        live::{Show, follow},
+        pace,
+        theme::ActiveTheme,
+    },
     plot::{Chart, Pick},
     tuning::{
-        address::Address,
         charts::group_of,
-        heat_map::{Against, meant, same_point},
+        heat_map::{meant, same_point},
         hotspots,
         result::View,
     },
@@ -52,7 +56,7 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
                 <Show when=move || first.get()>
                     {
                         let chart = over_size(bench);
-                        view! { <ChartView chart theme pinned=pointed(bench, chart) /> }
+                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
                     }
                 </Show>
             </section>
@@ -60,7 +64,7 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
                 <Show when=move || second.get()>
                     {
                         let chart = chart_of(bench, 2, |view| Some(&view.busbw_over_channels));
-                        view! { <ChartView chart theme pinned=pointed(bench, chart) /> }
+                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
                     }
                 </Show>
             </section>
@@ -68,17 +72,17 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
     }
 }
 
-/// Where the point of the heat map is in another chart, while its size is shown.
-fn pointed(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> Signal<Option<Pick>> {
-    Memo::new(move |_| {
-        let (size, configuration) = bench.point.get().filter(|point| Some(point.0) == shown_size(bench))?;
-        chart.with(|chart| same_point(chart.as_ref()?, size, &configuration))
-    })
-    .into()
-}
-
-fn shown_size(bench: Bench) -> Option<u64> {
-    bench.workload().map(|workload| workload.size_bytes)
+/// The point of a chart that is pinned: that of the heat map's configuration at the shown size, whenever another is shown.
+fn pinned(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
+    let pinned = RwSignal::new(None);
+    follow(move || {
+        let (Some(configuration), Some(workload)) = (bench.pinned.get(), bench.workload()) else { return };
+        let same = chart.with(|chart| same_point(chart.as_ref()?, workload.size_bytes, &configuration));
+        if same.is_some() {
+            pinned.set(same);
+        }
+    });
+    pinned
 }
 
 /// What each configuration loses at each size. A cell opens its size, and is pinned in the other charts.
@@ -87,35 +91,30 @@ pub fn HeatMap() -> impl IntoView {
     let bench: Bench = expect_context();
     let theme = expect_context::<ActiveTheme>().signal();
     let chart = chart_of(bench, 3, |view| view.heat_map.as_ref());
-    let is_there = Memo::new(move |_| chart.with(Option::is_some));
-    let has_default = Memo::new(move |_| {
-        let Some(workload) = bench.workload() else { return false };
-        bench.groups.with(|groups| group_of(groups, &workload).is_some_and(|group| group.default_sizes > 0))
-    });
-    let choices = || Against::ALL.iter().map(|against| (*against, against.name().to_owned())).collect();
+    let has_default = move || {
+        let workload = bench.workload();
+        bench
+            .groups
+            .with(|groups| workload.and_then(|shown| group_of(groups, &shown)).is_some_and(|g| g.default_sizes > 0))
+    };
     let pick = move |pick: Option<Pick>| {
         let point = chart.with_untracked(|chart| {
             let (size, configuration) = meant(chart.as_ref()?, pick?)?;
             Some((size, configuration.to_owned()))
         });
-        if let (Some((size, _)), Some(workload)) = (&point, untrack(move || bench.workload())) {
-            let Address { set, example, .. } = bench.address.get_untracked();
-            bench.address.set(Address { size_bytes: Some(*size), ..Address::of(&workload, set, example) });
+        if let Some((size, _)) = &point {
+            bench.address.update(|address| address.size_bytes = Some(*size));
         }
-        bench.point.set(point);
+        bench.pinned.set(point.map(|(_, configuration)| configuration));
     };
     view! {
-        <Show when=move || is_there.get()>
+        <Show when=move || chart.with(Option::is_some)>
             <section class="panel heat-map">
-                <Show when=move || has_default.get()>
-                    <ChoiceField
-                        label="Loss against"
-                        choices
-                        value=move || Some(bench.against.get())
-                        on_value=move |against| bench.against.set(against)
-                    />
-                </Show>
-                <ChartView chart theme on_pick=pick />
+                <label class="check" hidden=move || !has_default()>
+                    <input type="checkbox" bind:checked=bench.against_default />
+                    <span>"Compare with the default"</span>
+                </label>
+                <ChartView chart theme on_pick=pick pinned=pinned(bench, chart) />
             </section>
         </Show>
     }

@@ -51,7 +51,7 @@ pub fn Tuning() -> impl IntoView {
     let shows_workload = move || bench.workload().is_some();
     follow(move || {
         bench.shown.track();
-        bench.against.track();
+        bench.against_default.track();
         bench.refresh_view();
     });
     follow(move || bench.follow_set());

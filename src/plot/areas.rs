@@ -148,54 +148,41 @@ fn lettering(paper: &Paper<'_>, series: &Series, quantity: &Quantity, scales: &S
     (gap, size)
 }
 
-/// Draws the values again that lines run through, each on its own colour: the line passes behind.
-pub(super) fn values_over(
+/// Draws cells, with their values in them where all have room. Of those that lie below a line (`again`) only the values, each
+/// on its own colour: the line passes behind.
+pub(super) fn cells(
     paper: &Paper<'_>,
     series: &Series,
     scales: &Scales,
     inks: &Inks,
-    lines: &[[(f64, f64); 2]],
+    again: Option<&dyn Fn(&Point) -> bool>,
 ) -> Result<(), DrawError> {
-    let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
-    let (Some(range), (_, Some(size))) = (Range::of(series, *spacing), lettering(paper, series, quantity, scales))
-    else {
-        return Ok(());
-    };
-    for point in series.points.iter().filter(|_| !lines.is_empty()) {
-        let Some(place) = point.value.and_then(|value| coordinate(value, *spacing)) else { continue };
-        let Some((cell, value)) = area(point, &series.mark, scales).zip(point.value) else { continue };
-        let label = short_text(value, quantity);
-        let (x, y) = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
-        let (half, above) = (text_width(&label, size) / 2.0 + 1.0, size / 2.0);
-        let words = Rect { left: x - half, top: y - above, right: x + half, bottom: y + above };
-        if lines.iter().any(|line| words.is_crossed(line)) {
-            let (colour, ink) = inks.step(range.step(place));
-            paper.rectangle(&words, &colour)?;
-            paper.text(&label, (x, y), Letters::new(size, &ink).anchored(HPos::Center))?;
-        }
-    }
-    Ok(())
-}
-
-/// Draws cells, with their values in them where all have room.
-pub(super) fn cells(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
     let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
     let range = Range::of(series, *spacing);
     let (gap, size) = lettering(paper, series, quantity, scales);
-    let text = |point: &Point| Some(short_text(point.value?, quantity));
-    for point in &series.points {
+    for point in series.points.iter().filter(|point| again.is_none_or(|is_meant| is_meant(point))) {
         let Some(cell) = area(point, &series.mark, scales).map(|cell| on_pixels(paper, &cell)) else { continue };
         let cell = Rect { right: cell.right - gap, bottom: cell.bottom - gap, ..cell };
         let place = point.value.and_then(|value| coordinate(value, *spacing));
         let Some((range, place)) = range.as_ref().zip(place) else {
-            paper.rectangle(&cell, &inks.fine_grid)?;
+            if again.is_none() {
+                paper.rectangle(&cell, &inks.fine_grid)?;
+            }
             continue;
         };
         let (colour, ink) = inks.step(range.step(place));
-        paper.rectangle(&cell, &colour)?;
-        if let Some((size, label)) = size.zip(text(point)) {
-            let centre = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
-            paper.text(&label, centre, Letters::new(size, &ink).anchored(HPos::Center))?;
+        if again.is_none() {
+            paper.rectangle(&cell, &colour)?;
+        }
+        if let Some((size, value)) = size.zip(point.value) {
+            let label = short_text(value, quantity);
+            let (x, y) = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
+            if again.is_some() {
+                let half = text_width(&label, size) / 2.0 + 1.0;
+                let below = Rect { left: x - half, right: x + half, ..cell };
+                paper.rectangle(&below, &colour)?;
+            }
+            paper.text(&label, (x, y), Letters::new(size, &ink).anchored(HPos::Center))?;
         }
     }
     Ok(())

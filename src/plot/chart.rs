@@ -74,7 +74,7 @@ impl Axis {
 }
 
 /// What numbers are, which decides how they print and where ticks stand.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Quantity {
     /// Bytes, printed in binary units; ticks at powers of two.
     Bytes,
@@ -106,7 +106,7 @@ impl Quantity {
 }
 
 /// How values become places on an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Spacing {
     /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
     Linear,
@@ -130,7 +130,7 @@ pub struct Series {
 }
 
 /// A colour of the palette, so that the theme decides the shade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Colour {
     /// The n-th colour of the Okabe-Ito palette, counted round.
     Palette(u8),
@@ -143,7 +143,7 @@ pub enum Colour {
 }
 
 /// How points are drawn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mark {
     /// A line through the points.
     Line,

@@ -98,20 +98,13 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
     for (_, series) in &visible {
         marks::series(paper, series, &frame.scales, inks)?;
     }
-    if frame.scales.over_cells {
-        let is_line = |series: &Series| matches!(series.mark, Mark::Line | Mark::Dashed | Mark::LineAndDots);
-        let of = |series: &&Series| {
-            let scales = frame.scales.of(series);
-            marks::runs(series.points.iter().map(|point| scales.place(point)))
-        };
-        let runs = visible.iter().map(|(_, series)| *series).filter(|series| is_line(series)).flat_map(|s| of(&s));
-        // A steep line takes one digit of a value, and would be hidden by all the values that it passes.
-        let is_flat = |[from, to]: &[(f64, f64); 2]| (to.1 - from.1).abs() <= (to.0 - from.0).abs();
-        let lines = runs.flat_map(|run| run.windows(2).map(|ends| [ends[0], ends[1]]).collect::<Vec<_>>());
-        let lines: Vec<_> = lines.filter(is_flat).collect();
-        for (_, series) in &visible {
-            areas::values_over(paper, series, &frame.scales, inks, &lines)?;
-        }
+    let is_on_line = |cell: &super::Point| {
+        let lines = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Dashed | Mark::LineAndDots));
+        let mut points = lines.flat_map(|(_, series)| &series.points);
+        points.any(|point| (point.x, point.y) == (cell.x, cell.y))
+    };
+    for (_, series) in &visible {
+        areas::cells(paper, series, &frame.scales, inks, Some(&is_on_line))?;
     }
     let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame.scales) };
     if let Some(pick) = style.highlight {

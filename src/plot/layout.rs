@@ -22,24 +22,6 @@ impl Rect {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
-    /// Whether a line between two places runs through it, or ends in it.
-    pub(super) fn is_crossed(&self, [(x, y), (to_x, to_y)]: &[(f64, f64); 2]) -> bool {
-        // The share of the line that lies between two ends, across and then down.
-        let (mut from, mut to) = (0.0_f64, 1.0_f64);
-        for (place, along, low, high) in [(*x, to_x - x, self.left, self.right), (*y, to_y - y, self.top, self.bottom)]
-        {
-            if along == 0.0 {
-                if !(low..=high).contains(&place) {
-                    return false;
-                }
-                continue;
-            }
-            let (a, b) = ((low - place) / along, (high - place) / along);
-            (from, to) = (from.max(a.min(b)), to.min(a.max(b)));
-        }
-        from <= to
-    }
-
     /// How far outside a place lies, squared; zero inside.
     fn distance(&self, x: f64, y: f64) -> f64 {
         let beyond = |place: f64, low: f64, high: f64| (low - place).max(place - high).max(0.0);
@@ -214,22 +196,6 @@ mod tests {
         Layout {
             plot: Rect::default(),
             series: vec![series(1, 10.0, &[0.0, 50.0, 100.0]), series(4, 20.0, &[0.0, 90.0])],
-        }
-    }
-
-    #[test]
-    fn a_line_crosses_what_it_runs_through() {
-        let rect = Rect { left: 10.0, top: 10.0, right: 20.0, bottom: 14.0 };
-        for (line, crosses) in [
-            ([(0.0, 12.0), (30.0, 12.0)], true),
-            ([(0.0, 15.0), (30.0, 15.0)], false),
-            ([(15.0, 0.0), (15.0, 11.0)], true),
-            ([(0.0, 0.0), (30.0, 28.0)], true),
-            ([(0.0, 20.0), (9.0, 12.0)], false),
-            ([(12.0, 12.0), (12.0, 12.0)], true),
-            ([(19.0, 0.0), (40.0, 20.0)], false),
-        ] {
-            assert_eq!(rect.is_crossed(&line), crosses, "{line:?}");
         }
     }
 

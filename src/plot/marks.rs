@@ -39,7 +39,7 @@ impl Scales {
 }
 
 /// The longest stretches of points that can be drawn: a gap in the data stays a gap in the line.
-pub(super) fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
+fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     for place in places {
         match (place, runs.last_mut()) {
@@ -121,7 +121,7 @@ pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: 
     let colour = inks.colour(series.colour);
     match series.mark {
         Mark::Spans => return areas::spans(paper, series, scales, inks),
-        Mark::Cells(..) => return areas::cells(paper, series, scales, inks),
+        Mark::Cells(..) => return areas::cells(paper, series, scales, inks, None),
         _ => {}
     }
     if series.mark == Mark::Band {

@@ -165,6 +165,24 @@ pub struct Workload {
     pub size_bytes: u64,
 }
 
+impl Workload {
+    /// The time in µs at a bus bandwidth in GB/s, as nccl-tests relates them; `None` where a bandwidth tells no time, as of
+    /// one rank alone.
+    ///
+    /// ```
+    /// use collectune::collective::{Collective, Scale, Workload};
+    /// let scale = Scale { nodes: 2, ranks: 16 };
+    /// let workload = Workload { collective: Collective::AllReduce, scale, size_bytes: 16 << 20 };
+    /// assert_eq!(workload.time_us(314.5728), Some(100.0));
+    /// assert_eq!(Workload { scale: Scale { nodes: 1, ranks: 1 }, ..workload }.time_us(0.0), None);
+    /// ```
+    #[must_use]
+    pub fn time_us(&self, busbw_gbps: f64) -> Option<f64> {
+        let time_us = self.collective.time_us(self.scale.ranks, self.size_bytes, busbw_gbps);
+        (time_us.is_finite() && time_us > 0.0).then_some(time_us)
+    }
+}
+
 /// What the library can be told to run. Ordered as ties are broken: algorithm code, protocol code, channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Configuration {

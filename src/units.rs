@@ -98,6 +98,16 @@ pub fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A time with its unit: `8.31 µs`, `412.7 µs`, `28633 µs`.
+#[must_use]
+pub fn microseconds(time_us: f64) -> String {
+    if (0.1..1e9).contains(&time_us) {
+        let decimals = if time_us < 99.995 { 2 } else { usize::from(time_us < 999.95) };
+        return format!("{time_us:.decimals$} µs");
+    }
+    format!("{} µs", significant(time_us))
+}
+
 /// A signed share in per cent with one decimal: `+12.3 %`, `−0.4 %`.
 #[must_use]
 pub fn percent(value: f64) -> String {

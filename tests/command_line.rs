@@ -331,6 +331,58 @@ fn what_was_not_measured_is_said() {
 }
 
 #[test]
+fn times_stand_beside_bandwidths() {
+    let folder = Folder::new("times");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let question = ["predict", &sweep, "--collective", "all_reduce", "--nodes", "2", "--ranks", "16"];
+    for answer in json(&[&question[..], &["--json"], &QUICK].concat()).as_array().unwrap() {
+        let moved = answer["size_bytes"].as_f64().unwrap() * 2.0 * 15.0 / 16.0 / 1e3;
+        for (time, busbw) in [("time_us", "predicted_busbw"), ("measured_best_time_us", "measured_best")] {
+            let expected = moved / answer[busbw].as_f64().unwrap();
+            let time = answer[time].as_f64().unwrap();
+            assert!((time / expected - 1.0).abs() < 1e-9, "{time} is not {expected}: {answer}");
+        }
+    }
+    let shown = |more: &[&str]| {
+        let output = collectune(&[&question[..], &QUICK, more].concat());
+        succeeded(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let head = |text: &str| text.lines().find(|line| line.contains("Advice")).unwrap().to_owned();
+    let short = head(&shown(&[]));
+    let names: Vec<&str> = short.split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
+    assert_eq!(names, ["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"]);
+    let all = shown(&["--all-columns"]);
+    assert!(["Why", "90 %", "Best time", "Chosen by"].iter().all(|name| head(&all).contains(name)), "{all}");
+    assert!(all.lines().filter(|line| line.contains(" µs")).count() >= 3, "{all}");
+}
+
+#[test]
+fn the_heat_map_is_drawn() {
+    let folder = Folder::new("chart");
+    let sweep = folder.write("sweep.csv", simulation().to_csv());
+    let ask = |more: &[&str]| collectune(&[&["chart", &sweep], &QUICK[..], more].concat());
+    let output = ask(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("more than one chart is meant; say --collective"), "{}", stderr(&output));
+    let output = ask(&["--nodes", "7"]);
+    assert!(stderr(&output).contains("that was not measured; say --collective"), "{}", stderr(&output));
+    let drawn = |more: &[&str]| {
+        let output = ask(&[&["--nodes", "2"], more].concat());
+        succeeded(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let light = drawn(&[]);
+    assert!(light.starts_with("<svg ") && light.trim_end().ends_with("</svg>"));
+    assert!(light.contains("Loss against the best, all_reduce on 2 nodes, 16 ranks"), "{light}");
+    let wide = drawn(&["--dark", "--width", "1400", "--against", "default"]);
+    assert!(wide.contains("width=\"1400\"") && wide.contains("Loss against the default"));
+    assert_ne!(light.find("#FFFFFF"), wide.find("#FFFFFF"));
+    let busbw = drawn(&["--of", "busbw-over-size"]);
+    assert!(busbw.contains("busbw over message size"), "{busbw}");
+}
+
+#[test]
 fn sweeps_come_packed_and_through_a_pipe() {
     let folder = Folder::new("packed");
     let csv = simulation().to_csv();

@@ -354,7 +354,7 @@ fn bad_files(folder: &TempDir) -> BTreeMap<&'static str, String> {
 }
 
 /// How a command is given a file: `{}` stands for it, `{conf}`, `{sweep}` and `{runs}` for good ones.
-const TEMPLATES: [(&str, &str); 27] = [
+const TEMPLATES: [(&str, &str); 28] = [
     ("train", "train {}"),
     ("predict", "predict {} --collective all_reduce --nodes 2 --ranks 16 --size 1M"),
     ("predict", "predict --model {} --collective all_reduce --nodes 2 --ranks 16"),
@@ -382,6 +382,7 @@ const TEMPLATES: [(&str, &str); 27] = [
     ("compare", "compare {} {sweep}"),
     ("compare", "compare {sweep} {sweep} --conf {}"),
     ("report", "report {}"),
+    ("chart", "chart {}"),
 ];
 
 #[test]

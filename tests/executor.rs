@@ -15,6 +15,7 @@ use collectune::{
     tuning::{
         aggregate::Target,
         conf::{self, export::Options},
+        heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         result::{Importance, Recommendation, Source as Chooser, View},
         sets::Choice,
@@ -89,7 +90,7 @@ impl Page {
     }
 
     fn view(&mut self, workload: Workload) -> Answer<View> {
-        match self.ask(Request::View { workload })? {
+        match self.ask(Request::View { workload, against: Against::Best })? {
             Response::View(view) => Ok(view),
             other => panic!("{other:?}"),
         }
@@ -568,7 +569,8 @@ fn the_charts_of_a_sweep_look_as_they_did() {
     let scale = Scale { nodes: 2, ranks: 16 };
     let view = page.view(Workload { collective: Collective::Broadcast, scale, size_bytes: 1 << 20 }).unwrap();
     let style = Style::default();
-    for chart in [&view.busbw_over_size, &view.busbw_over_channels, view.predicted_over_measured.as_ref().unwrap()] {
+    let (map, predicted) = (view.heat_map.as_ref().unwrap(), view.predicted_over_measured.as_ref().unwrap());
+    for chart in [&view.busbw_over_size, &view.busbw_over_channels, map, predicted] {
         insta::assert_snapshot!(chart.id.as_str(), svg(chart, &style));
     }
 }

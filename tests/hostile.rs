@@ -17,7 +17,7 @@ use collectune::{
     progress::Silent,
     report::{self, Contents, Form, Report, Workbench, Written, link, open, wire},
     training_time::simulate::Simulation,
-    tuning::{aggregate::Target, conf, sets::Choice},
+    tuning::{aggregate::Target, conf, heat_map::Against, sets::Choice},
     workbench::{Answer, Material, Question, Shown, Studies, work},
     worker::{
         executor::{Executor, Source},
@@ -368,7 +368,7 @@ fn a_sweep_of_thousands_of_scales_is_answered() {
     assert_eq!((loaded.groups.len(), loaded.winners.len()), (60_000, 60_000));
     let workload = loaded.winners[30_000].workload;
     for (what, request) in [
-        ("a view", Request::View { workload }),
+        ("a view", Request::View { workload, against: Against::Default }),
         ("the record", Request::Record(Default::default())),
         ("hotspots", Request::Hotspots(Default::default())),
         ("a plan", Request::Plan(Default::default())),

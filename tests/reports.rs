@@ -125,7 +125,8 @@ fn filled(words: &str, value: f64) -> Report {
         y: axis,
         series: vec![series],
     };
-    let column = |is_numeric| Column { name: text().into(), meaning: text().into(), is_numeric };
+    let column =
+        |is_numeric| Column { name: text().into(), meaning: text().into(), is_numeric, is_secondary: is_numeric };
     let rows = vec![
         vec![Entry { text: text(), number: Some(value) }, Entry::text(text())],
         vec![Entry::text("12 of 13"), Entry { text: String::new(), number: None }],

@@ -145,13 +145,14 @@ fn that_save(folder: &TempDir) -> Vec<(Vec<String>, String)> {
     let runs = "nodes,size_bytes,def_runs,cfg_runs\n1,4096,1.5;1.51;1.52,2;2.01;2.02\n";
     let runs = write(folder, "allreduce_1n.per_size_stats.csv", runs);
     let conf = write(folder, "tuned.conf", "allreduce,4096,4096,ring,ll,8,1,8\n");
-    let commands: [(&[&str], &str); 13] = [
+    let commands: [(&[&str], &str); 14] = [
         (&["train", &sweep, "--trees", "5", "--save"], "model.json"),
         (&["plan", &sweep, "--script"], "measure.sh"),
         (&["conf", "export", &sweep, "--reader", "dn-tuner", "--trees", "5", "-o"], "out.conf"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.html"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.md"),
         (&["report", &sweep, "--trees", "5", "-o"], "report.json"),
+        (&["chart", &sweep, "--trees", "5", "-o"], "loss.svg"),
         (&["compare", &sweep, &sweep, "-o"], "change.md"),
         (&["ab", &runs, "--conf", &conf, "-o"], "trimmed.conf"),
         (&["overlap", &kernels, "--predictions"], "predictions.csv"),

@@ -11,6 +11,7 @@ use crate::tuning::{
     address::{Address, Panel},
     aggregate::Target,
     conf,
+    heat_map::Against,
     parameters::Parameters,
     sets::Choice,
     support::Library,
@@ -82,13 +83,15 @@ struct Entry {
 pub fn follow(bench: Bench, reader: Reader, example: Example) {
     let entry = StoredValue::new(None::<Entry>);
     live::follow(move || {
-        let (address, panel) = (bench.address.get(), bench.panel.get());
+        let (address, panel, against) =
+            (bench.address.get(), bench.panel.get(), Against::default_if(bench.against_default.get()));
         let workbench = bench.workbench.get();
         let is_tuning = workbench == Workbench::Tuning;
         let choices = bench.desk(workbench).choices.get();
         let report = reader.fragment();
         // An address that names nothing needs no fragment, and no URL can take one away but the whole one.
-        let is_bare = address == Address::default() && panel == Panel::default() && report.is_none() && is_tuning;
+        let is_bare =
+            address == Address::default() && (panel, against) == Default::default() && report.is_none() && is_tuning;
         let now = Entry {
             is_report: report.is_some(),
             fragment: match report {
@@ -98,7 +101,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                     let example = if address.example || bench.shows_example() { "&x=1" } else { "" };
                     workbench.fragment() + example + &choices.suffix()
                 }
-                None => address.fragment() + &panel.suffix(),
+                None => address.fragment() + &panel.suffix() + against.suffix(),
             },
             choices: Choices::of(bench),
             has_data: bench.has_data() || bench.desk(workbench).is_there(),
@@ -160,6 +163,7 @@ pub fn follow(bench: Bench, reader: Reader, example: Example) {
                 let panel = Panel::of(&here);
                 bench.address.set(pinned);
                 bench.panel.set(panel);
+                bench.against_default.set(Against::of(&here) == Against::Default);
                 if let Some(choices) = choices {
                     // They are of this entry, and so no new one.
                     entry.update_value(|entry| {

@@ -52,7 +52,10 @@ use wasm_bindgen::JsCast;
 use crate::{
     form::Choices,
     report::{Workbench, link},
-    tuning::address::{Address, Panel},
+    tuning::{
+        address::{Address, Panel},
+        heat_map::Against,
+    },
     units::grouped,
 };
 use diagnostics::now_ms;
@@ -86,6 +89,7 @@ fn App() -> impl IntoView {
     let reader = Reader::new();
     provide_context(reader);
     let bench = Bench::new(address, Panel::of(&fragment), Workbench::of(&fragment), &Choices::parse(&fragment));
+    bench.against_default.set(Against::of(&fragment) == Against::Default);
     provide_context(bench);
     reader.follow(&fragment);
     reader.follow_files(bench);

@@ -7,7 +7,10 @@ use leptos::{ev, html, prelude::*};
 use wasm_bindgen::JsCast;
 
 use super::{near::near, pace::count_up, printing::Printing};
-use crate::text::{Column, Listing, visible};
+use crate::{
+    sorted::SortedSet,
+    text::{Listing, visible},
+};
 
 /// As many rows are drawn without being asked for; more would keep the page from answering.
 const FIRST_ROWS: usize = 240;
@@ -50,6 +53,16 @@ pub fn DataTable(
     let drawn = count_up(FIRST_ROWS / ROWS_PER_TASK);
     // Another table has other columns, and so other rows.
     let width = Memo::new(move |_| listing.with(|listing| listing.columns.len()));
+    // Those that are shown on demand, as far as somebody asked for them.
+    let asked = RwSignal::new(SortedSet::<String>::new());
+    let shown = Memo::new(move |_| {
+        listing.with(|listing| {
+            let columns = listing.columns.iter().enumerate();
+            let is_shown = |name: &str| asked.with(|asked| asked.contains(name));
+            let shown = columns.filter(|(_, column)| !column.is_secondary || is_shown(&column.name));
+            shown.map(|(index, _)| index).collect::<Vec<usize>>()
+        })
+    });
     let first_rows = move || (FIRST_CELLS / width.get().max(1)).clamp(LEAST_ROWS, FIRST_ROWS);
     let more_rows = move || (MORE_CELLS / width.get().max(1)).max(LEAST_ROWS);
     let wished = RwSignal::new(0_usize);
@@ -76,16 +89,17 @@ pub fn DataTable(
     };
     let headers = move || {
         let columns = listing.with(|listing| listing.columns.clone());
-        let header = |(index, column): (usize, Column)| {
-            view! {
+        let header = |index: usize| {
+            let column = columns.get(index)?.clone();
+            Some(view! {
                 <th scope="col" class:numeric=column.is_numeric aria-sort=move || aria_sort(index)>
                     <button type="button" title=column.meaning on:click=move |_| sort_by(index)>
                         {column.name}
                     </button>
                 </th>
-            }
+            })
         };
-        columns.into_iter().enumerate().map(header).collect_view()
+        shown.get().into_iter().map(header).collect_view()
     };
     // A row is made once; what its cells say follows the content, so that the focus survives a new answer.
     let row = move |index: usize| {
@@ -103,14 +117,15 @@ pub fn DataTable(
         } else {
             view! { <bdi>{text(0)}</bdi> }.into_any()
         };
-        let cell = |(place, column): (usize, &Column)| {
-            view! {
-                <td class:numeric=column.is_numeric>
+        let cell = |place: usize| {
+            let is_numeric = columns.get(place)?.is_numeric;
+            Some(view! {
+                <td class:numeric=is_numeric>
                     <bdi>{text(place)}</bdi>
                 </td>
-            }
+            })
         };
-        let rest = columns.iter().enumerate().skip(1).map(cell).collect_view();
+        let rest = shown.get_untracked().into_iter().skip(1).map(cell).collect_view();
         let is_current = Memo::new(move |_| current.get() == Some(index));
         let class = move || {
             listing.track();
@@ -154,9 +169,10 @@ pub fn DataTable(
         }
     };
     let rows = move || {
-        let width = width.get();
+        // Other columns, other cells.
+        let columns = shown.with(|shown| shown.iter().fold(width.get(), |all, column| all.wrapping_mul(31) ^ column));
         let limit = if is_near.get() { limit() } else { 0 };
-        order.get().into_iter().take(limit).map(move |index| (width, index)).collect::<Vec<_>>()
+        order.get().into_iter().take(limit).map(move |index| (columns, index)).collect::<Vec<_>>()
     };
     let title = caption.clone();
     let hidden = move || order.with(Vec::len).saturating_sub(most());
@@ -165,7 +181,44 @@ pub fn DataTable(
         if hidden > more { format!("{more} of {hidden}") } else { hidden.to_string() }
     };
     let is_cut = move || hidden() > 0;
+    let secondary = Memo::new(move |_| {
+        listing.with(|listing| {
+            let columns = listing.columns.iter().enumerate();
+            columns.filter(|(_, column)| column.is_secondary).map(|(index, _)| index).collect::<Vec<usize>>()
+        })
+    });
+    let choice = move |index: usize| {
+        let column = listing.with_untracked(|listing| listing.columns.get(index).cloned())?;
+        let name = column.name.to_string();
+        let toggle = move |_| {
+            asked.update(|asked| {
+                if !asked.remove(&name) {
+                    asked.insert(name.clone());
+                }
+            });
+        };
+        Some(view! {
+            <label class="check" title=column.meaning>
+                <input type="checkbox" on:change=toggle />
+                <span>{column.name}</span>
+            </label>
+        })
+    };
+    let columns = move || {
+        let secondary = secondary.get();
+        (!secondary.is_empty()).then(|| {
+            view! {
+                <details class="columns">
+                    <summary>"Columns"</summary>
+                    <div class="checks" role="group" aria-label="Further columns">
+                        {secondary.into_iter().map(choice).collect_view()}
+                    </div>
+                </details>
+            }
+        })
+    };
     view! {
+        {live(columns)}
         <div
             node_ref=place
             class="table-box"

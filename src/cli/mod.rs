@@ -6,6 +6,7 @@
 
 mod ab;
 mod arguments;
+mod chart;
 mod compare;
 mod completions;
 mod conf;
@@ -32,7 +33,7 @@ use std::{env, io, process::ExitCode};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::{text::visible, worker::executor::ExecuteError};
+use crate::{text::visible, tuning::result::Group, worker::executor::ExecuteError};
 
 /// From what a cluster measured to the NCCL or RCCL configuration to deploy.
 ///
@@ -63,6 +64,7 @@ enum Command {
     Verify(verify::Verify),
     Compare(compare::Compare),
     Report(report::Report),
+    Chart(chart::Chart),
     Completions(completions::Completions),
 }
 
@@ -99,6 +101,7 @@ pub fn run() -> ExitCode {
         Command::Verify(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Report(command) => command.run().map(|()| ExitCode::SUCCESS),
+        Command::Chart(command) => command.run().map(|()| ExitCode::SUCCESS),
         Command::Completions(command) => command.run().map(|()| ExitCode::SUCCESS),
     };
     match outcome {
@@ -110,6 +113,12 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Which collectives and scales were measured.
+fn held(groups: &[Group]) -> String {
+    let names: Vec<String> = groups.iter().map(|group| format!("{} on {}", group.collective, group.scale)).collect();
+    names.join("; ")
 }
 
 /// Says why the arguments can't be understood, or what was asked about them.

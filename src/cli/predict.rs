@@ -7,21 +7,19 @@ use clap::{ArgGroup, Args};
 use super::{
     CliError,
     arguments::{self, Learning, Measured, Sizes, Unsaid},
-    files,
+    files, held,
     learnt::Learnt,
-    table::{Align, Table},
-    terminal,
+    table, terminal,
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale, Workload},
     tuning::{
-        decision::words,
-        export,
+        export, listing,
         parameters::SearchLimits,
         result::{Group, Recommendation},
         wording,
     },
-    units::{Size, percent, significant},
+    units::{Size, significant},
     worker::executor::ExecuteError,
 };
 
@@ -77,6 +75,10 @@ pub(super) struct Predict {
 
     #[command(flatten)]
     learning: Learning,
+
+    /// Show all columns: why, intervals, the noise, and what was measured beside the answer
+    #[arg(long, conflicts_with = "json")]
+    all_columns: bool,
 
     /// Write JSON
     #[arg(long)]
@@ -191,53 +193,8 @@ impl Predict {
             _ => self.wanted(),
         };
         let set = set.map_or_else(String::new, |set| format!("Measured with {set}\n"));
-        format!("{heading}\n{set}\n{}", table(answers).lines())
+        let listing = listing::recommendations(answers);
+        let listing = if self.all_columns { listing } else { listing.in_short() };
+        format!("{heading}\n{set}\n{}", table::of_listing(&listing))
     }
-}
-
-/// Which collectives and scales were measured.
-fn held(groups: &[Group]) -> String {
-    let names: Vec<String> = groups.iter().map(|group| format!("{} on {}", group.collective, group.scale)).collect();
-    names.join("; ")
-}
-
-fn table(answers: &[Recommendation]) -> Table {
-    let mut table = Table::new(&[
-        ("Size", Align::Right),
-        ("Algorithm", Align::Left),
-        ("Protocol", Align::Left),
-        ("Channels", Align::Right),
-        ("GB/s", Align::Right),
-        ("90 % interval", Align::Left),
-        ("Measured best", Align::Left),
-        ("Default", Align::Right),
-        ("Gain", Align::Right),
-        ("Gain interval", Align::Left),
-        ("Advice", Align::Left),
-        ("Why", Align::Left),
-        ("Support", Align::Left),
-        ("Chosen by", Align::Left),
-    ]);
-    for answer in answers {
-        let runs = answer.runs();
-        let choice = runs.configuration;
-        let known = answer.configuration;
-        table.push(vec![
-            Some(Size(answer.workload.size_bytes).to_string()),
-            choice.map(|c| c.algorithm.to_string()),
-            choice.map(|c| c.protocol.to_string()),
-            choice.map(|c| c.channels.to_string()),
-            runs.busbw_gbps.map(significant),
-            runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps))),
-            answer.measured_best.map(|best| format!("{} {}", significant(best.busbw_gbps), best.configuration)),
-            answer.default.map(|default| significant(default.busbw_gbps)),
-            answer.gain.map(|gain| gain.pct).or(answer.gain_pct).map(percent),
-            answer.gain.as_ref().map(words::range),
-            known.map(|_| answer.decision.word().to_owned()),
-            known.map(|_| answer.decision.why().to_owned()).filter(|why| !why.is_empty()),
-            known.map(|_| wording::support(answer.support).to_owned()),
-            known.map(|_| wording::source(answer.source).to_owned()),
-        ]);
-    }
-    table
 }

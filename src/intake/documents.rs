@@ -136,7 +136,12 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
     let mut listing = Listing {
         columns: headers
             .into_iter()
-            .map(|name| Column { name: Cow::Owned(name), meaning: Cow::Borrowed(""), is_numeric: false })
+            .map(|name| Column {
+                name: Cow::Owned(name),
+                meaning: Cow::Borrowed(""),
+                is_numeric: false,
+                is_secondary: false,
+            })
             .collect(),
         rows: Vec::new(),
     };

@@ -151,7 +151,8 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
         Column::numbers("Duration", "duration in the distributed run, in microseconds"),
         Column::numbers("Slowdown", "measured, in per cent of the duration alone"),
     ];
-    let metric = |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true };
+    let metric =
+        |name: &String| Column { name: name.clone().into(), meaning: "".into(), is_numeric: true, is_secondary: false };
     columns.extend(dataset.columns.iter().map(metric));
     let row = |kernel: &Kernel| {
         let mut row = vec![

@@ -3,7 +3,7 @@
 use plotters::style::text_anchor::HPos;
 
 use super::{
-    Mark, Point, Rect, Series, Spacing,
+    Mark, Point, Quantity, Rect, Series, Spacing,
     marks::Scales,
     measure::text_width,
     palette::{Inks, STEPS},
@@ -124,32 +124,65 @@ pub(super) fn ends(series: &Series, spacing: Spacing) -> Option<(f64, f64)> {
     (ends.0 <= ends.1).then_some(ends)
 }
 
-/// Draws cells, with their values in them where all have room.
-pub(super) fn cells(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
-    let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
-    let range = Range::of(series, *spacing);
+/// A value where there is little room: per cent with one digit after the point, and none from ten on.
+pub(super) fn short_text(value: f64, quantity: &Quantity) -> String {
+    if *quantity != Quantity::Percent || !value.is_finite() {
+        return value_text(value, quantity);
+    }
+    let digits = usize::from(value.abs() < 9.95);
+    let text = format!("{:.digits$}", value.abs());
+    let is_negative = value < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+    format!("{}{text}", if is_negative { "−" } else { "" })
+}
+
+/// The gap between cells, and the size of letters that gives all values room.
+fn lettering(paper: &Paper<'_>, series: &Series, quantity: &Quantity, scales: &Scales) -> (f64, Option<f64>) {
     let unit = |scale: &Scale| scale.unit_around(0.0).map_or(0.0, |(from, to)| to - from);
     let (width, height) = (unit(&scales.x), unit(&scales.y));
     let gap = if width.min(height) > SMALL * paper.pixel() { paper.pixel() } else { 0.0 };
-    let text = |point: &Point| value_text(point.value?, quantity).into();
     let mut sizes = [11.5, 10.0, 9.0].into_iter().filter(|size| size + LEADING + gap <= height && width > *size);
     let size = sizes.find(|size| {
-        let labels = series.points.iter().filter_map(|point| -> Option<String> { text(point) });
+        let labels = series.points.iter().filter_map(|point| Some(short_text(point.value?, quantity)));
         labels.map(|label| text_width(&label, *size)).all(|label| label + AROUND_VALUE <= width)
     });
-    for point in &series.points {
+    (gap, size)
+}
+
+/// Draws cells, with their values in them where all have room. Of those that lie below a line (`again`) only the values, each
+/// on its own colour: the line passes behind.
+pub(super) fn cells(
+    paper: &Paper<'_>,
+    series: &Series,
+    scales: &Scales,
+    inks: &Inks,
+    again: Option<&dyn Fn(&Point) -> bool>,
+) -> Result<(), DrawError> {
+    let Mark::Cells(quantity, spacing) = &series.mark else { return Ok(()) };
+    let range = Range::of(series, *spacing);
+    let (gap, size) = lettering(paper, series, quantity, scales);
+    for point in series.points.iter().filter(|point| again.is_none_or(|is_meant| is_meant(point))) {
         let Some(cell) = area(point, &series.mark, scales).map(|cell| on_pixels(paper, &cell)) else { continue };
         let cell = Rect { right: cell.right - gap, bottom: cell.bottom - gap, ..cell };
         let place = point.value.and_then(|value| coordinate(value, *spacing));
         let Some((range, place)) = range.as_ref().zip(place) else {
-            paper.rectangle(&cell, &inks.fine_grid)?;
+            if again.is_none() {
+                paper.rectangle(&cell, &inks.fine_grid)?;
+            }
             continue;
         };
         let (colour, ink) = inks.step(range.step(place));
-        paper.rectangle(&cell, &colour)?;
-        if let Some((size, label)) = size.zip(text(point)) {
-            let centre = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
-            paper.text(&label, centre, Letters::new(size, &ink).anchored(HPos::Center))?;
+        if again.is_none() {
+            paper.rectangle(&cell, &colour)?;
+        }
+        if let Some((size, value)) = size.zip(point.value) {
+            let label = short_text(value, quantity);
+            let (x, y) = (f64::midpoint(cell.left, cell.right), f64::midpoint(cell.top, cell.bottom));
+            if again.is_some() {
+                let half = text_width(&label, size) / 2.0 + 1.0;
+                let below = Rect { left: x - half, right: x + half, ..cell };
+                paper.rectangle(&below, &colour)?;
+            }
+            paper.text(&label, (x, y), Letters::new(size, &ink).anchored(HPos::Center))?;
         }
     }
     Ok(())
@@ -167,4 +200,20 @@ pub(super) fn key(paper: &Paper<'_>, (left, middle): (f64, f64), inks: &Inks) ->
         let area = Rect { left, top: middle - 6.0, right: left + KEY_STEP, bottom: middle + 6.0 };
         paper.rectangle(&area, &inks.step(step).0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn per_cent_in_cells_are_short() {
+        let written = |value: f64| short_text(value, &Quantity::Percent);
+        for (value, text) in
+            [(0.0, "0.0"), (0.249, "0.2"), (9.94, "9.9"), (9.96, "10"), (99.4, "99"), (-0.04, "0.0"), (-33.3, "−33")]
+        {
+            assert_eq!(written(value), text, "{value}");
+        }
+        assert_eq!(short_text(1295.0, &Quantity::TimeUs), "1.295 ms");
+    }
 }

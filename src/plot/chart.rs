@@ -28,8 +28,15 @@ impl Chart {
         /// One row, and what stands below and above them all.
         const ROW: f64 = 32.0;
         const AROUND: f64 = 84.0;
+        /// A row of cells whose name still has room.
+        const LEAST_ROW: f64 = 15.0;
+        let has_cells = self.series.iter().any(|series| matches!(series.mark, Mark::Cells(..)));
         match &self.y.quantity {
-            Quantity::Names(names) => Some((names.len() as f64 * ROW + AROUND).min(640.0)),
+            Quantity::Names(names) => {
+                let rows = names.len() as f64;
+                let least = if has_cells { (rows * LEAST_ROW + AROUND).min(1200.0) } else { 0.0 };
+                Some((rows * ROW + AROUND).min(640.0).max(least))
+            }
             _ => None,
         }
     }
@@ -67,7 +74,7 @@ impl Axis {
 }
 
 /// What numbers are, which decides how they print and where ticks stand.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Quantity {
     /// Bytes, printed in binary units; ticks at powers of two.
     Bytes,
@@ -91,13 +98,15 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    pub(super) fn is_names(&self) -> bool {
+    /// Categories.
+    #[must_use]
+    pub fn is_names(&self) -> bool {
         matches!(self, Self::Names(_))
     }
 }
 
 /// How values become places on an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Spacing {
     /// In proportion. Amounts start at zero where none is negative; sizes and counts, which are positions, where they start.
     Linear,
@@ -121,7 +130,7 @@ pub struct Series {
 }
 
 /// A colour of the palette, so that the theme decides the shade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Colour {
     /// The n-th colour of the Okabe-Ito palette, counted round.
     Palette(u8),
@@ -134,7 +143,7 @@ pub enum Colour {
 }
 
 /// How points are drawn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Mark {
     /// A line through the points.
     Line,

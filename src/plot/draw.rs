@@ -27,6 +27,8 @@ const ABOVE: f64 = 22.0;
 const BELOW: f64 = 40.0;
 /// How much of the width the name of a category takes at most.
 const LONGEST_NAME: f64 = 0.3;
+/// The same beside cells, which are of use where they are narrow, and whose names differ at their ends.
+const LONGEST_OF_CELLS: f64 = 0.36;
 /// How far around a dot that stands aside it is pointed at, in CSS pixels.
 const ASIDE: f64 = 6.0;
 
@@ -96,6 +98,14 @@ pub(super) fn draw_on(paper: &Paper<'_>, chart: &Chart, style: &Style) -> Result
     for (_, series) in &visible {
         marks::series(paper, series, &frame.scales, inks)?;
     }
+    let is_on_line = |cell: &super::Point| {
+        let lines = visible.iter().filter(|(_, series)| matches!(series.mark, Mark::Dashed | Mark::LineAndDots));
+        let mut points = lines.flat_map(|(_, series)| &series.points);
+        points.any(|point| (point.x, point.y) == (cell.x, cell.y))
+    };
+    for (_, series) in &visible {
+        areas::cells(paper, series, &frame.scales, inks, Some(&is_on_line))?;
+    }
     let layout = Layout { plot: frame.plot, series: drawn(&visible, &frame.scales) };
     if let Some(pick) = style.highlight {
         highlight(paper, chart, style, &layout, pick)?;
@@ -139,7 +149,9 @@ impl Frame {
         let (top, bottom) = (sheet.top + ABOVE, sheet.bottom - BELOW);
         let (from, to) = if chart.y.quantity.is_names() { (top, bottom) } else { (bottom, top) };
         let y = Scale::new(&chart.y, y_values(&chart.y, visible).into_iter(), from, to)?;
-        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest: sheet.width() * LONGEST_NAME };
+        let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
+        let longest = sheet.width() * if has_cells { LONGEST_OF_CELLS } else { LONGEST_NAME };
+        let room = Room { extent: &|_| SMALL, gap: 6.0, least: 32.0, longest };
         let ys: Vec<f64> = points(visible).map(|point| point.y).collect();
         let y_ticks = ticks(&chart.y, &y, &ys, &room);
         let widest = y_ticks.labelled.iter().map(|(_, label)| letters.width(label)).fold(0.0, f64::max);
@@ -159,9 +171,8 @@ impl Frame {
             longest: sheet.width() * LONGEST_NAME,
         };
         let x_ticks = ticks(&chart.x, &x, &xs, &room);
-        let has_cells = visible.iter().any(|(_, series)| matches!(series.mark, Mark::Cells(..)));
         let aside = if has_cells { areas::corner(&x, &y) } else { (0.0, 0.0) };
-        let scales = Scales { x, y, aside };
+        let scales = Scales { x, y, aside, over_cells: has_cells };
         Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
     }
 
@@ -233,6 +244,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
     let pointed = visible.iter().filter(|(_, series)| all_bands || series.mark != Mark::Band);
     let mut drawn = Vec::new();
     for &(index, series) in pointed {
+        let scales = &scales.of(series);
         let places = series.points.iter().enumerate().filter_map(|(point, value)| {
             let ((x, y), area) = if series.mark.is_area() {
                 let area = areas::area(value, &series.mark, scales)?;
@@ -242,7 +254,7 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
                 let (right, down) = scales.aside;
                 // What stands aside is found there, and walked to from where it belongs.
                 let around = Rect { left: x - ASIDE, top: y - ASIDE, right: x + ASIDE, bottom: y + ASIDE };
-                ((x - right, y - down), (scales.aside != (0.0, 0.0)).then_some(around))
+                ((x - right, y - down), scales.over_cells.then_some(around))
             };
             Some(Place { pick: Pick { series: index, point }, x, y, area })
         });

@@ -6,7 +6,7 @@ use super::{
     measure::shortened,
     palette::Inks,
     paper::{DrawError, Letters, Paper},
-    table::{value_text, with_unit},
+    table::with_unit,
 };
 
 const ROW: f64 = 20.0;
@@ -19,7 +19,7 @@ const MOST_ROWS: usize = 5;
 pub fn legend_text(series: &Series) -> String {
     let Mark::Cells(quantity, spacing) = &series.mark else { return series.name.clone() };
     let Some((low, high)) = areas::ends(series, *spacing) else { return series.name.clone() };
-    let range = format!("{} – {}", value_text(low, quantity), value_text(high, quantity));
+    let range = format!("{} – {}", areas::short_text(low, quantity), areas::short_text(high, quantity));
     format!("{}: {}", series.name, with_unit(&range, quantity))
 }
 

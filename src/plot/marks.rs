@@ -16,9 +16,16 @@ pub(super) struct Scales {
     pub y: Scale,
     /// How far beside its place a point stands, so that it doesn't cover what the place holds.
     pub aside: (f64, f64),
+    /// There are cells: what is drawn over them is set apart by a rim of paper, and pointed at where it stands.
+    pub over_cells: bool,
 }
 
 impl Scales {
+    /// The scales for a series: what stands in the background marks whole cells, and so in their middle.
+    pub fn of(self, series: &Series) -> Self {
+        if series.colour == Colour::Muted { Self { aside: (0.0, 0.0), ..self } } else { self }
+    }
+
     /// The place of a point; `None` if one of its coordinates can't be drawn.
     pub fn place(&self, point: &Point) -> Option<(f64, f64)> {
         Some((self.x.place(point.x)? + self.aside.0, self.y.place(point.y)? + self.aside.1))
@@ -43,6 +50,9 @@ fn runs<T>(places: impl Iterator<Item = Option<T>>) -> Vec<Vec<T>> {
     runs.retain(|run| !run.is_empty());
     runs
 }
+
+/// How much wider than a line over cells the paper below it is, in CSS pixels.
+const RIM: f64 = 2.5;
 
 fn line_width(colour: Colour) -> f64 {
     match colour {
@@ -107,10 +117,11 @@ fn band(paper: &Paper<'_>, run: &[(f64, f64, f64)], colour: RGBColor, cover: f64
 
 /// Draws one series.
 pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: &Inks) -> Result<(), DrawError> {
+    let scales = &scales.of(series);
     let colour = inks.colour(series.colour);
     match series.mark {
         Mark::Spans => return areas::spans(paper, series, scales, inks),
-        Mark::Cells(..) => return areas::cells(paper, series, scales, inks),
+        Mark::Cells(..) => return areas::cells(paper, series, scales, inks, None),
         _ => {}
     }
     if series.mark == Mark::Band {
@@ -127,6 +138,9 @@ pub(super) fn series(paper: &Paper<'_>, series: &Series, scales: &Scales, inks: 
             _ => &[],
         };
         for run in runs(places()) {
+            if scales.over_cells {
+                paper.line(&run, &inks.paper, line_width(series.colour) + RIM, &[])?;
+            }
             paper.line(&run, &colour, line_width(series.colour), pattern)?;
             if let ([single], false) = (run.as_slice(), series.mark == Mark::LineAndDots) {
                 paper.disc(*single, line_width(series.colour), &colour)?;

@@ -89,7 +89,7 @@ fn section(out: &mut Out, section: &Section) {
 }
 
 fn markdown_of(exhibit: &Exhibit) -> String {
-    exhibit.listing.told().to_table().to_markdown()
+    exhibit.listing.in_short().told().to_table().to_markdown()
 }
 
 fn text_file(out: &mut Out, file: &TextFile) {

@@ -29,6 +29,9 @@ const MOST_GROUPS: usize = 50;
 /// Of more than so many each section takes its time, and fewer have one.
 const MANY_GROUPS: usize = 1000;
 const MOST_OF_MANY: usize = 10;
+/// So many collectives and scales have a heat map, and so many cells are in all of them: a report holds so much.
+const MOST_HEAT_MAPS: usize = 10;
+const MOST_CELLS: usize = 12_000;
 
 /// What a report is made of.
 pub struct Material<'a> {
@@ -71,9 +74,10 @@ pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, Stu
         mine.entry(of).or_default().push(recommendation.clone());
     }
     let most = if groups.len() > MANY_GROUPS { MOST_OF_MANY } else { MOST_GROUPS };
+    let mut heat_maps = (MOST_HEAT_MAPS, MOST_CELLS);
     for group in groups.iter().take(most) {
         let mine = mine.get(&(group.collective, group.scale)).map_or(&[][..], Vec::as_slice);
-        sections.push(of_group(study, group, mine, contents, &mut predicted)?);
+        sections.push(of_group(study, group, mine, contents, (&mut predicted, &mut heat_maps))?);
     }
     if groups.len() > most {
         notes.push(format!(
@@ -160,12 +164,17 @@ fn of_group(
     group: &Group,
     mine: &[Recommendation],
     contents: &Contents,
-    predicted: &mut Vec<Chart>,
+    (predicted, (maps, cells)): (&mut Vec<Chart>, &mut (usize, usize)),
 ) -> Result<Section, StudyError> {
     let mut charts = Vec::new();
     if let Some(first) = mine.first().filter(|_| contents.charts) {
         let view = study.view(&first.workload)?;
         charts.push(view.busbw_over_size);
+        let size = |chart: &Chart| chart.series.iter().map(|series| series.points.len()).sum::<usize>();
+        if let Some(map) = view.heat_map.filter(|map| *maps > 0 && size(map) <= *cells) {
+            (*maps, *cells) = (*maps - 1, *cells - size(&map));
+            charts.push(map);
+        }
         predicted.extend(view.predicted_over_measured);
     }
     let id = format!("{}-{}n{}r", group.collective, group.scale.nodes, group.scale.ranks);

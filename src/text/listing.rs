@@ -39,19 +39,29 @@ pub struct Column {
     pub meaning: Cow<'static, str>,
     /// Numbers are set flush right.
     pub is_numeric: bool,
+    /// Shown on demand only: it explains what the others say, and a table of all of them would be too wide to read.
+    #[serde(default)]
+    pub is_secondary: bool,
 }
 
 impl Column {
     /// A column of words.
     #[must_use]
     pub const fn words(name: &'static str, meaning: &'static str) -> Self {
-        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false }
+        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: false, is_secondary: false }
     }
 
     /// A column of numbers.
     #[must_use]
     pub const fn numbers(name: &'static str, meaning: &'static str) -> Self {
-        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true }
+        Self { name: Cow::Borrowed(name), meaning: Cow::Borrowed(meaning), is_numeric: true, is_secondary: false }
+    }
+
+    /// The column, shown on demand only.
+    #[must_use]
+    pub const fn secondary(mut self) -> Self {
+        self.is_secondary = true;
+        self
     }
 }
 
@@ -70,10 +80,21 @@ impl Listing {
     pub fn told(&self) -> Self {
         let is_told =
             |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
-        let told: Vec<usize> = (0..self.columns.len()).filter(|column| is_told(*column)).collect();
-        let row = |row: &Vec<Entry>| told.iter().filter_map(|column| row.get(*column).cloned()).collect();
+        self.with(is_told)
+    }
+
+    /// The listing without the columns that are shown on demand only.
+    #[must_use]
+    pub fn in_short(&self) -> Self {
+        self.with(|column| !self.columns[column].is_secondary)
+    }
+
+    /// The listing with some of its columns.
+    fn with(&self, keeps: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|column| keeps(*column)).collect();
+        let row = |row: &Vec<Entry>| kept.iter().filter_map(|column| row.get(*column).cloned()).collect();
         Self {
-            columns: told.iter().map(|column| self.columns[*column].clone()).collect(),
+            columns: kept.iter().map(|column| self.columns[*column].clone()).collect(),
             rows: self.rows.iter().map(row).collect(),
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     learn::LearnError,
     order::Order,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
-    units::{Size, percent, significant},
+    units::{Size, microseconds, percent},
 };
 
 fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
@@ -35,7 +35,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     let measured = advisor.sweep.points_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
-        note: format!("{}, {}", point.configuration, runs(point.repeats, point.spread_pct)),
+        note: format!("{}, {}", point.configuration, wording::runs_of(point)),
         ..Point::default()
     });
     let mut of_group: Vec<&Recommendation> =
@@ -53,7 +53,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
             y: r.predicted_busbw_gbps?,
             low: r.interval_90.map(|i| i.low_gbps),
             high: r.interval_90.map(|i| i.high_gbps),
-            note: format!("{}, {}", r.configuration?, support(r.support)),
+            note: format!("{}{}, {}", r.configuration?, time(&r.workload, r.predicted_busbw_gbps?), support(r.support)),
             ..Point::default()
         })
     });
@@ -64,7 +64,7 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
     let default = advisor.sweep.defaults_of(collective, scale).iter().map(|point| Point {
         x: point.workload.size_bytes as f64,
         y: point.busbw_gbps,
-        note: format!("ran {}, {}", point.configuration, runs(point.repeats, point.spread_pct)),
+        note: format!("ran {}, {}", point.configuration, wording::runs_of(point)),
         ..Point::default()
     });
     let default: Vec<Point> = default.collect();
@@ -75,9 +75,9 @@ pub fn busbw_over_size(advisor: &Advisor<'_>, group: &Group, answer: &[Recommend
         None if of_group.is_empty() => format!("{}: measured points, no answer yet.", place(collective, scale)),
         None => format!("{}: nothing is to be deployed.", place(collective, scale)),
         Some(top) => format!(
-            "{}: what is to be deployed reaches {} GB/s at {}.",
+            "{}: what is to be deployed reaches {} at {}.",
             place(collective, scale),
-            significant(top.y),
+            wording::speed(&Workload { collective, scale, size_bytes: top.x as u64 }, top.y),
             Size(top.x as u64)
         ),
     };
@@ -128,7 +128,7 @@ pub fn busbw_over_channels(
             .map(|p| Point {
                 x: f64::from(p.configuration.channels),
                 y: p.busbw_gbps,
-                note: format!("measured, {}", runs(p.repeats, p.spread_pct)),
+                note: format!("measured, {}", wording::runs_of(p)),
                 ..Point::default()
             })
             .collect();
@@ -138,7 +138,8 @@ pub fn busbw_over_channels(
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
                 let note = if known { "model" } else { "model, not a measured count" };
-                Some(Point { x: f64::from(c.channels), y: busbw?, note: note.to_owned(), ..Point::default() })
+                let note = format!("{note}{}", time(&workload, busbw?));
+                Some(Point { x: f64::from(c.channels), y: busbw?, note, ..Point::default() })
             });
             all.push(series(&format!("{name}, model"), colour, Mark::Line, line.collect()));
             if !measured.is_empty() {
@@ -155,7 +156,7 @@ pub fn busbw_over_channels(
             y,
             low: interval.map(|i| i.low_gbps),
             high: interval.map(|i| i.high_gbps),
-            note: configuration.to_string(),
+            note: format!("{configuration}{}", time(&workload, y)),
             ..Point::default()
         };
         let name = if recommendation.decision.names_configuration() { "To deploy" } else { "Best known" };
@@ -163,7 +164,7 @@ pub fn busbw_over_channels(
     }
     let size = Size(workload.size_bytes);
     let summary = match (recommendation.configuration, recommendation.predicted_busbw_gbps) {
-        (Some(c), Some(b)) => format!("At {size} the best known is {c} with {} GB/s.", significant(b)),
+        (Some(c), Some(b)) => format!("At {size} the best known is {c} with {}.", wording::speed(&workload, b)),
         _ => format!("No configuration is known for {size}."),
     };
     Ok(Chart {
@@ -228,12 +229,8 @@ pub fn predicted_over_measured(
     }
 }
 
-fn runs(repeats: u32, spread_pct: Option<f64>) -> String {
-    match spread_pct {
-        Some(spread) => format!("median of {repeats} runs, spread {spread:.1} %"),
-        None if repeats == 1 => "1 run".to_owned(),
-        None => format!("median of {repeats} runs"),
-    }
+fn time(workload: &Workload, busbw_gbps: f64) -> String {
+    workload.time_us(busbw_gbps).map_or_else(String::new, |time_us| format!(", {}", microseconds(time_us)))
 }
 
 fn support(support: Support) -> &'static str {

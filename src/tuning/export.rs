@@ -108,6 +108,14 @@ struct Record<'a> {
     out_of_place: Option<Witness>,
     asked: Option<Asked>,
     evidence: Option<Evidence>,
+    /// Microseconds, by predicted_busbw.
+    time_us: Option<f64>,
+    /// Microseconds, by default_busbw, or else by default_between_busbw.
+    default_time_us: Option<f64>,
+    /// Microseconds, by measured_best.
+    measured_best_time_us: Option<f64>,
+    /// Microseconds, by best_known_busbw.
+    best_known_time_us: Option<f64>,
     /// Which of several sets of measurements it is about.
     set: Option<&'a str>,
 }
@@ -140,6 +148,7 @@ impl<'a> Record<'a> {
     fn new(r: &Recommendation, set: Option<&'a str>) -> Self {
         let (decision, reason) = decision(r.decision);
         let runs = r.runs();
+        let time_us = |busbw: Option<f64>| r.workload.time_us(busbw?);
         Self {
             collective: r.workload.collective.name(),
             num_nodes: r.workload.scale.nodes,
@@ -167,6 +176,10 @@ impl<'a> Record<'a> {
             out_of_place: r.witness,
             asked: r.measured.map(|m| m.asked),
             evidence: r.measured.map(|m| m.evidence),
+            time_us: time_us(runs.busbw_gbps),
+            default_time_us: time_us(r.default.map(|m| m.busbw_gbps).or(r.default_between_gbps)),
+            measured_best_time_us: time_us(r.measured_best.map(|m| m.busbw_gbps)),
+            best_known_time_us: time_us(r.best_known().map(|(_, busbw)| busbw)),
             set,
         }
     }
@@ -176,7 +189,8 @@ impl<'a> Record<'a> {
 /// nchannels, predicted_busbw, interval_90, measured_best, default_busbw, gain_pct, support, source}, bandwidths in
 /// GB/s: of what runs once the advice is followed, with {best_known, best_known_busbw} where that is the default; and of
 /// the decision {decision, reason, gain, default_between_busbw, tied, aliases, noise, out_of_place, asked,
-/// evidence}; and the `set` of measurements, null where there is only one.
+/// evidence}; the times in microseconds that belong to the bandwidths {time_us, default_time_us, measured_best_time_us,
+/// best_known_time_us}; and the `set` of measurements, null where there is only one.
 #[must_use]
 pub fn json(recommendations: &[Recommendation], set: Option<&str>) -> String {
     let records: Vec<Record<'_>> = recommendations.iter().map(|r| Record::new(r, set)).collect();
@@ -214,6 +228,10 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
         "aliases",
         "visible_gain_pct",
         "more_runs",
+        "time_us",
+        "default_time_us",
+        "measured_best_time_us",
+        "best_known_time_us",
     ];
     let mut table = Table::new(columns.into_iter().chain(set.map(|_| "set")));
     for r in recommendations.iter().map(|r| Record::new(r, set)) {
@@ -249,6 +267,10 @@ pub fn table(recommendations: &[Recommendation], set: Option<&str>) -> Table {
                 Some(MoreRuns::OutOfReach) => "out of reach".into(),
                 Some(MoreRuns::Decided) | None => Cell::Empty,
             },
+            Cell::number(r.time_us, 2),
+            Cell::number(r.default_time_us, 2),
+            Cell::number(r.measured_best_time_us, 2),
+            Cell::number(r.best_known_time_us, 2),
         ];
         row.extend(set.map(Cell::from));
         table.push(row);
@@ -303,7 +325,8 @@ mod tests {
             "support": "interpolated", "source": "model", "best_known": null, "best_known_busbw": null,
             "decision": "deploy", "reason": null, "gain": null,
             "default_between_busbw": null, "tied": [], "aliases": [], "noise": null, "out_of_place": null, "asked": null,
-            "evidence": null, "set": null,
+            "evidence": null, "time_us": 100.663_296, "default_time_us": 125.829_12,
+            "measured_best_time_us": 99.864_380_952_380_95, "best_known_time_us": null, "set": null,
         });
         assert_eq!(read[0], expected);
         assert!(read[1]["algo"].is_null() && read[1]["interval_90"].is_null());
@@ -317,9 +340,9 @@ mod tests {
         assert_eq!(
             lines[1],
             "all_reduce,2,16,16777216,RING,LL128,24,312.5000,301.2500,325.0000,315.0000,250.0000,25.00,interpolated,model,\
-             deploy,,,,,,,0,0,,"
+             deploy,,,,,,,0,0,,,100.66,125.83,99.86,"
         );
-        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,");
+        assert_eq!(lines[2], "all_reduce,2,16,16777216,,,,,,,,,,interpolated,model,deploy,,,,,,,0,0,,,,,,");
         assert_eq!(Format::Markdown.write(&recommendations(), None).lines().count(), 4);
         let set = Format::Csv.write(&recommendations(), Some("NCCL 2.29.2"));
         assert!(set.lines().next().is_some_and(|header| header.ends_with(",set")), "{set}");

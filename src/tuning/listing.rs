@@ -6,65 +6,73 @@ use super::{
     wording::{advice_word, source_in_short, support},
 };
 use crate::{
-    collective::Workload,
+    order::Order,
     text::{Column, Entry, Listing},
-    units::{Size, percent, significant},
+    units::{Size, microseconds, percent, significant},
 };
 
-/// Left out where all rows have the same.
-const GROUP: [Column; 2] = [Column::words("Collective", "collective"), Column::words("Scale", "nodes × ranks")];
+/// Left out where all rows have the same. Where it stands, the default's busbw is shown on demand only.
+const GROUP: Column = Column::words("Workload", "collective, nodes × ranks");
+const DEFAULT: &str = "Default";
 
-const COLUMNS: [Column; 17] = [
+/// Eight that are always shown, which a window of 1,400 pixels holds, and what explains them. The last one is coloured.
+const COLUMNS: [Column; 18] = [
     Column::numbers("Size", "message size"),
     Column::words(
         "Advice",
         "deploy the configuration, which beats the default; keep the default; measure the configuration first; or the best \
          known, without a default to compare it with",
     ),
-    Column::words("Why", "why the default stays, or no gain is claimed"),
-    Column::words("Algorithm", "algorithm that runs, or is to be measured"),
-    Column::words("Protocol", "protocol that runs, or is to be measured"),
-    Column::numbers("Channels", "channels in total"),
+    Column::words("Why", "why the default stays, or no gain is claimed").secondary(),
+    Column::words("Configuration", "algorithm, protocol and channels in total that run, or are to be measured"),
+    Column::numbers("Time", "time of one operation with that, measured or expected, in microseconds"),
     Column::numbers("busbw", "busbw of that, measured or expected, GB/s"),
-    Column::words("90 %", "nine of ten new measurements should fall in here, GB/s"),
-    Column::numbers("Default", "busbw measured with the library's own choice, GB/s"),
+    Column::words("90 %", "nine of ten new measurements should fall in here, GB/s").secondary(),
+    Column::numbers(DEFAULT, "busbw measured with the library's own choice, GB/s"),
+    Column::numbers("Default time", "time of one operation with the library's own choice, in microseconds").secondary(),
     Column::numbers("Gain", "busbw of the best known over the default's, in per cent of the default"),
-    Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default"),
-    Column::numbers("Tied", "measured configurations that can't be told apart from the best one"),
-    Column::numbers("Visible", "the smallest gain that this noise and these runs show half of the time, in per cent"),
-    Column::numbers("More runs", "how many more runs of the choice and the default would decide what is undecided"),
+    Column::numbers("Gain interval", "the gain lies in here with the chosen probability, in per cent of the default")
+        .secondary(),
+    Column::numbers("Tied", "measured configurations that can't be told apart from the best one").secondary(),
+    Column::numbers("Visible", "the smallest gain that this noise and these runs show half of the time, in per cent")
+        .secondary(),
+    Column::numbers("More runs", "how many more runs of the choice and the default would decide what is undecided")
+        .secondary(),
     Column::words(
         "Best measured",
         "the highest median that was measured, GB/s; with its configuration where it is another",
-    ),
+    )
+    .secondary(),
+    Column::numbers("Best time", "time of one operation at the highest median that was measured, in microseconds")
+        .secondary(),
+    Column::words("Chosen by", "who made the choice").secondary(),
     Column::words("Support", "measured, interpolated or extrapolated"),
-    Column::words("Chosen by", "who made the choice"),
 ];
 
-/// A row per recommendation, in their order. Collective and scale are columns where they differ.
+/// A row per recommendation, in their order. Collective and scale are a column where they differ.
 #[must_use]
 pub fn recommendations(recommendations: &[Recommendation]) -> Listing {
     let group = |r: &Recommendation| (r.workload.collective, r.workload.scale);
     let groups_differ = recommendations.windows(2).any(|pair| group(&pair[0]) != group(&pair[1]));
     let (mut columns, mut rows) = (COLUMNS.to_vec(), recommendations.iter().map(row).collect::<Vec<_>>());
     if groups_differ {
-        columns.splice(1..1, GROUP);
-        rows.iter_mut().zip(recommendations).for_each(|(row, r)| drop(row.splice(1..1, group_cells(r))));
+        let mut groups: Vec<_> = recommendations.iter().map(group).collect();
+        groups.order();
+        groups.dedup();
+        columns.iter_mut().filter(|column| column.name == DEFAULT).for_each(|column| column.is_secondary = true);
+        columns.insert(1, GROUP);
+        for (row, (collective, scale)) in rows.iter_mut().zip(recommendations.iter().map(group)) {
+            let text = format!("{collective}, {} × {}", scale.nodes, scale.ranks);
+            let place = groups.partition_point(|other| *other < (collective, scale));
+            row.insert(1, Entry { text, number: Some(place as f64) });
+        }
     }
     Listing { columns, rows }
 }
 
-fn group_cells(recommendation: &Recommendation) -> [Entry; 2] {
-    let Workload { collective, scale, .. } = recommendation.workload;
-    let number = f64::from(scale.nodes) * 1e9 + f64::from(scale.ranks);
-    [
-        Entry::text(collective.to_string()),
-        Entry { text: format!("{} × {}", scale.nodes, scale.ranks), number: Some(number) },
-    ]
-}
-
 fn row(recommendation: &Recommendation) -> Vec<Entry> {
     let workload = recommendation.workload;
+    let time = |busbw: Option<f64>| Entry::number(busbw.and_then(|busbw| workload.time_us(busbw)), microseconds);
     let runs = recommendation.runs();
     let choice = runs.configuration;
     let interval = runs.interval_90.map(|i| format!("{} – {}", significant(i.low_gbps), significant(i.high_gbps)));
@@ -77,12 +85,12 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: Size(workload.size_bytes).to_string(), number: Some(workload.size_bytes as f64) },
         Entry::text(advice_word(recommendation)),
         Entry::text(recommendation.decision.why()),
-        Entry::text(choice.map(|c| c.algorithm.to_string()).unwrap_or_default()),
-        Entry::text(choice.map(|c| c.protocol.to_string()).unwrap_or_default()),
-        Entry::number(choice.map(|c| f64::from(c.channels)), |channels| format!("{channels}")),
+        Entry::text(choice.map(|c| c.to_string()).unwrap_or_default()),
+        time(runs.busbw_gbps),
         Entry::number(runs.busbw_gbps, gbps),
         Entry { text: interval.unwrap_or_default(), number: runs.interval_90.map(|i| i.low_gbps) },
         Entry::number(recommendation.default.map(|d| d.busbw_gbps), gbps),
+        time(recommendation.default.map(|d| d.busbw_gbps)),
         Entry::number(recommendation.gain.map(|gain| gain.pct).or(recommendation.gain_pct), percent),
         Entry {
             text: recommendation.gain.as_ref().map(words::range).unwrap_or_default(),
@@ -92,8 +100,9 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry::number(recommendation.noise.map(|noise| noise.visible_gain_pct), percent),
         more_runs(recommendation),
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
-        Entry::text(support(recommendation.support).to_owned()),
+        time(best.map(|b| b.busbw_gbps)),
         Entry::text(source_in_short(recommendation.source).to_owned()),
+        Entry::text(support(recommendation.support).to_owned()),
     ]
 }
 
@@ -116,7 +125,7 @@ fn gbps(value: f64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        collective::{Algorithm, Collective, Configuration, Protocol, Scale},
+        collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
         tuning::{
             aggregate::Point,
             decision::{Decision, KeepReason},
@@ -164,7 +173,7 @@ mod tests {
         let listing = listing();
         assert_eq!(listing.order(None, ""), [0, 1, 2]);
         assert_eq!(listing.order(Some((column("Size"), false)), ""), [1, 0, 2]);
-        assert_eq!(listing.order(Some((column("Algorithm"), false)), ""), [1, 0, 2]);
+        assert_eq!(listing.order(Some((column("Configuration"), false)), ""), [1, 0, 2]);
         assert_eq!(listing.order(Some((99, true)), ""), [0, 1, 2]);
     }
 
@@ -185,15 +194,35 @@ mod tests {
     }
 
     #[test]
-    fn collective_and_scale_are_columns_where_they_differ() {
+    fn eight_columns_are_shown_and_the_others_on_demand() {
+        let shown =
+            |listing: &Listing| listing.in_short().columns.iter().map(|c| c.name.to_string()).collect::<Vec<_>>();
+        let names = ["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"];
+        assert_eq!(shown(&listing()), names);
+        let mut two = [one(4096, Algorithm::Ring, None), one(4096, Algorithm::Ring, None)];
+        two[1].workload.scale = Scale { nodes: 3, ranks: 24 };
+        assert_eq!(shown(&recommendations(&two)).len(), 8);
+    }
+
+    #[test]
+    fn time_stands_beside_busbw() {
+        let listing = recommendations(&[one(1 << 20, Algorithm::Tree, Some(24.0))]);
+        let text = |name: &str| listing.rows[0][column(name)].text.clone();
+        // 1 MiB × 2 · 15/16 over 17.65 GB/s.
+        assert_eq!((text("Time").as_str(), text("Default time").as_str()), ("111.4 µs", "111.4 µs"));
+        assert_eq!(text("Best time"), "");
+    }
+
+    #[test]
+    fn collective_and_scale_are_a_column_where_they_differ() {
         assert_eq!(listing().columns.len(), listing().rows[0].len());
         let mut two = [one(4096, Algorithm::Ring, None), one(4096, Algorithm::Ring, None)];
         two[1].workload.scale = Scale { nodes: 3, ranks: 24 };
         let listing = recommendations(&two);
-        assert_eq!(listing.columns[1..3], GROUP);
+        assert_eq!(listing.columns[1], GROUP);
         assert_eq!(listing.columns.len(), listing.rows[1].len());
-        assert_eq!(listing.rows[1][2].text, "3 × 24");
-        assert_eq!(listing.order(Some((2, true)), ""), [1, 0]);
+        assert_eq!(listing.rows[1][1].text, "all_reduce, 3 × 24");
+        assert_eq!(listing.order(Some((1, true)), ""), [1, 0]);
     }
 
     #[test]

@@ -295,6 +295,8 @@ pub struct View {
     pub busbw_over_size: Chart,
     /// busbw against channels at the size, a line per algorithm and protocol.
     pub busbw_over_channels: Chart,
+    /// What each configuration loses at each size of the collective and scale; `None` where none was measured.
+    pub heat_map: Option<Chart>,
     /// Predicted against measured, out of fold; `None` until validation has run.
     pub predicted_over_measured: Option<Chart>,
 }

@@ -10,6 +10,7 @@ use super::{
     charts,
     decision::{Judge, deviations::Deviations},
     features::Ask,
+    heat_map::{Against, heat_map},
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
@@ -28,6 +29,7 @@ use crate::{
     learn::{LearnError, importance},
     math::ln,
     order::Order,
+    plot::Chart,
     progress::{Progress, Silent},
 };
 
@@ -317,7 +319,14 @@ impl Study {
         }
     }
 
-    /// The charts of one workload.
+    /// What each configuration loses at each size of a workload's collective and scale; `None` where none was measured.
+    #[must_use]
+    pub fn heat_map(&self, workload: &Workload, against: Against) -> Option<Chart> {
+        let group = charts::group_of(&self.groups, workload)?;
+        heat_map(&self.sweep, &self.screened.stalls, group, self.recommendations(), against)
+    }
+
+    /// The charts of one workload, the heat map against the best.
     ///
     /// # Errors
     /// The model can't be asked.
@@ -342,6 +351,7 @@ impl Study {
                 workload: *workload,
                 busbw_over_size: charts::busbw_over_size(advisor, group.unwrap_or(&unmeasured), answer),
                 busbw_over_channels: charts::busbw_over_channels(advisor, group, &recommendation)?,
+                heat_map: self.heat_map(workload, Against::Best),
                 predicted_over_measured: advisor.validation.map(|validation| {
                     charts::predicted_over_measured(advisor, validation, workload.collective, workload.scale)
                 }),

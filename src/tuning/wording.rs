@@ -1,11 +1,15 @@
 //! Results in words: the sentences that the page and the terminal say.
 
 use super::{
+    aggregate::Point,
     decision::{Decision, KeepReason, words},
     launch,
     result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
 };
-use crate::units::{Size, capitalised, count, percent, significant};
+use crate::{
+    collective::Workload,
+    units::{Size, capitalised, count, microseconds, percent, significant},
+};
 
 /// What a recommendation comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +52,12 @@ pub fn sentence(recommendation: &Recommendation) -> String {
     };
     let expected = recommendation.predicted_busbw_gbps.map_or_else(String::new, |busbw| {
         let how = if recommendation.source == Source::Measured { "measured" } else { "predicted" };
-        format!(", {} GB/s {how}", significant(busbw))
+        format!(", {} {how}", speed(&workload, busbw))
     });
     let default = match (recommendation.default, recommendation.default_between_gbps) {
-        (Some(default), _) => format!("the default's {} GB/s", significant(default.busbw_gbps)),
+        (Some(default), _) => format!("the default's {}", speed(&workload, default.busbw_gbps)),
         (None, Some(between)) => {
-            format!("the {} GB/s that its measured sizes let expect of the default here", significant(between))
+            format!("the {} that its measured sizes let expect of the default here", speed(&workload, between))
         }
         (None, None) => "the default".to_owned(),
     };
@@ -88,7 +92,7 @@ pub fn sentence(recommendation: &Recommendation) -> String {
         KeepReason::Same => format!("{keep}: it runs {choice} by itself{expected}."),
         KeepReason::NotFaster => {
             let it = match recommendation.default {
-                Some(default) => format!("it measured {} GB/s", significant(default.busbw_gbps)),
+                Some(default) => format!("it measured {}", speed(&workload, default.busbw_gbps)),
                 None => format!("{default} are enough"),
             };
             format!("{keep}: {it}, and {choice} promises no more{expected}.")
@@ -108,6 +112,27 @@ pub fn sentence(recommendation: &Recommendation) -> String {
                 .to_owned()
         }
     }
+}
+
+/// How long a measured point takes, and what it is of: `87.1 µs, median of 3 runs, spread 2.1 %`.
+#[must_use]
+pub fn runs_of(point: &Point) -> String {
+    let runs = match point.spread_pct {
+        Some(spread) => format!("median of {} runs, spread {spread:.1} %", point.repeats),
+        None if point.repeats == 1 => "1 run".to_owned(),
+        None => format!("median of {} runs", point.repeats),
+    };
+    match point.workload.time_us(point.busbw_gbps) {
+        Some(time_us) => format!("{}, {runs}", microseconds(time_us)),
+        None => runs,
+    }
+}
+
+/// A bus bandwidth and the time that it stands for: `361.2 GB/s (87.1 µs)`.
+#[must_use]
+pub fn speed(workload: &Workload, busbw_gbps: f64) -> String {
+    let time = workload.time_us(busbw_gbps).map(|time_us| format!(" ({})", microseconds(time_us)));
+    format!("{} GB/s{}", significant(busbw_gbps), time.unwrap_or_default())
 }
 
 /// Whether the default's bandwidth lies inside the interval of the recommended one: the gain may be noise.
@@ -237,7 +262,6 @@ mod tests {
     use crate::{
         collective::{Algorithm, Collective, Configuration, Protocol, Scale, Workload},
         tuning::{
-            aggregate::Point,
             decision::{Basis, Gain, MoreRuns, Noise},
             recommend::measured,
             result::Interval,
@@ -275,17 +299,17 @@ mod tests {
     fn an_answer_names_its_base() {
         assert_eq!(
             sentence(&recommendation(Some(24.3))),
-            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted: \
-             +24.3 % over the default's 251.4 GB/s."
+            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s (100.7 µs) predicted: \
+             +24.3 % over the default's 251.4 GB/s (125.1 µs)."
         );
         assert_eq!(
             sentence(&recommendation(Some(1.0))),
-            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted: \
-             +1.0 % over the default's 309.3 GB/s, which lies within the interval."
+            "Deploy RING/LL128/24 for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s (100.7 µs) predicted: \
+             +1.0 % over the default's 309.3 GB/s (101.7 µs), which lies within the interval."
         );
         assert_eq!(
             sentence(&recommendation(None)),
-            "RING/LL128/24 is the best known for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s predicted; no gain \
+            "RING/LL128/24 is the best known for all_reduce of 16 MiB on 2 nodes, 16 ranks, 312.4 GB/s (100.7 µs) predicted; no gain \
              is claimed, for the default was not measured here."
         );
     }
@@ -296,8 +320,8 @@ mod tests {
         assert_eq!(advice(&kept), Advice::KeepDefault);
         assert_eq!(
             sentence(&kept),
-            "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: it measured 322.1 GB/s, and \
-             RING/LL128/24 promises no more, 312.4 GB/s predicted."
+            "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: it measured 322.1 GB/s (97.66 µs), and \
+             RING/LL128/24 promises no more, 312.4 GB/s (100.7 µs) predicted."
         );
         let uncertain = Recommendation {
             decision: Decision::KeepDefault { reason: KeepReason::Uncertain },
@@ -315,7 +339,7 @@ mod tests {
         assert_eq!(
             sentence(&uncertain),
             "Keep the default for all_reduce of 16 MiB on 2 nodes, 16 ranks: RING/LL128/24 promises +4.7 % \
-             (−2.5 to +10.4 %) over the default's 298.4 GB/s, which may be noise. About 5 more runs of each would decide."
+             (−2.5 to +10.4 %) over the default's 298.4 GB/s (105.4 µs), which may be noise. About 5 more runs of each would decide."
         );
         let unknown = Recommendation { configuration: None, decision: Decision::Unknown, ..recommendation(None) };
         assert_eq!(advice(&unknown), Advice::Unknown);

@@ -24,7 +24,9 @@ use crate::{
             verdict::{Judged, Verdict},
         },
         conf::{export, question},
-        coverage, hotspots,
+        coverage,
+        heat_map::Against,
+        hotspots,
         job::JobLog,
         model_file::ModelFile,
         origin::Origins,
@@ -177,7 +179,13 @@ impl Executor {
                 Response::FoldsDone(predict_folds(&training, &parameters, &folds, progress)?)
             }
             Request::Validate { folds } => Response::Validated(self.validate(&folds, progress)?),
-            Request::View { workload } => Response::View(self.study.view(&workload)?),
+            Request::View { workload, against } => {
+                let mut view = self.study.view(&workload)?;
+                if against != Against::Best {
+                    view.heat_map = self.study.heat_map(&workload, against);
+                }
+                Response::View(view)
+            }
             Request::Recommend { collective, scale, sizes, search } => {
                 let workloads: Vec<Workload> =
                     sizes.into_iter().map(|size_bytes| Workload { collective, scale, size_bytes }).collect();

@@ -19,7 +19,9 @@ use crate::{
     text::Listing,
     tuning::{
         aggregate::Target,
-        change, comparison, conf, coverage, hotspots,
+        change, comparison, conf, coverage,
+        heat_map::Against,
+        hotspots,
         parameters::{Parameters, SearchLimits},
         plan, record,
         result::{Evaluation, Group, Importance, Recommendation, View},
@@ -30,7 +32,7 @@ use crate::{
 };
 
 /// Tells two builds apart: page and worker must agree on it before they talk.
-pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.2");
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), "+protocol.3");
 
 /// From the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +125,8 @@ pub enum Request {
     View {
         /// Which; its size needs not be a measured one.
         workload: Workload,
+        /// What the heat map compares with.
+        against: Against,
     },
     /// Answers for workloads of any size. Answers [`Response::Recommended`].
     Recommend {

@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::{
     page::{Page, key},
     support::real,
-    sweep::{example, sweep},
+    sweep::{example, noisy_sweep, sweep},
 };
 
 #[test]
@@ -99,6 +101,76 @@ fn another_workload_is_another_answer_and_address() {
     page.wait_until_idle();
     page.wait_for_text("96 KiB");
     assert_eq!(page.rows("Answers for sizes of your own"), 2);
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn further_columns_are_shown_on_demand() {
+    let page = Page::open();
+    page.resize(1400, 900);
+    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
+    page.wait_until_idle();
+    let rows = page.rows("Optimal configurations");
+    let heads = "return [...arguments[0].querySelectorAll('thead th')].map((head) => head.innerText)";
+    let table = || page.find("region", "Optimal configurations by size");
+    let first = json!(["Size", "Advice", "Configuration", "Time", "busbw", "Default", "Gain", "Support"]);
+    assert_eq!(page.run(heads, &[table().into()]), first);
+    let fits = page.run("return arguments[0].scrollWidth <= arguments[0].clientWidth", &[table().into()]);
+    assert_eq!(fits, true, "eight columns fit");
+    page.tab_to("button", "Columns");
+    page.press(key::ENTER);
+    page.tab_to("checkbox", "Why");
+    page.press(" ");
+    page.tab_to("checkbox", "Best time");
+    page.press(" ");
+    let further =
+        json!(["Size", "Advice", "Why", "Configuration", "Time", "busbw", "Default", "Gain", "Best time", "Support"]);
+    page.wait_until(|| page.run(heads, &[table().into()]) == further, "the columns stand in their order");
+    assert_eq!(page.rows("Optimal configurations"), rows);
+    let widths = "return [...arguments[0].querySelectorAll('tr')].every((row) => row.cells.length === 10)";
+    assert_eq!(page.run(widths, &[table().into()]), true);
+    page.press(" ");
+    page.click("checkbox", "Why");
+    page.wait_until(|| page.run(heads, &[table().into()]) == first, "they go again");
+    page.assert_clean();
+}
+
+#[test]
+#[ignore = "needs the built page: cargo xtask test --only browser"]
+fn the_heat_map_opens_a_size_and_is_part_of_the_address() {
+    let page = Page::open();
+    page.drop_files(&[("sweep.csv", noisy_sweep().as_bytes())]);
+    page.wait_until_idle();
+    page.choose("Size", "64 KiB");
+    page.wait_for_text("all_reduce of 64 KiB");
+    page.wait_for_text("Loss against the best, all_reduce on 2 nodes, 16 ranks");
+    let stage = "document.querySelector('.heat-map .chart-stage')";
+    page.run(&format!("{stage}.scrollIntoView({{ block: 'center' }}); {stage}.focus()"), &[]);
+    let said = "return document.querySelector('.heat-map [role=status]').textContent";
+    page.press(key::RIGHT);
+    page.wait_until(|| page.text_of(said).contains("Configuration default"), "the default's row is the first");
+    page.press(key::DOWN);
+    page.wait_until(|| page.text_of(said).contains("Configuration TREE/LL/4"), "then what was measured");
+    assert!(page.text_of(said).contains("Message size 4 KiB") && page.text_of(said).contains("µs"), "{}", page.text());
+    page.press(key::ENTER);
+    page.wait_for_text("all_reduce of 4 KiB");
+    assert!(page.fragment().ends_with("&s=4096"), "{}", page.fragment());
+    let pinned = "return [...document.querySelectorAll('.chart-readout')].filter((one) => one.innerText.includes('Unpin')).length";
+    page.wait_until(|| page.run(pinned, &[]) == 3, "the same measurement is pinned in all charts");
+
+    page.click("checkbox", "Compare with the default");
+    page.wait_for_text("Loss against the default, all_reduce on 2 nodes, 16 ranks");
+    assert!(page.fragment().ends_with("&s=4096&h=default"), "{}", page.fragment());
+    page.run("history.back()", &[]);
+    page.wait_for_text("Loss against the best, all_reduce on 2 nodes, 16 ranks");
+    let click = format!(
+        "const box = {stage}.getBoundingClientRect();
+         const at = {{ clientX: box.right - 40, clientY: box.top + box.height / 2, bubbles: true }};
+         document.elementFromPoint(at.clientX, at.clientY).dispatchEvent(new MouseEvent('click', at))"
+    );
+    page.run(&click, &[]);
+    page.wait_for_text("all_reduce of 512 KiB");
     page.assert_clean();
 }
 

@@ -51,7 +51,7 @@ fn assert_deploys(page: &Page, deployed: &[Value]) {
         for (column, cell) in shown {
             assert_eq!(*cell, deployed[column], "{column} of {deployed}");
         }
-        for needed in ["Size", "Advice", "Algorithm", "Protocol", "Channels", "busbw"] {
+        for needed in ["Size", "Advice", "Configuration", "Time", "busbw"] {
             assert!(shown.contains_key(needed), "{needed} is not in {shown:?}");
         }
     }

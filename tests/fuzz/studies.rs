@@ -13,6 +13,7 @@ use collectune::{
     report::{self, Contents, Form, Workbench, Written, link, open},
     tuning::{
         aggregate::Target,
+        heat_map::Against,
         parameters::{Parameters, Preset, SearchLimits},
         sets::Choice,
     },
@@ -189,7 +190,7 @@ pub fn tuning(bytes: &[u8]) {
         |winner| winner.workload,
     );
     let contents = Contents { workbench: Workbench::Tuning, ..Contents::whole() };
-    let _ = ask(Request::View { workload }, "a view");
+    let _ = ask(Request::View { workload, against: Against::Default }, "a view");
     if let Ok(Response::Trained(trained)) = ask(Request::Train { parameters: parameters.clone() }, "learning") {
         let fold = random.below(trained.folds.len().max(1)) as u32;
         let request = Request::Folds { training: trained.training, parameters, folds: vec![fold] };
@@ -200,7 +201,7 @@ pub fn tuning(bytes: &[u8]) {
         let Workload { collective, scale, size_bytes } = workload;
         let sizes = vec![size_bytes, number("size", 1 << 20).into()];
         let _ = ask(Request::Recommend { collective, scale, sizes, search }, "a recommendation");
-        let _ = ask(Request::View { workload }, "a view");
+        let _ = ask(Request::View { workload, against: Against::Default }, "a view");
         let _ = ask(Request::Importances, "importances");
         let _ = ask(Request::SaveModel, "a model");
     }

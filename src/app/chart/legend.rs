@@ -57,7 +57,7 @@ pub(super) fn Legend(
     };
     view! {
         <ul class="chart-legend" aria-label="Series">
-            <For each=entries key=|entry| format!("{entry:?}") children=button/>
+            <For each=entries key=Clone::clone children=button/>
         </ul>
         {shown_series.more(all)}
     }

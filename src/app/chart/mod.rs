@@ -46,10 +46,13 @@ pub fn ChartView(
     /// Told when somebody pins a point, and with `None` when he lets it go.
     #[prop(optional, into)]
     on_pick: Option<Callback<Option<Pick>>>,
+    /// The point that is pinned, where something else than the chart pins points, too.
+    #[prop(optional)]
+    pinned: Option<RwSignal<Option<Pick>>>,
 ) -> impl IntoView {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let hint = format!("chart-hint-{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let state = State::new(chart, theme, on_pick);
+    let state = State::new(chart, theme, on_pick, pinned.unwrap_or_default());
     let title = move || chart.with(|chart| chart.as_ref().map(|chart| chart.title.clone()));
     let place = NodeRef::<html::Figure>::new();
     let is_near = near(move || place.get().map(Into::into));

@@ -38,13 +38,14 @@ impl State {
         chart: Signal<Option<Arc<Chart>>>,
         theme: Signal<Theme>,
         on_pick: Option<Callback<Option<Pick>>>,
+        pinned: RwSignal<Option<Pick>>,
     ) -> Self {
         let state = Self {
             chart,
             theme,
             hidden: RwSignal::default(),
             pointed: RwSignal::new(None),
-            pinned: RwSignal::new(None),
+            pinned,
             sheet: RwSignal::new(None),
             layout: RwSignal::default(),
             said: RwSignal::default(),

@@ -11,7 +11,7 @@ use crate::{
         result::{Measured, Recommendation, Source},
         wording::{Advice, advice, repeats, sentence, source, support, support_meaning},
     },
-    units::{count, percent, significant},
+    units::{count, microseconds, percent, significant},
     workbench::handover::tuned_curve,
 };
 
@@ -38,6 +38,10 @@ pub fn Answer() -> impl IntoView {
 #[component]
 fn AnswerView(recommendation: Recommendation) -> impl IntoView {
     let sentence = sentence(&recommendation);
+    let workload = recommendation.workload;
+    let time = move |busbw: f64| {
+        workload.time_us(busbw).map(|time| view! { <dd class="figure-time">{microseconds(time)}</dd> })
+    };
     let Recommendation { configuration, predicted_busbw_gbps, interval_90, measured_best, default, .. } =
         recommendation;
     let headline = match (advice(&recommendation), configuration) {
@@ -95,11 +99,12 @@ fn AnswerView(recommendation: Recommendation) -> impl IntoView {
                 <dd>
                     {predicted_busbw_gbps.map_or_else(|| "–".to_owned(), significant)} <span class="unit">" GB/s"</span>
                 </dd>
+                {predicted_busbw_gbps.map(time)}
                 <dd>{interval}</dd>
             </div>
             {gain}
-            <MeasuredFigure name="Default" measured=default missing="not measured" />
-            <MeasuredFigure name="Measured best" measured=measured_best missing="not measured at this size" />
+            {measured_figure("Default", default, "not measured", time)}
+            {measured_figure("Measured best", measured_best, "not measured at this size", time)}
         </dl>
         {exhaustive}
         <Notes notes=beside />
@@ -144,11 +149,16 @@ fn ConfigurationView(choice: Configuration) -> impl IntoView {
     }
 }
 
-#[component]
-fn MeasuredFigure(name: &'static str, measured: Option<Measured>, missing: &'static str) -> impl IntoView {
+fn measured_figure<T: IntoView>(
+    name: &'static str,
+    measured: Option<Measured>,
+    missing: &'static str,
+    time: impl Fn(f64) -> T,
+) -> impl IntoView {
     let figure = measured.map(|measured| {
         view! {
             <dd>{significant(measured.busbw_gbps)} <span class="unit">" GB/s"</span></dd>
+            {time(measured.busbw_gbps)}
             <dd class="figure-note">{ran(measured.configuration)}</dd>
             <dd class="figure-note">{repeats(&measured)}</dd>
         }

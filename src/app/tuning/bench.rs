@@ -114,6 +114,10 @@ pub struct Bench {
     pub address: RwSignal<Address>,
     /// Which side of it.
     pub panel: RwSignal<Panel>,
+    /// The heat map compares with the default instead of the best.
+    pub against_default: RwSignal<bool>,
+    /// The configuration that is pinned in the heat map, and at the shown size in the other charts.
+    pub pinned: RwSignal<Option<String>>,
     /// Which workbench is shown.
     pub workbench: RwSignal<Workbench>,
     /// What is chosen and shown of each workbench, in the order of [`Workbench::ALL`].
@@ -232,6 +236,8 @@ impl Bench {
             learnt_with: RwSignal::default(),
             address,
             panel: RwSignal::new(panel),
+            against_default: RwSignal::default(),
+            pinned: RwSignal::default(),
             workbench: RwSignal::new(workbench),
             desks: std::array::from_fn(|index| {
                 Desk::new(if index == workbench as usize { choices.clone() } else { Choices::default() })

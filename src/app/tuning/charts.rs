@@ -1,4 +1,4 @@
-//! The three charts, each from the view that the worker sent.
+//! The charts, each from the view that the worker sent.
 
 use std::sync::Arc;
 
@@ -6,9 +6,19 @@ use leptos::prelude::*;
 
 use super::{Bench, Stage};
 use crate::{
-    app::{chart::ChartView, live::Show, pace, theme::ActiveTheme},
-    plot::Chart,
-    tuning::{hotspots, result::View},
+    app::{
+        chart::ChartView,
+        live::{Show, follow},
+        pace,
+        theme::ActiveTheme,
+    },
+    plot::{Chart, Pick},
+    tuning::{
+        charts::group_of,
+        heat_map::{meant, same_point},
+        hotspots,
+        result::View,
+    },
 };
 
 /// One chart of the view; each is drawn in a task of its own.
@@ -44,15 +54,69 @@ pub fn Charts(first: Signal<bool>, second: Signal<bool>) -> impl IntoView {
         <div class="charts">
             <section class="panel">
                 <Show when=move || first.get()>
-                    <ChartView chart=over_size(bench) theme />
+                    {
+                        let chart = over_size(bench);
+                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
+                    }
                 </Show>
             </section>
             <section class="panel">
                 <Show when=move || second.get()>
-                    <ChartView chart=chart_of(bench, 2, |view| Some(&view.busbw_over_channels)) theme />
+                    {
+                        let chart = chart_of(bench, 2, |view| Some(&view.busbw_over_channels));
+                        view! { <ChartView chart theme pinned=pinned(bench, chart) /> }
+                    }
                 </Show>
             </section>
         </div>
+    }
+}
+
+/// The point of a chart that is pinned: that of the heat map's configuration at the shown size, whenever another is shown.
+fn pinned(bench: Bench, chart: Signal<Option<Arc<Chart>>>) -> RwSignal<Option<Pick>> {
+    let pinned = RwSignal::new(None);
+    follow(move || {
+        let (Some(configuration), Some(workload)) = (bench.pinned.get(), bench.workload()) else { return };
+        let same = chart.with(|chart| same_point(chart.as_ref()?, workload.size_bytes, &configuration));
+        if same.is_some() {
+            pinned.set(same);
+        }
+    });
+    pinned
+}
+
+/// What each configuration loses at each size. A cell opens its size, and is pinned in the other charts.
+#[component]
+pub fn HeatMap() -> impl IntoView {
+    let bench: Bench = expect_context();
+    let theme = expect_context::<ActiveTheme>().signal();
+    let chart = chart_of(bench, 3, |view| view.heat_map.as_ref());
+    let has_default = move || {
+        let workload = bench.workload();
+        bench
+            .groups
+            .with(|groups| workload.and_then(|shown| group_of(groups, &shown)).is_some_and(|g| g.default_sizes > 0))
+    };
+    let pick = move |pick: Option<Pick>| {
+        let point = chart.with_untracked(|chart| {
+            let (size, configuration) = meant(chart.as_ref()?, pick?)?;
+            Some((size, configuration.to_owned()))
+        });
+        if let Some((size, _)) = &point {
+            bench.address.update(|address| address.size_bytes = Some(*size));
+        }
+        bench.pinned.set(point.map(|(_, configuration)| configuration));
+    };
+    view! {
+        <Show when=move || chart.with(Option::is_some)>
+            <section class="panel heat-map">
+                <label class="check" hidden=move || !has_default()>
+                    <input type="checkbox" bind:checked=bench.against_default />
+                    <span>"Compare with the default"</span>
+                </label>
+                <ChartView chart theme on_pick=pick pinned=pinned(bench, chart) />
+            </section>
+        </Show>
     }
 }
 

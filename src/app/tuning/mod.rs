@@ -29,7 +29,7 @@ use crate::{
     worker::protocol::DocumentFiles,
 };
 use answer::Answer;
-use charts::{Accuracy, Charts};
+use charts::{Accuracy, Charts, HeatMap};
 use controls::Controls;
 use form::OwnWorkloads;
 use panels::{Hotspots, Side, Tabs};
@@ -51,6 +51,7 @@ pub fn Tuning() -> impl IntoView {
     let shows_workload = move || bench.workload().is_some();
     follow(move || {
         bench.shown.track();
+        bench.against_default.track();
         bench.refresh_view();
     });
     follow(move || bench.follow_set());
@@ -139,6 +140,7 @@ fn Centre() -> impl IntoView {
             <OptimalConfigurations />
         </Show>
         <Show when=move || is_at(5)>
+            <HeatMap />
             <Hotspots />
             <Accuracy />
         </Show>

@@ -12,7 +12,7 @@ use crate::{
     },
     collective::Workload,
     progress::Step,
-    tuning::{parameters::SearchLimits, result::Recommendation},
+    tuning::{heat_map::Against, parameters::SearchLimits, result::Recommendation},
     units::Size,
     worker::protocol::{Request, Response},
 };
@@ -54,7 +54,7 @@ impl Bench {
             !std::mem::replace(&mut crew.view_asked, true)
         });
         let is_gone = self.held.get_untracked() == Held::Nothing;
-        let request = Request::View { workload };
+        let request = Request::View { workload, against: Against::default_if(self.against_default.get_untracked()) };
         if is_gone || free != Some(true) || self.is_fatal(&request) {
             if free == Some(true) {
                 self.crew.update_value(|crew| crew.view_asked = false);

@@ -163,8 +163,13 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     }
     let plot::Table { headers, numeric, rows } = plot::table(&told);
     let columns = headers.into_iter().zip(numeric);
-    let columns =
-        columns.map(|(name, is_numeric)| Column { name: name.into(), meaning: "".into(), is_numeric }).collect();
+    let columns = columns.map(|(name, is_numeric)| Column {
+        name: name.into(),
+        meaning: "".into(),
+        is_numeric,
+        is_secondary: false,
+    });
+    let columns = columns.collect();
     let rows = rows.into_iter().map(|row| row.into_iter().map(Entry::text).collect()).collect();
     page.raw("<details class=\"data\">\n<summary>The chart as a table");
     if left_out > 0 {
@@ -193,7 +198,7 @@ fn slim(svg: &str) -> String {
 
 fn table(page: &mut Page, exhibit: &Exhibit) {
     let rows = exhibit.listing.rows.len();
-    let listed = exhibit.listing.told();
+    let listed = exhibit.listing.in_short().told();
     if rows > LONG {
         page.raw("<details>\n<summary>");
         page.text(&exhibit.title);

@@ -6,6 +6,8 @@ use crate::{
     report::Report,
 };
 
+/// Columns that say in another unit what one beside them says.
+const TIMES: [&str; 2] = ["Default time", "Best time"];
 /// Columns that explain a decision and don't make it.
 const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measured", "Support", "Chosen by"];
 
@@ -15,7 +17,8 @@ type Step = (&'static str, fn(&mut Report));
 /// The first is always taken: it leaves out what stands elsewhere in the report, or what nobody reads in a chart.
 const STEPS: &[Step] = &[
     (
-        "charts besides the first of each section, those of predictions, and what ran at each point in their background",
+        "charts besides the first of each section, those of predictions, what ran at each point in their background, and \
+         times that follow from a bandwidth beside them",
         first_charts,
     ),
     ("measured points between the highest and the lowest of each size", thin),
@@ -52,6 +55,7 @@ fn first_charts(report: &mut Report) {
         section.charts.truncate(1);
         section.tables.iter_mut().for_each(|table| table.listing = table.listing.told());
     }
+    without_columns(report, &TIMES);
     // The files say it, too.
     without(report, "tuner-rules");
     each_background(report, |points| points.into_iter().map(|point| Point { note: String::new(), ..point }).collect());
@@ -104,10 +108,14 @@ fn each_background(report: &mut Report, change: impl Fn(Vec<Point>) -> Vec<Point
 }
 
 fn narrow(report: &mut Report) {
+    without_columns(report, &BESIDES);
+}
+
+fn without_columns(report: &mut Report, names: &[&str]) {
     for table in report.sections.iter_mut().flat_map(|section| &mut section.tables) {
         let listing = &mut table.listing;
         for index in (0..listing.columns.len()).rev() {
-            if BESIDES.contains(&listing.columns[index].name.as_ref()) {
+            if names.contains(&listing.columns[index].name.as_ref()) {
                 listing.columns.remove(index);
                 listing.rows.iter_mut().filter(|row| index < row.len()).for_each(|row| drop(row.remove(index)));
             }

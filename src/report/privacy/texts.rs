@@ -77,7 +77,7 @@ fn of_quantity(quantity: &mut Quantity, see: &mut See<'_>) {
 
 fn of_listing(listing: &mut Listing, see: &mut See<'_>) {
     let Listing { columns, rows } = listing;
-    for Column { name, meaning, is_numeric: _ } in columns {
+    for Column { name, meaning, is_numeric: _, is_secondary: _ } in columns {
         for words in [name, meaning] {
             // Borrowed words are the program's own.
             if let Cow::Owned(words) = words {

@@ -1,4 +1,4 @@
-//! Tables, column by column: `{"name","meaning","numeric","text":[…],"numbers":[…]}`.
+//! Tables, column by column: `{"name","meaning","numeric","secondary","text":[…],"numbers":[…]}`.
 //!
 //! `numbers` is there only where a text does not tell by which number it is sorted.
 
@@ -20,6 +20,7 @@ pub(super) fn write(table: &Exhibit) -> Value {
             ("name", text(&column.name)),
             ("meaning", text(&column.meaning)),
             ("numeric", if column.is_numeric { true.into() } else { Value::Null }),
+            ("secondary", if column.is_secondary { true.into() } else { Value::Null }),
             ("text", cells().map(|cell| text(cell.map_or("", |cell| &cell.text))).collect()),
             ("numbers", if told { Value::Null } else { cells().map(number).collect() }),
         ])
@@ -63,6 +64,7 @@ fn read_column(at: Cursor<'_>) -> Result<(Column, Vec<Entry>), WireError> {
         name: at.field("name").text()?.to_owned().into(),
         meaning: at.field("meaning").text()?.to_owned().into(),
         is_numeric: at.field("numeric").flag()?,
+        is_secondary: at.field("secondary").flag()?,
     };
     Ok((column, cells))
 }

@@ -1,0 +1,163 @@
+//! `collectune chart`: one chart of a sweep as a picture.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    CliError,
+    arguments::{self, Learning, Measured, Unsaid},
+    files,
+    learnt::Learnt,
+    save, terminal,
+};
+use crate::{
+    collective::{Collective, Workload},
+    plot::{Chart as Drawing, Style, Theme, svg},
+    tuning::{heat_map, result::Group},
+    worker::executor::ExecuteError,
+};
+
+/// Draw a chart of a sweep as SVG
+///
+/// The heat map shows what each configuration loses at each size, against the best that was measured there or against the
+/// default, with the paths of the default and of what is to be deployed over it; stalled runs and cells that were not
+/// measured are marked. It is the chart of the page and of the report.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  collectune chart sweep.csv > loss.svg
+  collectune chart sweep.csv --against default --dark -o loss.svg
+  collectune chart sweep.csv --of busbw-over-size --collective all_reduce --nodes 2 --ranks 16 -o busbw.svg")]
+pub(super) struct Chart {
+    /// Sweeps to learn from, as tables or logs, gzipped or not; - is the standard input
+    #[arg(required = true, value_name = "SWEEP")]
+    sweeps: Vec<PathBuf>,
+
+    /// Which chart
+    #[arg(long, value_enum, default_value_t)]
+    of: Of,
+
+    /// What the heat map compares with
+    #[arg(long, value_enum, default_value_t)]
+    against: Against,
+
+    /// The collective, like all_reduce; not needed where the files hold only one
+    #[arg(long, value_name = "C", value_parser = arguments::collective)]
+    collective: Option<Collective>,
+
+    /// Nodes; not needed where the files hold only one scale
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    nodes: Option<u32>,
+
+    /// Ranks over all nodes
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    ranks: Option<u32>,
+
+    /// Width of the picture in pixels
+    #[arg(long, value_name = "PX", default_value = "960", value_parser = clap::value_parser!(u32).range(240..=8000))]
+    width: u32,
+
+    /// Light lines on dark paper
+    #[arg(long)]
+    dark: bool,
+
+    /// Where to write it; without it, it goes to the standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    unsaid: Unsaid,
+
+    #[command(flatten)]
+    measured: Measured,
+
+    #[command(flatten)]
+    learning: Learning,
+}
+
+/// The charts that can be drawn.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Of {
+    /// Loss over configurations and sizes.
+    #[default]
+    HeatMap,
+    /// Bus bandwidth over sizes, with the default and what is to be deployed.
+    BusbwOverSize,
+}
+
+/// What a configuration is compared with.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Against {
+    /// The highest that was measured at the size.
+    #[default]
+    Best,
+    /// The library's default.
+    Default,
+}
+
+impl Chart {
+    pub(super) fn run(self) -> Result<(), CliError> {
+        let opened =
+            files::read(&self.sweeps, self.unsaid.configuration.as_ref(), &self.measured, files::Reads::SweepsSaid)?;
+        self.output.iter().try_for_each(|path| save::check("chart", path))?;
+        let parameters = self.learning.parameters(opened.parameters.clone());
+        let mut bar = terminal::Bar::new();
+        let learnt = Learnt::learn(opened, self.learning.target, &parameters, &mut bar)?;
+        drop(bar);
+        terminal::say_notes(&learnt.notes);
+        let chart = self.chart(&learnt)?;
+        // Title and legend stand above the height of the plot.
+        const CAPTIONS: f64 = 84.0;
+        let style = Style {
+            width: f64::from(self.width),
+            height: chart.height().unwrap_or(420.0) + CAPTIONS,
+            theme: if self.dark { Theme::Dark } else { Theme::Light },
+            ..Style::default()
+        };
+        let drawn = svg(&chart, &style);
+        match &self.output {
+            Some(path) => save::save("chart", path, drawn),
+            None => terminal::write(&drawn),
+        }
+    }
+
+    fn chart(&self, learnt: &Learnt) -> Result<Drawing, CliError> {
+        let group = self.group(&learnt.groups)?;
+        let study = learnt.executor.study();
+        let size_bytes = group.sizes.first().copied().unwrap_or_default();
+        let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
+        let against = match self.against {
+            Against::Best => heat_map::Against::Best,
+            Against::Default => heat_map::Against::Default,
+        };
+        if group.default_sizes == 0 && against == heat_map::Against::Default {
+            return Err(CliError::Told("the default was not measured there: draw it --against best".to_owned()));
+        }
+        match self.of {
+            Of::BusbwOverSize => Ok(study.view(&workload).map_err(ExecuteError::from)?.busbw_over_size),
+            Of::HeatMap => study
+                .heat_map(&workload, against)
+                .ok_or_else(|| CliError::Told("no configuration was measured there, only the default".to_owned())),
+        }
+    }
+
+    /// The collective and scale that is meant.
+    fn group<'a>(&self, groups: &'a [Group]) -> Result<&'a Group, CliError> {
+        let is_meant = |group: &&Group| {
+            self.collective.is_none_or(|collective| collective == group.collective)
+                && self.nodes.is_none_or(|nodes| nodes == group.scale.nodes)
+                && self.ranks.is_none_or(|ranks| ranks == group.scale.ranks)
+        };
+        let mut meant = groups.iter().filter(is_meant);
+        match (meant.next(), meant.next()) {
+            (Some(group), None) => Ok(group),
+            (found, _) => {
+                let what = if found.is_some() { "more than one chart is meant" } else { "that was not measured" };
+                Err(CliError::Told(format!(
+                    "{what}; say --collective, --nodes and --ranks: these files hold {}",
+                    super::held(groups)
+                )))
+            }
+        }
+    }
+}

@@ -81,6 +81,11 @@ fn the_default_keeps_its_floors_on_held_out_sizes_and_configurations() {
     let by_configuration = print("Default, by configuration", &scores(&evaluations, |e| &e.by_configuration.model));
     let interpolation =
         print("Interpolation, by size", &scores(&evaluations, |e| &e.by_size.baselines.log_linear_interpolation));
+    let over_channels = print(
+        "Interpolation over channels, by configuration",
+        &scores(&evaluations, |e| &e.by_configuration.baselines.log_linear_interpolation),
+    );
+    assert!(by_configuration.1 < over_channels.1, "{} % against {} %", by_configuration.1, over_channels.1);
     // With the line through the last two sizes beyond the largest one, which has no ceiling, it is 4.73 and 1.46.
     assert!((interpolation.0 - 4.64).abs() < 0.01 && (interpolation.1 - 1.43).abs() < 0.006, "{interpolation:?}");
     assert!(by_size.0 <= 4.6 && by_size.1 <= 1.6, "by size: MAPE {} %, regret {} %", by_size.0, by_size.1);

@@ -26,6 +26,9 @@ pub struct BeyondErrors {
     groups: SortedMap<(Collective, Scale), End>,
 }
 
+/// A measurement of a curve: which of the sizes, and its log2 size and ln busbw.
+type Measured = (usize, (f64, f64));
+
 #[derive(Clone, Debug, Default)]
 struct End {
     /// log2 of the largest size, and of the size before it.
@@ -63,7 +66,7 @@ impl End {
     /// `sizes` ascend.
     fn new(sizes: &[u64], points: &[Point]) -> Self {
         let index: SortedMap<u64, usize> = sizes.iter().enumerate().map(|(index, size)| (*size, index)).gather();
-        let mut curves: SortedMap<Configuration, Vec<(usize, (f64, f64))>> = SortedMap::new();
+        let mut curves: SortedMap<Configuration, Vec<Measured>> = SortedMap::new();
         for point in points.iter().filter(|point| point.busbw_gbps > 0.0 && point.busbw_gbps.is_finite()) {
             let size_bytes = point.workload.size_bytes;
             let place = (log2(size_bytes as f64), ln(point.busbw_gbps));
@@ -82,7 +85,7 @@ impl End {
     }
 
     /// Two points would go on without any error of their own.
-    fn compare(&mut self, kept: &[(usize, (f64, f64))], left_out: &[(usize, (f64, f64))]) {
+    fn compare(&mut self, kept: &[Measured], left_out: &[Measured]) {
         let near: Vec<(f64, f64)> = kept[kept.len().saturating_sub(POINTS)..].iter().map(|(_, place)| *place).collect();
         let [.., (last, (_, height))] = *kept else { return };
         if near.len() < 3 {

@@ -160,6 +160,14 @@ const TREES_SHARE: f64 = 0.5;
 /// A plane is as good as determined by any group: this only keeps a group of one size or one channel count solvable.
 const PLANE_RIDGE: f64 = 0.1;
 
+/// What was measured of one group: its sizes, and the ln busbw at each of [`features::place`].
+#[derive(Default)]
+struct Members {
+    sizes: SortedSet<u64>,
+    places: Vec<[f64; 2]>,
+    heights: Vec<f64>,
+}
+
 /// What one group follows, over [`features::place`].
 struct Group {
     law: Hockney,
@@ -195,13 +203,14 @@ impl Surfaces {
         parameters: &Parameters,
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
-        let mut members: SortedMap<Key, (SortedSet<u64>, Vec<[f64; 2]>, Vec<f64>)> = SortedMap::new();
+        let mut members: SortedMap<Key, Members> = SortedMap::new();
         let mut ceilings: SortedMap<(Collective, Scale), f64> = SortedMap::new();
         for point in points {
             let ceiling = ln(point.busbw_gbps * CEILING);
             let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
             *held = held.max(ceiling);
-            let (sizes, places, heights) = members.entry(key(&point.workload, &point.configuration)).or_default();
+            let Members { sizes, places, heights } =
+                members.entry(key(&point.workload, &point.configuration)).or_default();
             sizes.insert(point.workload.size_bytes);
             places.push(features::place(point.workload.size_bytes, point.configuration.channels));
             heights.push(ln(point.busbw_gbps));
@@ -209,7 +218,7 @@ impl Surfaces {
         let mut groups: SortedMap<Key, Group> = SortedMap::new();
         let mut left: SortedMap<(Collective, Scale), (Vec<Place>, Vec<f64>)> = SortedMap::new();
         let total = members.len() as u64;
-        for (key, (sizes, places, heights)) in members {
+        for (key, Members { sizes, places, heights }) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
             let (all_places, all_heights) = left.entry((key.0, key.1)).or_default();
             let group = Group::fit(groups.len() as u32, &sizes, &places, &heights)?;

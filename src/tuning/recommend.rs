@@ -422,7 +422,8 @@ impl<'a> Advisor<'a> {
         let at_end = self.sweep.points_at(&largest);
         let is_measured = at_end.binary_search_by_key(&configuration, |point| point.configuration).is_ok();
         let unseen = if is_measured { None } else { self.half_width(&largest, Source::Model, level) };
-        Ok(beyond.map(|beyond| beyond.hypot(unseen.unwrap_or(0.0))))
+        let unseen = unseen.unwrap_or(0.0);
+        Ok(beyond.map(|beyond| (beyond * beyond + unseen * unseen).sqrt()))
     }
 
     /// The half width, in ln busbw, of where a share of measurements should fall: errors on unseen configurations for

@@ -175,6 +175,16 @@ fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     n * ln((quadratic / n).max(1e-300)) + log_determinant
 }
 
+/// The most likely scales and nugget so far, with the heights along the axes' eigenvectors.
+struct Best<'a> {
+    badness: f64,
+    scales: Scales,
+    nugget: f64,
+    eigen_x: &'a Eigen,
+    eigen_columns: Eigen,
+    turned: Vec<f64>,
+}
+
 /// A complete grid: every x with every column, once.
 struct Grid {
     xs: Vec<f64>,
@@ -226,7 +236,7 @@ impl Grid {
                 (*length, eigen, half)
             })
             .collect();
-        let mut best: Option<(f64, Scales, f64, &Eigen, Eigen, Vec<f64>)> = None;
+        let mut best: Option<Best<'_>> = None;
         for (length_y, between_kinds) in
             LENGTHS.iter().flat_map(|length| correlations.iter().map(move |c| (*length, *c)))
         {
@@ -238,14 +248,15 @@ impl Grid {
                 for nugget in NUGGETS {
                     let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &turned, nugget);
                     let badness = badness(rows * width, quadratic, log_determinant);
-                    if best.as_ref().is_none_or(|best| badness < best.0) {
+                    if best.as_ref().is_none_or(|best| badness < best.badness) {
                         let scales = Scales { lengths: [*length_x, length_y], ..scales };
-                        best = Some((badness, scales, nugget, eigen_x, eigen_columns.clone(), turned.clone()));
+                        let (eigen_columns, turned) = (eigen_columns.clone(), turned.clone());
+                        best = Some(Best { badness, scales, nugget, eigen_x, eigen_columns, turned });
                     }
                 }
             }
         }
-        let Some((_, scales, nugget, eigen_x, eigen_columns, mut turned)) = best else {
+        let Some(Best { scales, nugget, eigen_x, eigen_columns, mut turned, .. }) = best else {
             let scales = Scales { lengths: [1.0; 2], between_kinds: 0.0 };
             return Part { scales, solution: Solution::Points { places: Vec::new(), weights: Vec::new() } };
         };

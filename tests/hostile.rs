@@ -205,6 +205,10 @@ fn made_graphs_are_answered_or_refused() {
         ("#graph=random&random=200:20:1&slower=7&by=exact", ""),
         // TACOS looks at all 800,000 pairs before each round of eight transfers.
         ("#graph=torus&torus=4&by=tacos&seeds=1000&latency=4294967296&chunks=65536", ""),
+        // Each of 65,536 cuts of 16 nodes moves up to a million chunks.
+        ("#graph=mesh&by=routed&collective=gather&chunks=65536", ""),
+        // As an algorithm of MSCCL its million transfers would take 1.9 GB.
+        ("#graph=torus&torus=1000&by=symmetric&every=1", ""),
     ] {
         let shown = studied(Workbench::Topology, &[], choices);
         assert!(said(&shown.report).contains(why), "{choices}: {}", said(&shown.report));

@@ -103,7 +103,7 @@ fn training_counts_rows_and_scores_everybody() {
     }
     let by_scale = &report["evaluation"]["by_scale"];
     assert!(by_scale["mape_pct"].is_f64() && by_scale["baselines"]["nearest_size"]["regret_mean_pct"].is_f64());
-    assert!(by_scale["coverage_90"].is_null());
+    assert!(by_scale["coverage_90"].is_f64());
     assert!(report["evaluation"]["regret_deployed_mean_pct"].is_f64());
     let deployed = report["deployed"].as_array().unwrap();
     assert_eq!(deployed.len(), 2 * 10);

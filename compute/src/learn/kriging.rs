@@ -202,7 +202,8 @@ impl Grid {
         let mut columns: Vec<Column> = places.iter().map(|place| place.column).collect();
         columns.order_by(order);
         columns.dedup();
-        if xs.len() * columns.len() != places.len() || xs.len().max(columns.len()) > MOST_AXIS {
+        let is_complete = xs.len() * columns.len() == places.len() && !places.is_empty();
+        if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {
             return None;
         }
         let cell = |place: &Place| {

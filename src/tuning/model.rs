@@ -61,7 +61,7 @@ impl BusbwModel {
         let asks: Vec<Ask> = few.iter().map(|p| (p.workload, p.configuration)).collect();
         let busbw: Vec<f64> = few.iter().map(|p| p.busbw_gbps).collect();
         let logarithms = || busbw.iter().map(|b| ln(*b)).collect::<Vec<f64>>();
-        let forest = |kind| forest::Parameters { kind, trees: parameters.trees.div_ceil(2), seed: parameters.seed };
+        let forest = |kind| forest::Parameters { kind, trees: parameters.trees, seed: parameters.seed };
         let fitted = match parameters.preset {
             Preset::Default => Fitted::Surfaces(Surfaces::fit(&points, &asks, &logarithms(), parameters, progress)?),
             Preset::Seed => {

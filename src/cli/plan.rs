@@ -157,6 +157,7 @@ struct Launch<'a> {
     /// How long its launches take.
     seconds: Option<f64>,
     reason: &'static str,
+    /// By how much busbw should rise with it, in per cent, as the root mean square over the measured sizes.
     expected_pct: Option<f64>,
     why: &'a str,
 }

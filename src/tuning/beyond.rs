@@ -1,9 +1,12 @@
 //! How wrong expectations beyond the largest measured size are: what was measured last is left out, expected by latency and
 //! bandwidth ([`growth`]) of what remains, and compared.
 
-use super::{aggregate::Point, sweep::Sweep};
+use super::{
+    aggregate::Point,
+    sweep::{Sweep, key},
+};
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Collective, Configuration, Scale},
     learn::{
         conformal,
         latency_bandwidth::{POINTS, growth},
@@ -42,15 +45,11 @@ impl BeyondErrors {
     /// Leaves out sizes of every (collective, scale).
     #[must_use]
     pub fn new(sweep: &Sweep) -> Self {
-        let same_group = |a: &Point, b: &Point| {
-            (a.workload.collective, a.workload.scale) == (b.workload.collective, b.workload.scale)
-        };
         let of_group = |points: &[Point]| {
-            let Workload { collective, scale, .. } = points[0].workload;
             let sizes: SortedSet<u64> = points.iter().map(|point| point.workload.size_bytes).gather();
-            ((collective, scale), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
+            (key(&points[0]), End::new(&sizes.into_iter().collect::<Vec<u64>>(), points))
         };
-        Self { groups: sweep.points.chunk_by(same_group).map(of_group).gather() }
+        Self { groups: sweep.points.chunk_by(|a, b| key(a) == key(b)).map(of_group).gather() }
     }
 
     /// The half width, in ln busbw, that holds `level` of measurements at a size beyond the measured ones, of a curve that

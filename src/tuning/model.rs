@@ -2,18 +2,18 @@
 //!
 //! The default predicts the geometric mean of two models of busbw. One is trees, half of them extra trees and half a random
 //! forest, on what Hockney's law (latency, then bandwidth, fitted for each (collective, scale, algorithm, protocol)) leaves:
-//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw over (log2 size, log2 channels) leaves, all
-//! algorithms and protocols of a collective and scale together: what one of them does at a number of channels tells of the
-//! others there. Scales are never pooled.
+//! they may jump where the library changes what it does. The other is a kriged surface of what a plane through ln busbw
+//! over (log2 size, log2 channels) leaves, all algorithms and protocols of a collective and scale together: what one of
+//! them does at a number of channels tells of the others there. Scales are never pooled.
 //!
 //! Beyond the largest size that an algorithm and protocol was measured at, neither is asked: there busbw goes on from its
-//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`CEILING`].
+//! values at the last measured sizes by latency and size over bandwidth ([`growth`]), at most up to [`Ceilings`].
 
 use crate::sorted::{SortedMap, SortedSet};
 
 use super::{
     aggregate::Point,
-    baselines::CEILING,
+    baselines::Ceilings,
     features::{self, Ask},
     parameters::{Parameters, Preset},
 };
@@ -148,8 +148,7 @@ struct Surfaces {
     groups: SortedMap<Key, Group>,
     /// What the planes of all groups of a collective and scale leave.
     kriged: SortedMap<(Collective, Scale), Kriging>,
-    /// ln of the largest busbw that is expected beyond measured sizes.
-    ceilings: SortedMap<(Collective, Scale), f64>,
+    ceilings: Ceilings,
     trees: [Forest; 2],
 }
 
@@ -172,7 +171,7 @@ struct Members {
 struct Group {
     law: Hockney,
     plane: Polynomial,
-    /// Its number among those of its collective and scale.
+    /// Its number among all groups, by which kriging tells it from others.
     kind: u32,
     /// Its [`POINTS`] largest measured sizes, ascending.
     largest: Vec<u64>,
@@ -204,11 +203,7 @@ impl Surfaces {
         progress: &mut dyn Progress,
     ) -> Result<Self, LearnError> {
         let mut members: SortedMap<Key, Members> = SortedMap::new();
-        let mut ceilings: SortedMap<(Collective, Scale), f64> = SortedMap::new();
         for point in points {
-            let ceiling = ln(point.busbw_gbps * CEILING);
-            let held = ceilings.entry((point.workload.collective, point.workload.scale)).or_insert(ceiling);
-            *held = held.max(ceiling);
             let Members { sizes, places, heights } =
                 members.entry(key(&point.workload, &point.configuration)).or_default();
             sizes.insert(point.workload.size_bytes);
@@ -245,7 +240,7 @@ impl Surfaces {
             Forest::fit(&table, &residual, parameters, progress)
         };
         let trees = [grow(forest::Kind::ExtraTrees)?, grow(forest::Kind::Random)?];
-        Ok(Self { groups, kriged, ceilings, trees })
+        Ok(Self { groups, kriged, ceilings: Ceilings::new(points.iter().copied()), trees })
     }
 
     fn predict(&self, asks: &[Ask]) -> Result<Vec<Option<f64>>, LearnError> {
@@ -285,7 +280,7 @@ impl Surfaces {
             let height = if wanted.total_cmp(&nearest).is_eq() {
                 height
             } else {
-                (height + growth(&heights, wanted)).min(self.ceilings[&(there.collective, there.scale)])
+                (height + growth(&heights, wanted)).min(self.ceilings.height(there.collective, there.scale))
             };
             *sums[index].get_or_insert(0.0) += share * height;
         }

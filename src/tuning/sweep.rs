@@ -138,7 +138,8 @@ pub fn best<'a>(points: impl IntoIterator<Item = &'a Point>) -> Option<&'a Point
     })
 }
 
-fn key(point: &Point) -> (Collective, Scale) {
+/// The collective and scale of a point: points of one are never compared with those of another.
+pub(super) fn key(point: &Point) -> (Collective, Scale) {
     (point.workload.collective, point.workload.scale)
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     Question,
     duration::{self, Times},
-    explore::{Choice, Explorer, improvement},
+    explore::{Choice, Explorer, improvement, over_sizes},
     grid::Grid,
 };
 use crate::{
@@ -63,8 +63,8 @@ pub struct Item {
     pub repeats: u32,
     /// Why.
     pub reason: Reason,
-    /// By how much busbw is expected to rise with what is learnt, in per cent, mean over the measured sizes; `None`
-    /// where nothing tells.
+    /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the measured
+    /// sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
     /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
     pub seconds: Option<f64>,
@@ -278,7 +278,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
 fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
     struct Tied {
         sizes: Vec<u64>,
-        worth: f64,
+        gains_pct: Vec<f64>,
         runs: u32,
     }
     let mut tied: SortedMap<Configuration, Tied> = SortedMap::new();
@@ -300,20 +300,20 @@ fn ties(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Que
         let best = members.iter().filter_map(busbw).fold(0.0, f64::max);
         for member in members {
             let below = busbw(&member).map_or(0.0, |busbw| (1.0 - busbw / best) * 100.0);
-            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), worth: 0.0, runs: 0 });
+            let of = tied.entry(member).or_insert(Tied { sizes: Vec::new(), gains_pct: Vec::new(), runs: 0 });
             of.sizes.push(recommendation.workload.size_bytes);
-            of.worth += improvement(-below, moves).0 / group.sizes.len().max(1) as f64;
+            of.gains_pct.push(improvement(-below, moves).0);
             of.runs = of.runs.max(runs);
         }
     }
-    let worth_it = tied.into_iter().filter(|(_, tied)| tied.worth >= question.worth.least_pct);
-    worth_it
-        .map(|(configuration, Tied { sizes, worth, runs })| Item {
+    tied.into_iter()
+        .map(|(configuration, Tied { sizes, gains_pct, runs })| Item {
             repeats: runs.clamp(1, repeats(question)),
-            expected_pct: Some(worth),
+            expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
             why: format!("Tied at {}; about {} would decide", listed(&sizes), count(runs.into(), "further run")),
             ..item(group, Some(configuration), Reason::Tie, question)
         })
+        .filter(|item| item.expected_pct >= Some(question.worth.least_pct))
         .gather()
 }
 
@@ -341,8 +341,8 @@ fn gains(
             let of = format!("{} on {}", group.collective, group.scale);
             notes.push(if explorer.knows_anything() {
                 format!(
-                    "{of}: no other launch is expected to raise busbw by more than {} % (mean over the sizes, beyond {} % at \
-                     each)",
+                    "{of}: no other launch is expected to raise busbw by more than {} % (root mean square over the sizes, beyond \
+                     {} % at each)",
                     question.worth.least_pct, question.worth.change_pct
                 )
             } else {
@@ -377,7 +377,7 @@ fn why(grid: &Grid, choice: &Choice) -> String {
 fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question: &Question) -> Vec<Item> {
     struct Beside {
         places: Vec<String>,
-        worth: f64,
+        gains_pct: Vec<f64>,
     }
     let busbw = |configuration: Configuration, size_bytes: u64| {
         let workload = Workload { collective: group.collective, scale: group.scale, size_bytes };
@@ -397,8 +397,8 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
         let (Some(a), Some(b), Some(c), Some(d)) = (a, b, c, d) else { continue };
         // Halfway the two differ by about half of the smaller advantage, for about a quarter of the sizes between.
         let advantage = ln(a / b).min(ln(d / c)).max(0.0) * 100.0;
-        let worth = advantage / 8.0 / group.sizes.len().max(1) as f64;
-        if worth < question.worth.least_pct {
+        let gain_pct = advantage / 8.0;
+        if over_sizes(std::iter::once(gain_pct), group.sizes.len()) < question.worth.least_pct {
             continue;
         }
         let between = boundary(lower, upper);
@@ -406,15 +406,15 @@ fn boundaries(group: &Group, sweep: &Sweep, answer: &[&Recommendation], question
             sizes.map_or((between, between), |sizes| (sizes.first.min(between), sizes.last.max(between)));
         sizes = Some(Sizes { first, last });
         for configuration in [small, large] {
-            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), worth: 0.0 });
+            let of = beside.entry(configuration).or_insert(Beside { places: Vec::new(), gains_pct: Vec::new() });
             of.places.push(format!("between {} and {}", Size(lower), Size(upper)));
-            of.worth += worth;
+            of.gains_pct.push(gain_pct);
         }
     }
     let Some(sizes) = sizes else { return Vec::new() };
-    let item = |(configuration, Beside { places, worth }): (Configuration, Beside)| Item {
+    let item = |(configuration, Beside { places, gains_pct }): (Configuration, Beside)| Item {
         sizes,
-        expected_pct: Some(worth),
+        expected_pct: Some(over_sizes(gains_pct.into_iter(), group.sizes.len())),
         why: format!("The rule changes {}, and nobody knows where", places.join(" and ")),
         ..item(group, Some(configuration), Reason::Boundary, question)
     };

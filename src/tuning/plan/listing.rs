@@ -36,7 +36,7 @@ pub fn listing(items: &[Item]) -> Listing {
         Column::words("For", "what it is measured for"),
         Column::numbers(
             "Expected",
-            "by how much busbw should rise with what is learnt, in per cent, mean over the measured sizes",
+            "by how much busbw should rise with what is learnt, in per cent, root mean square over the measured sizes",
         ),
         Column::words("Why", "why it is worth measuring"),
     ];

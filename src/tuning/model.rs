@@ -113,10 +113,7 @@ impl BusbwModel {
             Fitted::Seed(boosting) => {
                 boosting.predict(&features::seed(asks).shuffled(shuffle))?.into_iter().map(Some).collect()
             }
-            Fitted::Forest(forest) => {
-                let heights = forest.predict(&features::logarithmic(asks).shuffled(shuffle))?;
-                heights.into_iter().map(|height| Some(exp(height))).collect()
-            }
+            Fitted::Forest(_) => self.predict(&features::shuffled(asks, shuffle))?,
         })
     }
 
@@ -129,10 +126,10 @@ impl BusbwModel {
         match &self.fitted {
             Fitted::Surfaces(Surfaces { trees: [extra, random], .. }) => {
                 let both = extra.importances()?.into_iter().zip(random.importances()?);
-                Ok(both.map(|(a, b)| f64::midpoint(a, b)).collect())
+                Ok(features::of_named(both.map(|(a, b)| f64::midpoint(a, b)).collect()))
             }
             Fitted::Seed(boosting) => boosting.importances(),
-            Fitted::Forest(forest) => forest.importances(),
+            Fitted::Forest(forest) => Ok(features::of_named(forest.importances()?)),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::{
     model::BusbwModel,
     model_file::{self, ModelFile},
     parameters::{Confidence, Parameters, Screening, SearchLimits},
+    platform::Platform,
     recommend::{Advisor, Stretch},
     record,
     result::{Evaluation, Group, Importance, Recommendation, Source, View},
@@ -25,7 +26,7 @@ use super::{
     wording,
 };
 use crate::{
-    collective::{Collective, Configuration, Scale, Workload},
+    collective::{Algorithm, Collective, Configuration, Scale, Workload},
     learn::{LearnError, importance},
     math::ln,
     order::Order,
@@ -44,6 +45,8 @@ pub struct Study {
     sweep: Sweep,
     measurements: Measurements,
     groups: Vec<Group>,
+    /// Where the answers are deployed: it says what can run beside what was measured.
+    platform: Platform,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
     learnt: Option<Learnt>,
@@ -121,6 +124,31 @@ impl Study {
         self.untrained = OnceLock::new();
     }
 
+    /// Where the answers are deployed. What was answered before stands until the next question.
+    pub fn deploy_on(&mut self, platform: Platform) {
+        self.platform = platform;
+        if let Some(learnt) = &mut self.learnt {
+            learnt.space = SearchSpace::new(&self.sweep, &learnt.parameters.search, &platform);
+        }
+    }
+
+    /// Where the answers are deployed.
+    #[must_use]
+    pub const fn platform(&self) -> &Platform {
+        &self.platform
+    }
+
+    /// Of the algorithms that limits name those that can't run at a workload, and why, in words.
+    #[must_use]
+    pub fn cannot_run(&self, limits: &SearchLimits, workload: &Workload) -> Vec<String> {
+        let space = SearchSpace::new(&self.sweep, limits, &self.platform);
+        let told = |(algorithm, why): &(Algorithm, &str)| {
+            let Workload { collective, scale, .. } = workload;
+            format!("{algorithm} is not searched for {collective} on {scale}: {why}")
+        };
+        space.cannot_run(workload).iter().map(told).collect()
+    }
+
     /// The single runs.
     #[must_use]
     pub fn runs(&self) -> &Runs {
@@ -183,7 +211,7 @@ impl Study {
         let space = match (search, learnt) {
             (None, Some(learnt)) => &learnt.space,
             (search, _) => {
-                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()));
+                own = SearchSpace::new(&self.sweep, search.unwrap_or(&SearchLimits::default()), &self.platform);
                 &own
             }
         };
@@ -231,7 +259,7 @@ impl Study {
         if !parameters.end() {
             return Err(StudyError::TooManyTrees);
         }
-        let space = SearchSpace::new(&self.sweep, &parameters.search);
+        let space = SearchSpace::new(&self.sweep, &parameters.search, &self.platform);
         let same = |old: &Parameters| {
             let Parameters { search, confidence, .. } = old.clone();
             *old == Parameters { search, confidence, ..parameters.clone() }

@@ -240,10 +240,18 @@ impl Executor {
         Ok(plan::plan(sweep, recommendations, &Support::new(matrix, sweep), &question, progress))
     }
 
-    /// The library and its version, as the measurements say them; `None` where they don't, or say different ones.
+    /// The library and its version, as the measurements say them, else the library that runs what was measured; `None` where
+    /// nothing tells, or different ones are told.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
-        Platform::told(self.measured_with.values().flatten().map(String::as_str))
+        let words = self.measured_with.values().flatten().map(String::as_str);
+        let ran = self.study.groups().iter().flat_map(|group| &group.pairs).map(|pair| pair.algorithm);
+        Platform::told(words).or_else(|| Platform::seen(ran))
+    }
+
+    /// Answers for another platform than the one that the measurements tell.
+    pub fn deploy_on(&mut self, platform: Platform) {
+        self.study.deploy_on(platform);
     }
 
     /// What was found, in the form that travels.
@@ -402,6 +410,7 @@ impl Executor {
             notes: Vec::new(),
             made: None,
         };
+        self.study.deploy_on(self.platform().unwrap_or_default());
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
         tell_few(&mut notes);

@@ -157,8 +157,9 @@ pub fn busbw_over_channels(
             let line = asks.iter().zip(predicted).filter_map(|((_, c), busbw)| {
                 let known = pair.channels.binary_search(&c.channels).is_ok();
                 let note = if known { "model" } else { "model, not a measured count" };
-                let note = format!("{note}{}", time(&workload, busbw?));
-                Some(Point { x: f64::from(c.channels), y: busbw?, note, ..Point::default() })
+                let y = advisor.ceilings.hold(&workload, c, busbw?);
+                let note = format!("{note}{}", time(&workload, y));
+                Some(Point { x: f64::from(c.channels), y, note, ..Point::default() })
             });
             all.push(series(&format!("{name}, model"), colour, Mark::Line, line.collect()));
             if !measured.is_empty() {

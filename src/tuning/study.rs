@@ -2,11 +2,12 @@
 
 use std::{borrow::Cow, sync::OnceLock};
 
-use crate::{sorted::SortedMap, units::grouped};
+use crate::{ceiling::Ceiling, sorted::SortedMap, units::grouped};
 
 use super::{
     aggregate::{Point, Target},
     baselines::Measurements,
+    ceilings::Ceilings,
     charts,
     decision::{Judge, deviations::Deviations},
     features::Ask,
@@ -47,6 +48,8 @@ pub struct Study {
     groups: Vec<Group>,
     /// Where the answers are deployed: it says what can run beside what was measured.
     platform: Platform,
+    /// What predictions are held to.
+    ceilings: Ceilings,
     /// How far to trust interpolation, as long as nothing was learnt.
     untrained: OnceLock<Validation>,
     learnt: Option<Learnt>,
@@ -121,7 +124,15 @@ impl Study {
         self.deviations = Deviations::new(&self.runs, &self.screened);
         self.measurements = Measurements::new(&self.sweep.points);
         self.groups = self.sweep.groups();
+        self.ceilings = Ceilings::new(self.ceilings.given().to_vec(), &self.sweep);
         self.untrained = OnceLock::new();
+    }
+
+    /// Holds predictions to what links carry. Answers what must be known of that; what was answered before stands until the
+    /// next question.
+    pub fn hold_to(&mut self, ceilings: Vec<Ceiling>) -> Vec<String> {
+        self.ceilings = Ceilings::new(ceilings, &self.sweep);
+        self.ceilings.notes(&self.sweep)
     }
 
     /// Where the answers are deployed. What was answered before stands until the next question.
@@ -218,6 +229,7 @@ impl Study {
         ask(&Advisor {
             sweep: &self.sweep,
             measurements: &self.measurements,
+            ceilings: &self.ceilings,
             space,
             model: learnt.map(|learnt| &learnt.model),
             validation: learnt.map_or_else(|| self.untrained.get(), |learnt| learnt.validation.as_ref()),
@@ -460,7 +472,8 @@ impl Study {
     #[must_use]
     pub fn predict(&self, workload: &Workload, configuration: &Configuration) -> Option<f64> {
         let predicted = self.learnt.as_ref()?.model.predict(&[(*workload, *configuration)]).ok()?;
-        predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)
+        let busbw = predicted.into_iter().next().flatten().filter(|busbw| busbw.is_finite() && *busbw > 0.0)?;
+        Some(self.ceilings.hold(workload, configuration, busbw))
     }
 
     /// When something else than the default is recommended.

@@ -2,12 +2,14 @@
 
 use super::{
     aggregate::Point,
+    ceilings::HeldTo,
     decision::{Decision, KeepReason, words},
     launch,
     result::{FoldScores, Group, Measured, Recommendation, Score, Source, Support},
 };
 use crate::{
     collective::Workload,
+    text::visible,
     units::{Size, capitalised, count, microseconds, percent, significant},
 };
 
@@ -42,9 +44,27 @@ pub const fn advice_word(recommendation: &Recommendation) -> &'static str {
 }
 
 /// The answer in one sentence, or two where something is undecided: what to deploy, what to expect of it, and what that
-/// is compared with.
+/// is compared with; and to what the prediction is held.
 #[must_use]
 pub fn sentence(recommendation: &Recommendation) -> String {
+    let said = advice_sentence(recommendation);
+    match &recommendation.held_to {
+        Some(held) => format!("{said} {}", held_to(held)),
+        None => said,
+    }
+}
+
+/// To what a prediction is held, and by which file, in a sentence.
+#[must_use]
+pub fn held_to(held: &HeldTo) -> String {
+    format!(
+        "The prediction is held to {} GB/s: no schedule over the links of {} exceeds that.",
+        significant(held.busbw_gbps),
+        visible(&held.file)
+    )
+}
+
+fn advice_sentence(recommendation: &Recommendation) -> String {
     let workload = recommendation.workload;
     let place = format!("{} of {} on {}", workload.collective, Size(workload.size_bytes), workload.scale);
     let Some(choice) = recommendation.configuration else {

@@ -6,7 +6,7 @@ use crate::sorted::{SortedMap, SortedSet};
 
 use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
 use crate::{
-    collective::{Configuration, Workload},
+    collective::{Configuration, Scale, Workload},
     intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
     order::Gather,
     overlap::files::NamedPart,
@@ -397,8 +397,13 @@ impl Executor {
         let mut document_files = documents.files();
         document_files.studied = parts.files();
         let set = sets.label().map(str::to_owned);
+        let mut study = Study::of_runs(runs, target);
+        let scales: Vec<Scale> = study.groups().iter().map(|group| group.scale).collect();
+        let links = parts.topologies.iter().map(|(_, name, part)| (name.as_str(), part));
+        let (ceilings, untold) = topology::ceiling::ceilings(links, &scales);
+        let held = study.hold_to(ceilings);
         *self = Self {
-            study: Study::of_runs(runs, target),
+            study,
             studies: Studies::new(parts),
             documents,
             names,
@@ -413,6 +418,8 @@ impl Executor {
         self.study.deploy_on(self.platform().unwrap_or_default());
         notes.extend(self.study.sweep().notes());
         notes.extend(self.study.screened().notes());
+        notes.extend(untold);
+        notes.extend(held);
         tell_few(&mut notes);
         self.notes.clone_from(&notes);
         let loaded = self.studies.overlap.loaded();

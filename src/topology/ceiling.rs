@@ -19,7 +19,7 @@ use crate::{
     collective::{Collective, Scale},
     order::Order,
     schedule::bound::Bounds,
-    units::count,
+    units::{count, grouped},
 };
 
 /// Of larger graphs none is looked for: finding the bounds would delay the answers.
@@ -34,45 +34,52 @@ pub fn ceilings<'a>(
     scales: &[Scale],
 ) -> (Vec<Ceiling>, Vec<String>) {
     let (mut found, mut notes) = (Vec::new(), Vec::new());
-    let mut take = |file: &str, made: Result<Ceiling, String>| match made {
-        Ok(ceiling) => found.push(ceiling),
-        Err(why) => notes.push(format!("{file} holds no prediction: {why}")),
-    };
+    if scales.is_empty() {
+        return (found, notes);
+    }
     for (file, part) in parts {
-        match part {
+        let made: Vec<Result<Ceiling, String>> = match part {
             Part::Topology(topology) if scales.iter().any(|scale| scale.ranks == topology.nodes) => {
-                take(file, of_links(topology, file, None).map_err(|error| error.to_string()));
+                vec![few(topology.nodes.into()).and_then(|()| told(of_links(topology, file, None)))]
             }
-            Part::Topology(topology) if !scales.is_empty() => {
-                take(
-                    file,
-                    Err(format!(
-                        "it has {}, and no measured scale has as many ranks",
-                        count(topology.nodes.into(), "node")
-                    )),
-                );
+            Part::Topology(topology) => {
+                let has = count(topology.nodes.into(), "node");
+                vec![Err(format!("it has {has}, and no measured scale has as many ranks"))]
             }
             Part::Machine(machine) => {
                 let gpus = machine.gpus.len() as u32;
-                let mut nodes: Vec<u32> =
-                    scales.iter().filter(|scale| scale.nodes * gpus == scale.ranks).map(|scale| scale.nodes).collect();
+                let is_of = |scale: &&Scale| scale.nodes.checked_mul(gpus) == Some(scale.ranks);
+                let mut nodes: Vec<u32> = scales.iter().filter(is_of).map(|scale| scale.nodes).collect();
                 nodes.order();
                 nodes.dedup();
-                if nodes.is_empty() && !scales.is_empty() {
-                    take(
-                        file,
-                        Err(format!(
-                            "it has {}, and no measured scale has as many ranks on a node",
-                            count(gpus.into(), "GPU")
-                        )),
-                    );
+                match nodes.is_empty() {
+                    true => {
+                        let has = count(gpus.into(), "GPU");
+                        vec![Err(format!("it has {has}, and no measured scale has as many ranks on a node"))]
+                    }
+                    false => nodes.into_iter().map(|nodes| of_machines(machine, nodes, file)).collect(),
                 }
-                nodes.into_iter().for_each(|nodes| take(file, of_machines(machine, nodes, file)));
             }
-            _ => {}
+            _ => Vec::new(),
+        };
+        for made in made {
+            match made {
+                Ok(ceiling) => found.push(ceiling),
+                Err(why) => notes.push(format!("No prediction is held to the links of {file}: {why}")),
+            }
         }
     }
     (found, notes)
+}
+
+/// As many ranks as bounds are looked for.
+fn few(ranks: u64) -> Result<(), String> {
+    let most = || format!("bounds are looked for of at most {MOST_RANKS} ranks, and there are {}", grouped(ranks));
+    (ranks <= MOST_RANKS.into()).then_some(()).ok_or_else(most)
+}
+
+fn told(found: Result<Ceiling, WantedError>) -> Result<Ceiling, String> {
+    found.map_err(|error| error.to_string())
 }
 
 /// Of so many machines as one was dumped. A rate that is a guess makes no ceiling.
@@ -81,6 +88,7 @@ fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, Str
     if let Some(gpu) = machine.gpus.iter().find(|gpu| gpu.is_linked() && !rates.knows(&gpu.generation)) {
         return Err(format!("what a link of {} carries is not known", gpu.generation));
     }
+    few(u64::from(nodes) * machine.gpus.len() as u64)?;
     let (mut topology, _) = machine.topology("", &rates).map_err(|error| error.to_string())?;
     let node = |rank: u32| rank / machine.gpus.len().max(1) as u32;
     // Whichever port a GPU takes, no more leaves a node than all of its ports carry.
@@ -90,7 +98,7 @@ fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, Str
     let all: f64 = machine.nics.iter().map(|nic| nic.gbps.max(0.0)).sum();
     let share = if used > 0.0 { (all / used).max(1.0) } else { 1.0 };
     topology.links.iter_mut().filter(|link| is_between(link.from, link.to)).for_each(|link| link.bandwidth *= share);
-    of_links(&topology, file, Some(nodes)).map_err(|error| error.to_string())
+    told(of_links(&topology, file, Some(nodes)))
 }
 
 /// Of a graph of links, each node of which is a rank.
@@ -100,7 +108,7 @@ fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, Str
 pub fn of_links(topology: &Topology, file: &str, nodes: Option<u32>) -> Result<Ceiling, WantedError> {
     let ranks = topology.nodes;
     let mut ceiling = Ceiling { file: file.to_owned(), ranks, nodes, busbw_gbps: Vec::new() };
-    if !(2..=MOST_RANKS).contains(&ranks) {
+    if ranks < 2 {
         return Ok(ceiling);
     }
     let bounds = |collective| -> Result<(Vec<Bounds>, Clock), WantedError> {
@@ -221,10 +229,16 @@ mod tests {
         let broken = Part::Topology(graph(4, [(0, 1, 10.0), (1, 0, 10.0)]));
         let scales = [Scale { nodes: 1, ranks: 4 }];
         let (found, notes) = ceilings([("half.csv", &broken)], &scales);
-        assert!(found.is_empty() && notes[0].starts_with("half.csv holds no prediction: chunk"), "{notes:?}");
+        assert!(
+            found.is_empty() && notes[0].starts_with("No prediction is held to the links of half.csv: chunk"),
+            "{notes:?}"
+        );
         let (found, notes) = ceilings([("half.csv", &broken)], &[Scale { nodes: 1, ranks: 8 }]);
         assert!(found.is_empty());
-        assert_eq!(notes, ["half.csv holds no prediction: it has 4 nodes, and no measured scale has as many ranks"]);
+        assert_eq!(
+            notes,
+            ["No prediction is held to the links of half.csv: it has 4 nodes, and no measured scale has as many ranks"]
+        );
         assert_eq!(
             ceilings([("half.csv", &broken)], &[]),
             (Vec::new(), Vec::new()),

@@ -3,7 +3,7 @@
 use super::{
     decision::{MoreRuns, words},
     result::Recommendation,
-    wording::{advice_word, source_in_short, support},
+    wording::{advice_word, is_held, source_in_short, support},
 };
 use crate::{
     order::Order,
@@ -105,9 +105,9 @@ fn row(recommendation: &Recommendation) -> Vec<Entry> {
         Entry { text: best_text.unwrap_or_default(), number: best.map(|b| b.busbw_gbps) },
         time(best.map(|b| b.busbw_gbps)),
         Entry::text(source_in_short(recommendation.source).to_owned()),
-        Entry::text(match &recommendation.held_to {
-            Some(_) => format!("{}, held to links", support(recommendation.support)),
-            None => support(recommendation.support).to_owned(),
+        Entry::text(match is_held(recommendation) {
+            true => format!("{}, held to links", support(recommendation.support)),
+            false => support(recommendation.support).to_owned(),
         }),
     ]
 }

@@ -73,8 +73,16 @@ impl SearchSpace {
             (algorithms.is_empty() || algorithms.contains(&pair.algorithm))
                 && (protocols.is_empty() || protocols.contains(&pair.protocol))
         };
+        let is_here = self.groups.contains_key(&(workload.collective, workload.scale));
+        // What ran at another scale need not run here. Direct and N/A are nobody's to ask for.
+        let can_run = |pair: &&Candidate| {
+            is_here
+                || matches!(pair.algorithm, Algorithm::Direct | Algorithm::None)
+                || !matches!(self.can_run.outcome(workload, pair.algorithm, pair.protocol), Outcome::RuledOut(_))
+        };
+        let known_here = known.iter().filter(wanted).filter(can_run);
         let mut pairs: Vec<Candidate> =
-            known.iter().filter(wanted).filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
+            known_here.filter(|p| p.runs.0 <= square && square < p.runs.1).cloned().collect();
         if algorithms.is_empty() && protocols.is_empty() {
             return pairs;
         }
@@ -97,7 +105,7 @@ impl SearchSpace {
         let own = Protocol::ALL.iter().filter(|protocol| named(protocol));
         // SIMPLE is the protocol that all algorithms run, where they run.
         let protocols: Vec<Protocol> = self.limits.protocols.iter().chain(own).rev().copied().collect();
-        let known = self.known(workload);
+        let known = self.groups.get(&(workload.collective, workload.scale)).map_or(&[][..], Vec::as_slice);
         let reason = |algorithm: Algorithm| {
             let is_known = known.iter().any(|pair| pair.algorithm == algorithm);
             let runs = |protocol: &&Protocol| self.can_run.outcome(workload, algorithm, **protocol) == Outcome::Runs;
@@ -362,6 +370,14 @@ mod tests {
         let why = [(Algorithm::Nvls, "RCCL substitutes NVLS and PAT")];
         assert_eq!(space(&Platform::default()).cannot_run(&one_node), why);
         assert!(space(&nccl(Gpu::Sm(90))).cannot_run(&one_node).is_empty());
+        // Of another scale than the measured ones, what can run there.
+        let on_four = Workload { scale: Scale { nodes: 4, ranks: 32 }, ..one_node };
+        let all = |platform: &Platform| {
+            let space = SearchSpace::new(&sweep, &SearchLimits::default(), platform);
+            space.coarse_to_fine(&on_four, &mut humps).ok().flatten().map(|(c, _)| c.algorithm)
+        };
+        assert_eq!(all(&nccl(Gpu::Sm(90))), Some(Algorithm::Nvls));
+        assert_eq!((all(&nccl(Gpu::Sm(80))), all(&Platform::default())), (None, None));
         // Measured to run, whatever the library.
         assert!(space(&Platform::default()).cannot_run(&sweep.points[1].workload).is_empty());
     }

@@ -83,6 +83,11 @@ impl Listing {
         self.with(is_told)
     }
 
+    /// Shows a column on demand only; nothing where there is no such column.
+    pub fn hide(&mut self, name: &str) {
+        self.columns.iter_mut().filter(|column| column.name == name).for_each(|column| column.is_secondary = true);
+    }
+
     /// The listing without the columns that are shown on demand only.
     #[must_use]
     pub fn in_short(&self) -> Self {

@@ -42,6 +42,13 @@ pub struct Gpu {
     pub path: Vec<String>,
 }
 
+impl Gpu {
+    /// It has links of XGMI or NVLink.
+    pub(super) fn is_linked(&self) -> bool {
+        !self.neighbours.is_empty() || self.to_switches > 0
+    }
+}
+
 /// A network port.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nic {
@@ -112,7 +119,7 @@ impl Rates {
     }
 
     /// A generation has a rate of its own.
-    fn knows(&self, generation: &str) -> bool {
+    pub(super) fn knows(&self, generation: &str) -> bool {
         self.links.iter().any(|(known, _)| known == generation && !known.is_empty())
     }
 
@@ -313,7 +320,7 @@ impl Machine {
                 }
             };
             let per_link = rates.link_gbps(&gpu.generation);
-            let is_linked = !gpu.neighbours.is_empty() || gpu.to_switches > 0;
+            let is_linked = gpu.is_linked();
             if is_linked && !rates.knows(&gpu.generation) && !guessed.contains(&gpu.generation.as_str()) {
                 guessed.push(&gpu.generation);
             }

@@ -5,8 +5,9 @@
 //! looked for and proven is [`crate::schedule`]. [`study`] holds it all and answers [`request`]s: a [`film`] of the best
 //! schedule so far, its bounds, [`robust`]ness, luck with [`seeds`], [`listing`]s and [`charts`]. It leaves as a [`result`]
 //! file, as a [`trace`], and as an algorithm of [`msccl`]; [`layout`] says where nodes stand, and [`network`] is all that is
-//! drawn.
+//! drawn. [`ceiling`] is what the tuning workbench takes of it: the highest bandwidths over links.
 
+pub mod ceiling;
 pub mod charts;
 pub mod conditions;
 pub mod dump;

@@ -40,7 +40,7 @@ pub fn markdown(answer: &Answer, findings: &Findings) -> String {
     written + "\n" + &points(&answer.notes)
 }
 
-/// All of it as JSON. Bandwidths in GB/s, changes in per cent of the state before.
+/// All of it as JSON. Bandwidths in GB/s, times of one operation in µs, changes in per cent of the state before.
 #[must_use]
 pub fn json(answer: &Answer, findings: &Findings, question: &Question) -> String {
     let compared: Vec<Value> = findings.differences.iter().map(difference).collect();
@@ -96,12 +96,15 @@ fn difference(difference: &Difference) -> Value {
         Verdict::NoChange => "no_change",
         Verdict::CantTell => "cant_tell",
     };
+    let [before_us, after_us] = difference.times_us();
     let further = json!({
         "subject": subject,
         "ran_before": ran(difference.ran_before),
         "ran_after": ran(difference.ran_after),
         "before_gbps": difference.before_gbps,
         "after_gbps": difference.after_gbps,
+        "before_us": before_us,
+        "after_us": after_us,
         "change_pct": difference.change_pct,
         "low_pct": difference.interval_pct.map(|(low, _)| low),
         "high_pct": difference.interval_pct.map(|(_, high)| high),
@@ -145,6 +148,7 @@ fn standing(standing: &Standing) -> Value {
     let further = json!({
         "deployed": deployed,
         "after_gbps": standing.busbw_gbps,
+        "after_us": standing.time_us(),
         "stands": stands,
         "by": by,
         "by_pct": pct,

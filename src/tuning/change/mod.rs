@@ -158,6 +158,14 @@ pub struct Difference {
     pub verdict: Verdict,
 }
 
+impl Difference {
+    /// The times of one operation before and after, in µs.
+    #[must_use]
+    pub fn times_us(&self) -> [Option<f64>; 2] {
+        [self.before_gbps, self.after_gbps].map(|busbw_gbps| self.workload.time_us(busbw_gbps?))
+    }
+}
+
 /// All that was found, before it is put into words.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {

@@ -66,6 +66,8 @@ pub struct Item {
     /// By how much busbw is expected to rise with what is learnt, in per cent, as the root mean square over the measured
     /// sizes; `None` where nothing tells.
     pub expected_pct: Option<f64>,
+    /// The times in µs of one operation of the smallest and of the largest size ([`Times::ends_us`]).
+    pub ends_us: Option<[f64; 2]>,
     /// How long all its launches take, in seconds ([`super::duration`]); `None` where nothing tells.
     pub seconds: Option<f64>,
     /// Why, in words.
@@ -126,7 +128,7 @@ pub fn agenda(
     });
     agenda.items = within_budget(one_of_each(wanted), groups, question, &mut agenda.notes);
     let times = Times::new(sweep);
-    agenda.items.iter_mut().for_each(|item| item.seconds = times.of(item));
+    agenda.items.iter_mut().for_each(|item| (item.seconds, item.ends_us) = (times.of(item), times.ends_us(item)));
     agenda.notes.splice(0..0, duration::told(&agenda.items, &times));
     if agenda.items.is_empty() && !groups.is_empty() {
         agenda.notes.insert(
@@ -160,6 +162,7 @@ fn item(group: &Group, configuration: Option<Configuration>, reason: Reason, que
         repeats: repeats(question),
         reason,
         expected_pct: None,
+        ends_us: None,
         seconds: None,
         why: String::new(),
     }
@@ -267,6 +270,7 @@ fn uncovered(recommendations: &[Recommendation], question: &Question) -> Vec<Ite
             repeats: repeats(question),
             reason: Reason::Uncovered,
             expected_pct: None,
+            ends_us: None,
             seconds: None,
             why: format!("A job sends {what} never measured"),
         }));

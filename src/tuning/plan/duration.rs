@@ -62,13 +62,29 @@ impl Times {
         Self { of, any }
     }
 
+    /// ln busbw over log2 size of what an item launches; `None` where nothing was measured at its scale.
+    fn curve(&self, item: &Item) -> Option<Curve> {
+        let group = (item.collective, item.scale);
+        let heights = self.of.get(&(group, item.configuration)).filter(|heights| heights.len() > 1);
+        Some(Curve::through(heights.or_else(|| self.any.get(&group))?.clone()))
+    }
+
+    /// One operation of the smallest and of the largest size of an item, in µs; `None` where nothing was measured at its
+    /// scale.
+    #[must_use]
+    pub fn ends_us(&self, item: &Item) -> Option<[f64; 2]> {
+        let curve = self.curve(item)?;
+        let time_us = |size_bytes: u64| {
+            let workload = Workload { collective: item.collective, scale: item.scale, size_bytes };
+            workload.time_us(curve.at(size_bytes as f64)?)
+        };
+        Some([time_us(item.sizes.first)?, time_us(item.sizes.last)?])
+    }
+
     /// All launches of an item, in seconds; `None` where nothing was measured at its scale.
     #[must_use]
     pub fn of(&self, item: &Item) -> Option<f64> {
-        let group = (item.collective, item.scale);
-        let heights = self.of.get(&(group, item.configuration)).filter(|heights| heights.len() > 1);
-        let heights = heights.or_else(|| self.any.get(&group))?;
-        let curve = Curve::through(heights.clone());
+        let curve = self.curve(item)?;
         let sizes = std::iter::successors(Some(item.sizes.first.max(1)), |size| size.checked_mul(2));
         let runs = f64::from(WARM_UPS + 2 * ITERATIONS);
         let seconds = |size: u64, height: f64| item.collective.time_us(item.scale.ranks, size, exp(height)) / 1e6;
@@ -134,6 +150,7 @@ mod tests {
             repeats,
             reason: Reason::Gain,
             expected_pct: None,
+            ends_us: None,
             seconds: None,
             why: String::new(),
         }
@@ -161,6 +178,8 @@ mod tests {
         let other = Some(Configuration { channels: 16, ..RING });
         let middle = f64::sqrt(0.001 * 0.002) + f64::sqrt(0.002 * 0.004);
         assert!(close(times.of(&item(other, 1 << 20, 1 << 21, 1)), 15.0 + 45.0 * middle));
+        let ends = times.ends_us(&item(Some(RING), 1 << 20, 1 << 21, 2)).unwrap();
+        assert!(ends.iter().zip([1000.0, 2000.0]).all(|(found, expected)| (found - expected).abs() < 1e-6), "{ends:?}");
         assert_eq!(Times::new(&Sweep::default()).of(&item(None, 4096, 8192, 1)), None);
     }
 

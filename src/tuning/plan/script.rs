@@ -111,6 +111,7 @@ mod tests {
             repeats,
             reason: Reason::Gain,
             expected_pct: None,
+            ends_us: None,
             seconds: None,
             why: String::new(),
         }

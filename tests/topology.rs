@@ -12,11 +12,11 @@ use collectune::{
         bound::bounds,
         demand::Demand,
         exact,
-        film::{Film, LONGEST, STEPS},
         flood::{Manner, Pick, flood},
         plan::{Schedule, Transfer},
         problem::{Phase, Problem, Task},
         synthesize::{Method, Search, State},
+        timeline::{MAX_TRANSFERS, STEPS, Timeline},
         verify::Fault,
     },
     topology::{
@@ -421,40 +421,43 @@ fn a_search_in_small_pieces_finds_the_same() {
 }
 
 #[test]
-fn what_is_cut_moves_as_the_whole_does() {
+fn a_window_shows_the_transfers_of_the_whole_timeline() {
     let (search, clock) = searched(&made("mesh:20x20"), &Wanted::default(), Method::Earliest, 1, u64::MAX);
     let (schedule, _) = search.best().unwrap();
-    let whole = Film::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
-    assert!(whole.len() > LONGEST);
-    let first = whole.to_travel();
-    let known = first.known().unwrap();
-    assert_eq!((known.transfers, first.transfers()), (whole.len() as u64, whole.len() as u64));
+    let whole = Timeline::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
+    assert!(whole.len() > MAX_TRANSFERS);
+    let first = whole.abridged();
+    let summary = first.summary().unwrap();
+    assert_eq!((summary.transfers, first.transfer_count()), (whole.len() as u64, whole.len() as u64));
     assert!(
-        first.len() < LONGEST && (0..whole.links.len() as u32).all(|link| first.carries(link) == whole.carries(link))
+        first.len() < MAX_TRANSFERS
+            && (0..whole.links.len() as u32).all(|link| first.chunks_carried(link) == whole.chunks_carried(link))
     );
     assert!(first.covers(0) && !first.covers(whole.end / 2));
     // Of every second node and every second chunk.
     let ownership = whole.ownership();
-    assert_eq!((known.every, known.ownership.len()), ((2, 2), 200 * 200));
-    assert!((0..200 * 200).all(|cell| known.ownership[cell] == ownership[(cell / 200 * 400 + cell % 200) * 2]));
-    assert_eq!(known.busy, whole.utilisation(STEPS));
+    assert_eq!((summary.every, summary.ownership.len()), ((2, 2), 200 * 200));
+    assert!((0..200 * 200).all(|cell| summary.ownership[cell] == ownership[(cell / 200 * 400 + cell % 200) * 2]));
+    assert_eq!(summary.busy, whole.utilisation(STEPS));
     let (from, chunk) = (whole.end / 2 + 7, 11);
-    let later = first.continued(whole.cut(from, Some(chunk)));
-    let cut = later.cut.clone().unwrap();
-    assert!(later.covers(from) && cut.to > from && later.len() < LONGEST);
-    for time in [from, (from + cut.to) / 2, cut.to - 1] {
+    let later = first.completed(whole.window_from(from, Some(chunk)));
+    let window = later.window.clone().unwrap();
+    assert!(later.covers(from) && window.to > from && later.len() < MAX_TRANSFERS);
+    for time in [from, (from + window.to) / 2, window.to - 1] {
         for link in 0..whole.links.len() as u32 {
-            let moves = |film: &Film| film.carried(link, time).map(|sent| (sent.chunk, sent.start, sent.end));
+            let moves =
+                |timeline: &Timeline| timeline.transfer_at(link, time).map(|sent| (sent.chunk, sent.start, sent.end));
             assert_eq!(moves(&later), moves(&whole), "link {link} at {time}");
         }
     }
     let arrived = |node: usize| {
         let to = (0..whole.links.len() as u32).filter(|link| whole.links[*link as usize].1 as usize == node);
-        to.flat_map(|link| whole.of_link(link)).filter(|sent| sent.end <= from).count() as u32
+        to.flat_map(|link| whole.transfers_on(link)).filter(|sent| sent.end <= from).count() as u32
     };
-    assert!((0..400).all(|node| cut.arrived[node] == arrived(node)));
-    let way =
-        |film: &Film| film.tree(chunk).iter().map(|of| (of.sent.link, of.sent.start, of.depth)).collect::<Vec<_>>();
+    assert!((0..400).all(|node| window.arrived[node] == arrived(node)));
+    let way = |timeline: &Timeline| {
+        timeline.tree(chunk).iter().map(|of| (of.sent.link, of.sent.start, of.depth)).collect::<Vec<_>>()
+    };
     assert_eq!(way(&later), way(&whole));
 }
 
@@ -1083,33 +1086,33 @@ fn a_long_result_without_times_is_timed() {
 }
 
 #[test]
-fn films_say_what_happens_when() {
+fn timelines_say_what_happens_when() {
     let topology = seed_ring();
     let mut study = Study::default();
     study.open(Source::Edited(topology.clone())).unwrap();
     study.begin(Wanted::default(), Method::Auto, 1, 10_000, &mut Silent).unwrap();
     let shown = study.show().unwrap();
-    let film = shown.film.unwrap();
-    assert_eq!((film.len(), film.ns(film.end)), (20, 80_125.0));
-    let ownership = film.ownership();
-    assert!(ownership.iter().all(|time| *time <= film.end));
+    let timeline = shown.timeline.unwrap();
+    assert_eq!((timeline.len(), timeline.ns(timeline.end)), (20, 80_125.0));
+    let ownership = timeline.ownership();
+    assert!(ownership.iter().all(|time| *time <= timeline.end));
     assert_eq!((0..5).filter(|node| ownership[node * 5 + node] == 0).count(), 5);
-    assert_eq!(film.progress().last(), Some(&(film.end, 20)));
+    assert_eq!(timeline.progress().last(), Some(&(timeline.end, 20)));
     // The critical path is four steps without a pause, along the line.
-    assert_eq!(film.critical.len(), 4);
-    assert!(film.critical.iter().all(|index| film.slack[*index as usize] == 0));
-    let mean: f64 = film.utilisation(50).iter().map(|share| share.0).sum::<f64>() / 50.0;
-    let busy: f64 = (0..10).map(|link| film.share(link)).sum::<f64>() / 10.0;
+    assert_eq!(timeline.critical.len(), 4);
+    assert!(timeline.critical.iter().all(|index| timeline.slack[*index as usize] == 0));
+    let mean: f64 = timeline.utilisation(50).iter().map(|share| share.0).sum::<f64>() / 50.0;
+    let busy: f64 = (0..10).map(|link| timeline.busy_share(link)).sum::<f64>() / 10.0;
     assert!((mean - busy).abs() < 1e-9);
     // What moves at an instant is what has begun and not arrived.
-    for time in [0, film.end / 3, film.end / 2, film.end - 1, film.end] {
+    for time in [0, timeline.end / 3, timeline.end / 2, timeline.end - 1, timeline.end] {
         for link in 0..10 {
-            let by_hand = film.of_link(link).find(|sent| sent.start <= time && time < sent.end);
-            assert_eq!(film.carried(link, time), by_hand);
+            let by_hand = timeline.transfers_on(link).find(|sent| sent.start <= time && time < sent.end);
+            assert_eq!(timeline.transfer_at(link, time), by_hand);
         }
     }
     for chunk in 0..5 {
-        let tree = film.tree(chunk);
+        let tree = timeline.tree(chunk);
         assert_eq!(tree.len(), 4);
         assert!(tree.iter().all(|branch| branch.depth < 4));
     }
@@ -1118,7 +1121,7 @@ fn films_say_what_happens_when() {
     let (schedule, _) = search.best().unwrap();
     let analysis = collectune::schedule::analysis::analyse(&search.problem.graph, &schedule, 5);
     for (transfer, slack) in schedule.transfers.iter().zip(&analysis.slack) {
-        assert!(transfer.end(&search.problem.graph) + slack <= film.end);
+        assert!(transfer.end(&search.problem.graph) + slack <= timeline.end);
     }
     // All that waits for nobody: the bottleneck is node 0 or 4, and the way from 0 to 4 is the longest.
     assert_eq!(shown.cut.0.len(), 4);

@@ -529,7 +529,8 @@ impl Robustness {
         let draws = varied.ends_ns.len() as u32;
         let mut text = format!("\n{}\n\n", listing::varied(&varied, question.sigma));
         let topology = study.topology().map_err(told)?;
-        let effort = robust::effort(study.film().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
+        let effort =
+            robust::effort(study.timeline().map_err(told)?.len(), topology.links.len() + topology.nodes as usize);
         let links = (0..topology.links.len() as u32).map(robust::Damage::Link);
         let nodes = (0..topology.nodes).map(robust::Damage::Node);
         let mut table = |damages: Vec<robust::Damage>, what: &str| -> Result<_, CliError> {

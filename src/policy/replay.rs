@@ -183,7 +183,7 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
     for bytes in played {
         jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<Tally>)>>(bytes)?);
     }
-    crate::order::Order::order_by_key(&mut jobs[..], |(job, _)| *job);
+    crate::order::CompactSort::compact_sort_by_key(&mut jobs[..], |(job, _)| *job);
     jobs.dedup_by_key(|(job, _)| *job);
     let mut tallies = vec![Tally::default(); game.strategies.len()];
     for (_, of_job) in &jobs {

@@ -1,6 +1,6 @@
 //! Charts of schedules.
 
-use super::{film::Film, listing, robust::Varied};
+use super::{listing, robust::Varied, timeline::Timeline};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 
 fn axis(label: &str, quantity: Quantity) -> Axis {
@@ -9,10 +9,10 @@ fn axis(label: &str, quantity: Quantity) -> Axis {
 
 /// The share of links that are busy over time.
 #[must_use]
-pub fn utilisation(film: &Film) -> Chart {
+pub fn utilisation(timeline: &Timeline) -> Chart {
     const STEPS: usize = 120;
-    let shares = film.utilisation(STEPS);
-    let time = |step: usize| film.ns(film.end) / 1000.0 * step as f64 / STEPS as f64;
+    let shares = timeline.utilisation(STEPS);
+    let time = |step: usize| timeline.ns(timeline.end) / 1000.0 * step as f64 / STEPS as f64;
     let points = |of: fn(&(f64, f64)) -> f64| {
         let steps = shares.iter().enumerate().flat_map(|(step, share)| [(step, share), (step + 1, share)]);
         steps.map(|(step, share)| Point { x: time(step), y: of(share) * 100.0, ..Point::default() }).collect()
@@ -34,15 +34,15 @@ pub fn utilisation(film: &Film) -> Chart {
 
 /// How much has arrived over time, of one schedule or of several.
 #[must_use]
-pub fn progress(films: &[(&str, &Film)]) -> Chart {
+pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
     const MOST: usize = 400;
-    let series = |(index, (name, film)): (usize, &(&str, &Film))| {
-        let progress = film.progress();
+    let series = |(index, (name, timeline)): (usize, &(&str, &Timeline))| {
+        let progress = timeline.progress();
         let total = progress.last().map_or(1, |last| last.1.max(1)) as f64;
         let thin = progress.len().div_ceil(MOST).max(1);
         let kept = progress.iter().enumerate().filter(|(at, _)| at % thin == 0 || at + 1 == progress.len());
         let point = |(_, (time, count)): (usize, &(u64, u64))| Point {
-            x: film.ns(*time) / 1000.0,
+            x: timeline.ns(*time) / 1000.0,
             y: *count as f64 / total * 100.0,
             note: format!("{count} of {total} transfers"),
             ..Point::default()
@@ -54,15 +54,17 @@ pub fn progress(films: &[(&str, &Film)]) -> Chart {
             points: kept.map(point).collect(),
         }
     };
-    let ends: Vec<String> =
-        films.iter().map(|(name, film)| format!("{name} ends after {}", listing::time(film.ns(film.end)))).collect();
+    let ends: Vec<String> = timelines
+        .iter()
+        .map(|(name, timeline)| format!("{name} ends after {}", listing::time(timeline.ns(timeline.end))))
+        .collect();
     Chart {
         id: "topology-progress".to_owned(),
         title: "What has arrived over time".to_owned(),
         summary: format!("{}.", ends.join("; ")),
         x: axis("Time", Quantity::TimeUs),
         y: axis("Arrived", Quantity::Percent),
-        series: films.iter().enumerate().map(series).collect(),
+        series: timelines.iter().enumerate().map(series).collect(),
     }
 }
 

@@ -156,7 +156,7 @@ pub enum WantedError {
 /// The most pairs of a chunk and a node that wants it.
 pub const MOST_PAIRS: u64 = 20_000_000;
 /// The most pairs of a chunk and a node, whether or not it wants it: the time of arrival of each is kept, also in the page, in
-/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Film::ownership`](super::film::Film::ownership)): 0.8 GB.
+/// 8 bytes ([`Replay`](crate::schedule::replay::Replay), [`Timeline::ownership`](super::timeline::Timeline::ownership)): 0.8 GB.
 const MOST_HELD: u64 = 100_000_000;
 /// The most transfers that a schedule may need at least, where chunks are relayed: some 60 bytes of each are kept as it is made,
 /// 1 GB.

@@ -9,7 +9,7 @@ use super::{
     msccl::{Element, parse},
 };
 use crate::{
-    order::Order,
+    order::CompactSort,
     sorted::SortedMap,
     text::{Column, Entry, Listing, number},
     units::{count as count_of, grouped},
@@ -173,8 +173,8 @@ pub fn read(text: &str) -> Result<Dump, String> {
                 let name = format!("cpu {}", cpu.get("numaid").unwrap_or("0"));
                 walk(cpu, &mut vec![name], f64::INFINITY, &mut machine)?;
             }
-            machine.gpus.order_by_key(|gpu| gpu.dev);
-            machine.nics.order_by_key(|nic| nic.dev);
+            machine.gpus.compact_sort_by_key(|gpu| gpu.dev);
+            machine.nics.compact_sort_by_key(|nic| nic.dev);
             machine.nics.dedup_by(|a, b| a.name == b.name && a.dev == b.dev);
             if machine.gpus.is_empty() {
                 return Err("it has no GPU".to_owned());

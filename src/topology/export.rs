@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::{
     conditions::Wanted,
-    film::Film,
     model::{Topology, Unit},
     msccl, result,
     time::Clock,
+    timeline::Timeline,
     trace,
 };
 use crate::{
@@ -118,7 +118,7 @@ struct TransferTold {
 ///
 /// # Errors
 /// It can't leave in this form.
-pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result<File, ExportError> {
+pub fn write(material: &Material<'_>, timeline: Option<&Timeline>, form: Form) -> Result<File, ExportError> {
     let Material { topology, wanted, problem, clock, schedule, bound_ns } = *material;
     let graph = &problem.graph;
     let demand = problem.copy.as_ref().or(problem.reduce.as_ref());
@@ -169,10 +169,10 @@ pub fn write(material: &Material<'_>, film: Option<&Film>, form: Form) -> Result
             }
         }
         Form::Perfetto => {
-            let film = film.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
+            let timeline = timeline.ok_or(ExportError::TooLong(schedule.transfers.len()))?;
             File {
                 name: name("trace.json"),
-                text: trace::perfetto(film, &|node| topology.label(node)),
+                text: trace::perfetto(timeline, &|node| topology.label(node)),
                 note: "A trace: open it with ui.perfetto.dev or chrome://tracing.".to_owned(),
             }
         }

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::model::Topology;
-use crate::{math, order::Order};
+use crate::{math, order::CompactSort};
 
 /// A form that decides where nodes stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -168,7 +168,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         }
     }
     neighbours.iter_mut().for_each(|near| {
-        near.order();
+        near.compact_sort();
         near.dedup();
     });
     if let Some(shape) = chain(&neighbours) {
@@ -179,7 +179,7 @@ pub fn recognise(topology: &Topology) -> Option<Shape> {
         let dimensions = nodes.trailing_zeros();
         let near = |node: u32| {
             let mut near: Vec<u32> = (0..dimensions).map(|bit| node ^ (1 << bit)).collect();
-            near.order();
+            near.compact_sort();
             near
         };
         if dimensions > 2 && is_same(&near) {
@@ -232,7 +232,7 @@ fn factors(nodes: u32) -> Vec<Vec<u32>> {
             }
         }
     }
-    all.order_by_key(Vec::len);
+    all.compact_sort_by_key(Vec::len);
     all
 }
 
@@ -254,7 +254,7 @@ pub(super) fn grid_neighbours(dimensions: &[u32], wraps: bool, node: u32) -> Vec
         }
         step *= size;
     }
-    near.order();
+    near.compact_sort();
     near.dedup();
     near
 }

@@ -3,10 +3,10 @@
 use super::{
     conditions::Wanted,
     dump::Pattern,
-    film::{Film, Idle},
     model::Topology,
     robust::{Again, Damage, Damaged, Varied},
     time::Clock,
+    timeline::{Idle, Timeline},
 };
 use crate::{
     schedule::bound::{Bounds, Narrow},
@@ -120,7 +120,7 @@ pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &
 
 /// Every link: how busy it is, and how much it matters.
 #[must_use]
-pub fn links(topology: &Topology, film: &Film) -> Listing {
+pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 9] = [
         Column::words("From", "the node that sends"),
         Column::words("To", "the node that receives"),
@@ -132,20 +132,21 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
         Column::numbers("Waiting ns", "idle, and what it carries next is not there yet"),
         Column::numbers("Held ns", "idle, though what it carries next is there"),
     ];
-    let ownership = film.ownership();
+    let ownership = timeline.ownership();
     let row = |(index, link): (u32, &super::model::Link)| {
-        let (first, last) = (film.first[index as usize] as usize, film.first[index as usize + 1] as usize);
-        let slack = film.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| film.ns(*slack));
-        let idle = film.idle(index, &ownership);
+        let (first, last) = (timeline.first[index as usize] as usize, timeline.first[index as usize + 1] as usize);
+        let slack =
+            timeline.slack.get(first..last).and_then(|slack| slack.iter().min()).map(|slack| timeline.ns(*slack));
+        let idle = timeline.idle(index, &ownership);
         let sum =
-            |kind: Idle| film.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
+            |kind: Idle| timeline.ns(idle.iter().filter(|(_, _, of)| *of == kind).map(|(from, to, _)| to - from).sum());
         vec![
             Entry::text(topology.label(link.from)),
             Entry::text(topology.label(link.to)),
             Entry::number(Some(link.bandwidth), significant),
-            ns_cell(film.ns(film.durations[index as usize])),
+            ns_cell(timeline.ns(timeline.durations[index as usize])),
             Entry::number(Some((last - first) as f64), |chunks| format!("{chunks}")),
-            Entry::number(Some(film.share(index) * 100.0), |share| format!("{share:.1}")),
+            Entry::number(Some(timeline.busy_share(index) * 100.0), |share| format!("{share:.1}")),
             Entry::number(slack, ns_text),
             ns_cell(sum(Idle::Waiting)),
             ns_cell(sum(Idle::Held)),
@@ -156,7 +157,7 @@ pub fn links(topology: &Topology, film: &Film) -> Listing {
 
 /// The transfers that decide when all is done.
 #[must_use]
-pub fn critical(topology: &Topology, film: &Film) -> Listing {
+pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 5] = [
         Column::numbers("Begins ns", "when it begins"),
         Column::numbers("Ends ns", "when it has arrived"),
@@ -164,49 +165,49 @@ pub fn critical(topology: &Topology, film: &Film) -> Listing {
         Column::numbers("Chunk", "which chunk"),
         Column::words("Follows", "why it does not begin earlier"),
     ];
-    let mut before: Option<super::film::Sent> = None;
+    let mut before: Option<super::timeline::TimedTransfer> = None;
     let row = |index: &u32| {
-        let sent = film.transfer(*index);
-        let (from, to) = film.links[sent.link as usize];
+        let sent = timeline.transfer(*index);
+        let (from, to) = timeline.links[sent.link as usize];
         let why = match before.replace(sent) {
             None if sent.start == 0 => "the chunk is there at the beginning".to_owned(),
             None => "it waits for nothing".to_owned(),
             Some(before) if before.end < sent.start => {
-                format!("{} after the one before", time(film.ns(sent.start - before.end)))
+                format!("{} after the one before", time(timeline.ns(sent.start - before.end)))
             }
             Some(before) if before.link == sent.link => "the link becomes free".to_owned(),
             Some(_) => "the chunk arrives".to_owned(),
         };
         vec![
-            ns_cell(film.ns(sent.start)),
-            ns_cell(film.ns(sent.end)),
+            ns_cell(timeline.ns(sent.start)),
+            ns_cell(timeline.ns(sent.end)),
             Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
             Entry::number(Some(f64::from(sent.chunk)), |chunk| format!("{chunk}")),
             Entry::text(why),
         ]
     };
-    Listing { columns: COLUMNS.to_vec(), rows: film.critical.iter().map(row).collect() }
+    Listing { columns: COLUMNS.to_vec(), rows: timeline.critical.iter().map(row).collect() }
 }
 
 /// The way of one chunk.
 #[must_use]
-pub fn tree(topology: &Topology, film: &Film, chunk: u32) -> Listing {
+pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::numbers("Depth", "transfers before it on the way"),
         Column::words("Link", "from where to where"),
         Column::numbers("Begins ns", "when it begins"),
         Column::numbers("Ends ns", "when it has arrived"),
     ];
-    let row = |branch: super::film::Branch| {
-        let (from, to) = film.links[branch.sent.link as usize];
+    let row = |branch: super::timeline::TreeTransfer| {
+        let (from, to) = timeline.links[branch.sent.link as usize];
         vec![
             Entry::number(Some(f64::from(branch.depth)), |depth| format!("{depth}")),
             Entry::text(format!("{} to {}", topology.label(from), topology.label(to))),
-            ns_cell(film.ns(branch.sent.start)),
-            ns_cell(film.ns(branch.sent.end)),
+            ns_cell(timeline.ns(branch.sent.start)),
+            ns_cell(timeline.ns(branch.sent.end)),
         ]
     };
-    Listing { columns: COLUMNS.to_vec(), rows: film.tree(chunk).into_iter().map(row).collect() }
+    Listing { columns: COLUMNS.to_vec(), rows: timeline.tree(chunk).into_iter().map(row).collect() }
 }
 
 /// Each link, or each node, damaged; with new schedules where they were looked for.
@@ -316,7 +317,7 @@ pub fn varied(of: &Varied, sigma: f64) -> String {
 
 /// Schedules beside each other.
 #[must_use]
-pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
+pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     const COLUMNS: [Column; 6] = [
         Column::words("Schedule", "what it is called"),
         Column::numbers("ns", "when all is done"),
@@ -325,21 +326,21 @@ pub fn comparison(all: &[(&str, &Film, f64)]) -> Listing {
         Column::numbers("Busy %", "share of the time for which links carry something, on average"),
         Column::numbers("Longest way", "most transfers of a chunk one after the other"),
     ];
-    let row = |(name, film, bound_ns): &(&str, &Film, f64)| {
-        let links = film.links.len() as u32;
-        let busy = (0..links).map(|link| film.share(link)).sum::<f64>() / f64::from(links.max(1));
+    let row = |(name, timeline, bound_ns): &(&str, &Timeline, f64)| {
+        let links = timeline.links.len() as u32;
+        let busy = (0..links).map(|link| timeline.busy_share(link)).sum::<f64>() / f64::from(links.max(1));
         // Each looks at all transfers.
-        let looked_at = (50_000_000 / film.len().max(1)).clamp(1, 512) as u32;
-        let depth = (0..film.chunks.min(looked_at))
-            .filter_map(|chunk| film.tree(chunk).iter().map(|branch| branch.depth + 1).max())
+        let looked_at = (50_000_000 / timeline.len().max(1)).clamp(1, 512) as u32;
+        let depth = (0..timeline.chunks.min(looked_at))
+            .filter_map(|chunk| timeline.tree(chunk).iter().map(|branch| branch.depth + 1).max())
             .max();
         vec![
             Entry::text(*name),
-            ns_cell(film.ns(film.end)),
-            Entry::number(Some(film.ns(film.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
+            ns_cell(timeline.ns(timeline.end)),
+            Entry::number(Some(timeline.ns(timeline.end) / bound_ns).filter(|_| *bound_ns > 0.0), |ratio| {
                 format!("{ratio:.4}")
             }),
-            Entry::number(Some(film.len() as f64), |transfers| format!("{transfers}")),
+            Entry::number(Some(timeline.len() as f64), |transfers| format!("{transfers}")),
             Entry::number(Some(busy * 100.0), |busy| format!("{busy:.1}")),
             Entry::number(depth.map(f64::from), |depth| format!("{depth}")),
         ]

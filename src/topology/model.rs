@@ -7,7 +7,7 @@ use super::{
     time::{Clock, LONGEST_NS},
 };
 use crate::{
-    order::Order,
+    order::CompactSort,
     schedule::graph::{self, Graph},
 };
 
@@ -161,7 +161,7 @@ impl Topology {
     pub fn usual_rates(&self) -> (f64, f64) {
         let rates = |link: usize| (self.links[link].latency_ns, self.links[link].bandwidth);
         let mut order: Vec<usize> = (0..self.links.len()).collect();
-        order.order_by(|a, b| {
+        order.compact_sort_by(|a, b| {
             let (a, b) = (rates(*a), rates(*b));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });

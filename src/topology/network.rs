@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{dump::Pattern, film::Film, layout::Place, model::Topology};
+use super::{dump::Pattern, layout::Place, model::Topology, timeline::Timeline};
 
 /// A topology with what was found on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Network {
     pub places: Vec<Place>,
     /// Damaged links, ascending, with the share of their bandwidth that is left: 0 of one that is cut.
     pub damaged: Vec<(u32, f64)>,
-    /// Dead nodes, ascending: all their links are cut, and films count the others only.
+    /// Dead nodes, ascending: all their links are cut, and timelines count the others only.
     pub dead: Vec<u32>,
     /// Nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
@@ -23,7 +23,7 @@ pub struct Network {
     pub bound_ns: f64,
     /// Schedules by their names, the best first; their links are numbered without those that are cut ([`Network::whole`]),
     /// their nodes without those that are dead ([`Network::alive`]).
-    pub films: Vec<(String, Film)>,
+    pub timelines: Vec<(String, Timeline)>,
 }
 
 impl Network {
@@ -33,7 +33,7 @@ impl Network {
         self.damaged.binary_search_by_key(&link, |(damaged, _)| *damaged).map_or(1.0, |at| self.damaged[at].1)
     }
 
-    /// The links that are not cut, by their numbers in the topology: at each place, which link films call by it.
+    /// The links that are not cut, by their numbers in the topology: at each place, which link timelines call by it.
     #[must_use]
     pub fn whole(&self) -> Vec<u32> {
         (0..self.topology.links.len() as u32).filter(|link| self.left(*link) > 0.0).collect()
@@ -41,13 +41,13 @@ impl Network {
 }
 
 impl Network {
-    /// The nodes that are not dead, by their numbers in the topology: at each place, which node films call by it.
+    /// The nodes that are not dead, by their numbers in the topology: at each place, which node timelines call by it.
     #[must_use]
     pub fn alive(&self) -> Vec<u32> {
         (0..self.topology.nodes).filter(|node| self.dead.binary_search(node).is_err()).collect()
     }
 
-    /// The topology as it is with its damage; films count its links and nodes.
+    /// The topology as it is with its damage; timelines count its links and nodes.
     #[must_use]
     pub fn left_over(&self) -> Topology {
         damaged(&self.topology, &self.damaged, &self.dead)
@@ -84,7 +84,7 @@ mod tests {
     use crate::topology::generate::{Kind, Recipe};
 
     #[test]
-    fn films_count_the_links_that_are_left() {
+    fn timelines_count_the_links_that_are_left() {
         let topology = Recipe::new(Kind::Line(3)).make().unwrap();
         let damage = vec![(1, 0.0), (2, 0.5)];
         let left = damaged(&topology, &damage, &[]);

@@ -7,13 +7,13 @@ use super::{
     conditions::{Custom, Wanted, WantedError},
     dump::{Machine, Pattern},
     export::{self, ExportError, File, Form, Material},
-    film::Film,
     generate::RecipeError,
     layout, listing,
     model::{Topology, TopologyError},
     result::ResultFile,
     robust::{self, Damage},
     time::Clock,
+    timeline::Timeline,
 };
 use crate::{
     progress::Progress,
@@ -238,13 +238,13 @@ impl Study {
         Ok((at, schedule))
     }
 
-    /// The best so far as a film.
+    /// The best so far as a timeline.
     ///
     /// # Errors
     /// Nothing was found.
-    pub fn film(&self) -> Result<Film, StudyError> {
+    pub fn timeline(&self) -> Result<Timeline, StudyError> {
         let (at, schedule) = self.found()?;
-        film(&at.search.problem, &schedule, &at.clock).ok_or(StudyError::NothingFound)
+        timeline(&at.search.problem, &schedule, &at.clock).ok_or(StudyError::NothingFound)
     }
 
     /// The best so far, looked at from all sides.
@@ -273,18 +273,18 @@ impl Study {
             narrow.inside.binary_search(&link.from).is_ok() && narrow.inside.binary_search(&link.to).is_err()
         };
         let crossing = (0..).zip(&topology.links).filter(|(_, link)| crosses(link)).map(|(index, _)| index).collect();
-        let film = film(&at.search.problem, &schedule, &at.clock);
-        let of_film = |make: &dyn Fn(&Film) -> Listing| film.as_ref().map(make).unwrap_or_default();
+        let timeline = timeline(&at.search.problem, &schedule, &at.clock);
+        let of_timeline = |make: &dyn Fn(&Timeline) -> Listing| timeline.as_ref().map(make).unwrap_or_default();
         Ok(Shown {
             standing,
             sentences,
             cut: (narrow.inside, crossing),
             bounds: listing::bounds(topology, &at.wanted, &bounds, &at.clock),
-            links: of_film(&|film| listing::links(topology, film)),
-            critical: of_film(&|film| listing::critical(topology, film)),
-            utilisation: film.as_ref().map(charts::utilisation),
-            progress: film.as_ref().map(|film| charts::progress(&[("Arrived", film)])),
-            film,
+            links: of_timeline(&|timeline| listing::links(topology, timeline)),
+            critical: of_timeline(&|timeline| listing::critical(topology, timeline)),
+            utilisation: timeline.as_ref().map(charts::utilisation),
+            progress: timeline.as_ref().map(|timeline| charts::progress(&[("Arrived", timeline)])),
+            timeline,
         })
     }
 
@@ -368,10 +368,10 @@ impl Study {
         if transfers > export::MOST_WRITTEN && form != Form::Topology {
             return Err(ExportError::TooLong(transfers).into());
         }
-        let is_filmed = form == Form::Perfetto;
-        let film = is_filmed.then(|| film(&at.search.problem, &schedule, &at.clock)).flatten();
+        let has_timeline = form == Form::Perfetto;
+        let timeline = has_timeline.then(|| timeline(&at.search.problem, &schedule, &at.clock)).flatten();
         let material = self.material(at, &schedule)?;
-        Ok(export::write(&material, film.as_ref(), form)?)
+        Ok(export::write(&material, timeline.as_ref(), form)?)
     }
 }
 
@@ -389,13 +389,13 @@ fn file_stem(path: &str) -> &str {
     last.strip_suffix(".xml").unwrap_or(last)
 }
 
-/// A schedule as a film, with its slack and critical path where that is not too much to be looked at.
+/// A schedule as a timeline, with its slack and critical path where that is not too much to be looked at.
 #[must_use]
-pub fn film(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Film> {
+pub fn timeline(problem: &Problem, schedule: &Schedule, clock: &Clock) -> Option<Timeline> {
     let chunks = problem.chunks();
     let is_small = (problem.graph.nodes() * chunks).max(schedule.transfers.len()) <= MOST_ANALYSED;
     let analysis = is_small.then(|| analyse(&problem.graph, schedule, chunks));
-    Film::new(problem, schedule, analysis.as_ref(), clock.ticks_per_ns)
+    Timeline::new(problem, schedule, analysis.as_ref(), clock.ticks_per_ns)
 }
 
 fn sentence(standing: &Standing) -> String {

@@ -7,7 +7,7 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
-    order::Gather,
+    order::CompactCollect,
     sorted::{SortedMap, SortedSet},
 };
 
@@ -104,9 +104,10 @@ impl Measurements {
             .map(|(group, sizes)| {
                 (*group, ln(sizes.values().flat_map(SortedMap::values).copied().fold(0.0, f64::max) * CEILING))
             })
-            .gather();
+            .compact_collect();
         let groups = measurements.by_size.keys();
-        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).gather();
+        measurements.by_ranks =
+            groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).compact_collect();
         measurements
     }
 

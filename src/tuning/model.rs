@@ -31,7 +31,7 @@ use crate::{
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
-    order::Order,
+    order::CompactSort,
     progress::Progress,
 };
 
@@ -308,7 +308,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.order_by_key(order);
+        known.compact_sort_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

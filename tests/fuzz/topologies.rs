@@ -140,10 +140,9 @@ pub fn choices(bytes: &[u8]) {
     let Ok(Answer::Shown(shown)) = shown else { panic!("no form") };
     assert!(shown.form.iter().any(|field| field.key == "graph"), "the form is gone");
     let network = shown.network;
-    assert!(
-        network
-            .is_some_and(|network| network.films.iter().all(|(_, film)| film.nodes as usize == network.alive().len()))
-    );
+    assert!(network.is_some_and(|network| {
+        network.timelines.iter().all(|(_, timeline)| timeline.nodes as usize == network.alive().len())
+    }));
 }
 
 pub fn topology_files() -> [&'static str; 3] {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{math, order::Order};
+use crate::{math, order::CompactSort};
 
 /// Rows on each side over which the running median goes.
 const REACH: usize = 10;
@@ -92,7 +92,7 @@ impl Curve {
     /// left out where asked for. `None` without a row.
     #[must_use]
     pub fn through(mut rows: Vec<(f64, f64)>, without_strays: bool) -> Option<Self> {
-        rows.order_by(|a, b| a.0.total_cmp(&b.0));
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         if without_strays {
             let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
             let mut at = 0;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     math::{ascending, exp, ln},
-    order::Order,
+    order::CompactSort,
 };
 
 /// The general form is fitted on at most this many points, thinned evenly.
@@ -108,7 +108,7 @@ impl Kriging {
             return Ok(Self { parts: vec![grid.solve(heights)] });
         }
         let mut order: Vec<usize> = (0..places.len()).collect();
-        order.order_by_key(|index| places[*index].column.kind);
+        order.compact_sort_by_key(|index| places[*index].column.kind);
         let same_kind = |a: &usize, b: &usize| places[*a].column.kind == places[*b].column.kind;
         let parts = order.chunk_by(same_kind).map(|of_kind| {
             let (places, heights): (Vec<Place>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
@@ -200,7 +200,7 @@ impl Grid {
         xs.dedup();
         let order = |a: &Column, b: &Column| a.kind.cmp(&b.kind).then(a.y.total_cmp(&b.y));
         let mut columns: Vec<Column> = places.iter().map(|place| place.column).collect();
-        columns.order_by(order);
+        columns.compact_sort_by(order);
         columns.dedup();
         let is_complete = xs.len() * columns.len() == places.len() && !places.is_empty();
         if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {

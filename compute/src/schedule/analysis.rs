@@ -4,7 +4,7 @@ use super::{
     graph::Graph,
     plan::{Schedule, Transfer},
 };
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// The transfers that decide when a schedule ends, and the slack of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Analysis {
 pub(super) fn by_start(schedule: &Schedule) -> Vec<u32> {
     let mut order: Vec<u32> = (0..schedule.transfers.len() as u32).collect();
     let (reducing, copying) = order.split_at_mut(schedule.reducing.min(schedule.transfers.len()));
-    reducing.order_by_number(|index| schedule.transfers[*index as usize].start);
-    copying.order_by_number(|index| schedule.transfers[*index as usize].start);
+    reducing.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
+    copying.compact_sort_by_number(|index| schedule.transfers[*index as usize].start);
     order
 }
 

@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesize::{Found, Method, State, Synthesizer, keep},
 };
-use crate::{math::Stream, order::Order};
+use crate::{math::Stream, order::CompactSort};
 
 /// Searches with one width after the other.
 pub(super) struct Beam {
@@ -72,7 +72,7 @@ impl Beam {
                 return (Some(Schedule { transfers: best.transfers.clone(), reducing: 0 }), spent);
             }
             children.retain(|(_, _, child)| child.next_event().is_some());
-            children.order_by_key(|(bound, missing, _)| (*bound, *missing));
+            children.compact_sort_by_key(|(bound, missing, _)| (*bound, *missing));
             children.truncate(self.width);
             beam = children.into_iter().map(|(_, _, child)| child).collect();
         }

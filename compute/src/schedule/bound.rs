@@ -18,7 +18,7 @@ use super::{
     graph::Graph,
     load::{distances, load},
 };
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// All cuts are looked at up to so many nodes…
 pub const ENUMERATED: usize = 16;
@@ -233,7 +233,7 @@ fn spheres(graph: &Graph, cut: &mut Cut<'_>, bounds: &mut Bounds, distances: &dy
         let centre = (step * nodes / most) as u32;
         let distance = distances(centre);
         let mut order: Vec<u32> = (0..nodes as u32).collect();
-        order.order_by_key(|node| distance[*node as usize]);
+        order.compact_sort_by_key(|node| distance[*node as usize]);
         // Into the set from the centre outwards, and out of it again: first what lies around the centre, then the rest.
         for _ in 0..2 {
             for &node in &order {

@@ -1,7 +1,7 @@
 //! Which chunks are where, and who wants them.
 
 use super::graph::Graph;
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// Lists of nodes, one per chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Demand {
         let (mut sources, mut wants) = (Lists::new(), Lists::new());
         for (mut has, mut want) in chunks {
             for list in [&mut has, &mut want] {
-                list.order_by_number(|node| u64::from(*node));
+                list.compact_sort_by_number(|node| u64::from(*node));
                 list.dedup();
             }
             wants.push(want.into_iter().filter(|node| has.binary_search(node).is_err()));

@@ -1,7 +1,7 @@
 //! Maximum flows over the links' rates.
 
 use super::graph::Graph;
-use crate::order::Order;
+use crate::order::CompactSort;
 
 /// What is left of each link's rate after a flow, in both directions.
 struct Residual<'a> {
@@ -101,7 +101,7 @@ pub fn max_flow(graph: &Graph, from: u32, to: u32, steps: &mut u64) -> Option<(u
     let flow = residual.push(from, to, u64::MAX);
     *steps = residual.steps;
     let mut inside = residual.queue;
-    inside.order();
+    inside.compact_sort();
     (*steps > 0).then_some((flow, inside))
 }
 

@@ -1,6 +1,6 @@
 //! Link graphs in ticks.
 
-use crate::order::Order;
+use crate::order::CompactSort;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// The most nodes of a graph.
@@ -237,10 +237,10 @@ impl Graph {
                     }
                 }
             }
-            component.order();
+            component.compact_sort();
             components.push(component);
         }
-        components.order_by_key(|component| (Reverse(component.len()), component[0]));
+        components.compact_sort_by_key(|component| (Reverse(component.len()), component[0]));
         components
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! A [`graph::Graph`] and a [`demand::Demand`] go in; a [`plan::Schedule`] comes out of a [`synthesize::Synthesizer`].
 //! [`bound`] says what no schedule can beat, [`verify`] checks a schedule and shares nothing with who made it, [`replay`]
-//! runs one under other durations, [`film`] is looked at. What reduces is a schedule that copies, read backwards in time over the reversed
+//! runs one under other durations, [`timeline`] is looked at. What reduces is a schedule that copies, read backwards in time over the reversed
 //! links.
 
 pub mod analysis;
@@ -16,7 +16,6 @@ pub mod bound;
 mod cuts;
 pub mod demand;
 pub mod exact;
-pub mod film;
 pub mod flood;
 pub mod flow;
 pub mod graph;
@@ -27,4 +26,5 @@ pub mod replay;
 mod route;
 pub mod symmetric;
 pub mod synthesize;
+pub mod timeline;
 pub mod verify;

@@ -13,7 +13,7 @@ use super::{
     problem::Task,
     synthesize::{Found, Method, State, Synthesizer, keep},
 };
-use crate::{math::Stream, order::Order};
+use crate::{math::Stream, order::CompactSort};
 
 /// A link that a chunk takes.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl Routed {
             let mut order: Vec<usize> = (0..demand.chunks()).collect();
             stream.shuffle(&mut order);
             if batch > 1 {
-                order.order_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
+                order.compact_sort_by(|a, b| demand.sources(*a).cmp(demand.sources(*b)));
             }
             let trees = Vec::with_capacity(demand.chunks());
             Routing { order, done: 0, trees, now: vec![0.0; links.len()], ways: Ways::new(graph.nodes()), left: 0 }

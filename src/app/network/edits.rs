@@ -4,7 +4,7 @@
 use leptos::prelude::*;
 
 use super::{
-    scene::{Picked, Scene},
+    drawing::{NetworkDrawing, Picked},
     viewer::Viewer,
 };
 use crate::{
@@ -41,19 +41,19 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
-        let name = |scene: &Scene, spot: Spot| {
-            let name = |node: u32| scene.network.topology.label(node);
-            scene.picked(Some(spot)).map(|_| match spot {
+        let name = |drawing: &NetworkDrawing, spot: Spot| {
+            let name = |node: u32| drawing.network.topology.label(node);
+            drawing.picked(Some(spot)).map(|_| match spot {
                 Spot::Node(node) => name(node),
                 Spot::Link(from, to) => format!("{}-{}", name(from), name(to)),
             })
         };
         let picked = viewer.picked.get();
-        viewer.with(|scene| name(scene, picked?)).flatten().unwrap_or_default()
+        viewer.with(|drawing| name(drawing, picked?)).flatten().unwrap_or_default()
     };
     let choose = move |text: String| {
-        let found = viewer.with_untracked(|scene| {
-            let topology = &scene.network.topology;
+        let found = viewer.with_untracked(|drawing| {
+            let topology = &drawing.network.topology;
             let text = text.trim();
             let both = text.split_once(['-', '>', '→', ' ']);
             let pair = both.and_then(|(from, to)| {
@@ -88,8 +88,8 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
     let both = RwSignal::new(true);
     let is_whole = move || {
-        let is_whole = |scene: &Scene, picked| match picked {
-            Picked::Link(link) => scene.network.left(link) >= 1.0,
+        let is_whole = |drawing: &NetworkDrawing, picked| match picked {
+            Picked::Link(link) => drawing.network.left(link) >= 1.0,
             _ => true,
         };
         viewer.with_picked(is_whole).unwrap_or(true)
@@ -97,7 +97,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     // The link, and its opposite where there is one and both are meant.
     let picked = move || {
         let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
-        let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
+        let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
     let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
@@ -150,20 +150,20 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let rates = [RwSignal::new(String::new()), RwSignal::new(String::new())];
     let asked = StoredValue::new(None);
     let title = move || {
-        let title = |scene: &Scene, picked| {
+        let title = |drawing: &NetworkDrawing, picked| {
             let Picked::Gap(from, to) = picked else { return None };
-            Some(format!("No link {} → {}", scene.network.topology.label(from), scene.network.topology.label(to)))
+            Some(format!("No link {} → {}", drawing.network.topology.label(from), drawing.network.topology.label(to)))
         };
         viewer.with_picked(title).flatten()
     };
     let usual = move |which: usize| {
-        let usual = viewer.with(|scene| scene.network.topology.usual_rates());
+        let usual = viewer.with(|drawing| drawing.network.topology.usual_rates());
         usual.map(|(latency, bandwidth)| [bandwidth, latency][which].to_string())
     };
-    let unit = move || viewer.with(|scene| scene.network.topology.unit.name());
+    let unit = move || viewer.with(|drawing| drawing.network.topology.unit.name());
     let add = move |_| {
         let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return };
-        let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
+        let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
         let links = links(from, to, both.get_untracked() && has_back == Some(false));
         let [bandwidth, latency] = rates.map(|rate| rate.get_untracked().trim().to_owned());
         let bandwidth = match bandwidth.as_str() {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use leptos::{prelude::*, task::spawn_local};
 
-use super::scene::{Picked, Reel, Reels, Scene, ticks};
+use super::drawing::{NetworkDrawing, Picked, PreparedWindow, PreparedWindows, ticks};
 use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
-    schedule::film::Film,
+    schedule::timeline::Timeline,
     workbench::topology::edit::Spot,
 };
 
@@ -29,7 +29,7 @@ pub struct Viewer {
     /// Whose network it is.
     pub workbench: Workbench,
     /// What is drawn.
-    pub scene: Memo<Option<Arc<Scene>>>,
+    pub drawing: Memo<Option<Arc<NetworkDrawing>>>,
     /// The cursor, in ns.
     pub time_ns: RwSignal<f64>,
     /// Whether it moves by itself.
@@ -50,18 +50,18 @@ pub struct Viewer {
     pub channel: RwSignal<Option<usize>>,
     /// By what links are sorted.
     pub sort: RwSignal<usize>,
-    /// What moves around the cursor in films that are cut.
-    pub reels: RwSignal<Arc<Reels>>,
+    /// What moves around the cursor in timelines that are cut.
+    pub windows: RwSignal<Arc<PreparedWindows>>,
     /// The worker is asked for it.
     is_asked: StoredValue<bool>,
 }
 
 impl Viewer {
     /// Nothing is picked, and nothing moves.
-    pub fn new(workbench: Workbench, scene: Memo<Option<Arc<Scene>>>) -> Self {
+    pub fn new(workbench: Workbench, drawing: Memo<Option<Arc<NetworkDrawing>>>) -> Self {
         Self {
             workbench,
-            scene,
+            drawing,
             time_ns: RwSignal::new(0.0),
             plays: RwSignal::new(false),
             speed: RwSignal::new(USUAL_SPEED),
@@ -72,41 +72,49 @@ impl Viewer {
             over: RwSignal::new(1),
             channel: RwSignal::new(None),
             sort: RwSignal::new(0),
-            reels: RwSignal::new(Arc::default()),
+            windows: RwSignal::new(Arc::default()),
             is_asked: StoredValue::new(false),
         }
     }
 
     /// Something of what is drawn.
-    pub fn with<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
+    pub fn with<T>(self, look: impl FnOnce(&NetworkDrawing) -> T) -> Option<T> {
+        self.drawing.try_with(|drawing| drawing.as_ref().map(|drawing| look(drawing))).flatten()
     }
 
     /// Something of what is picked, where the graph has it still.
-    pub fn with_picked<T>(self, look: impl FnOnce(&Scene, Picked) -> T) -> Option<T> {
+    pub fn with_picked<T>(self, look: impl FnOnce(&NetworkDrawing, Picked) -> T) -> Option<T> {
         let picked = self.picked.get();
-        self.with(|scene| scene.picked(picked).map(|picked| look(scene, picked))).flatten()
+        self.with(|drawing| drawing.picked(picked).map(|picked| look(drawing, picked))).flatten()
     }
 
     /// The same as [`Viewer::with`], without following it.
-    pub fn with_untracked<T>(self, look: impl FnOnce(&Scene) -> T) -> Option<T> {
-        self.scene.try_with_untracked(|scene| scene.as_ref().map(|scene| look(scene))).flatten()
+    pub fn with_untracked<T>(self, look: impl FnOnce(&NetworkDrawing) -> T) -> Option<T> {
+        self.drawing.try_with_untracked(|drawing| drawing.as_ref().map(|drawing| look(drawing))).flatten()
     }
 
     /// Something of what moves in a schedule.
-    pub fn moving<T>(self, film: usize, look: impl FnOnce(&Scene, &Film, &Reel) -> T) -> Option<T> {
-        let reels = self.reels.try_get()?;
-        self.with(|scene| scene.moving(film, &reels).map(|(film, reel)| look(scene, film, reel))).flatten()
+    pub fn moving<T>(
+        self,
+        timeline: usize,
+        look: impl FnOnce(&NetworkDrawing, &Timeline, &PreparedWindow) -> T,
+    ) -> Option<T> {
+        let windows = self.windows.try_get()?;
+        self.with(|drawing| {
+            drawing.moving(timeline, &windows).map(|(timeline, window)| look(drawing, timeline, window))
+        })
+        .flatten()
     }
 
-    /// Asks for what moves around the cursor, where films are cut: one question at a time.
+    /// Asks for what moves around the cursor, where timelines are cut: one question at a time.
     pub fn follow_cuts(self, bench: Bench) {
         follow(move || {
-            self.scene.track();
+            self.drawing.track();
             self.plays.track();
-            let (time, chunk, reels) = (self.time_ns.get(), self.chunk.get(), self.reels.get());
+            let (time, chunk, windows) = (self.time_ns.get(), self.chunk.get(), self.windows.get());
             let chunk = chunk.map(|chunk| chunk as u32);
-            let of = self.with_untracked(|scene| scene.lacks(&reels, time, chunk).then(|| scene.key())).flatten();
+            let of =
+                self.with_untracked(|drawing| drawing.lacks(&windows, time, chunk).then(|| drawing.key())).flatten();
             let (Some(of), false) = (of, self.is_asked.get_value()) else { return };
             self.is_asked.set_value(true);
             let answer = bench.cut(self.workbench, time, chunk);
@@ -115,14 +123,14 @@ impl Viewer {
                 if self.is_asked.try_set_value(false).is_some() {
                     return;
                 }
-                let reels = self.with_untracked(|scene| match cuts {
-                    // Another network came meanwhile, whose films are asked for anew.
-                    _ if scene.key() != of => Some(Reels::default()),
-                    Some(cuts) if !cuts.is_empty() => Some(scene.continued(cuts, chunk)),
+                let windows = self.with_untracked(|drawing| match cuts {
+                    // Another network came meanwhile, whose timelines are asked for anew.
+                    _ if drawing.key() != of => Some(PreparedWindows::default()),
+                    Some(cuts) if !cuts.is_empty() => Some(drawing.continued(cuts, chunk)),
                     _ => None,
                 });
-                if let Some(reels) = reels.flatten() {
-                    self.reels.set(Arc::new(reels));
+                if let Some(windows) = windows.flatten() {
+                    self.windows.set(Arc::new(windows));
                 }
             });
         });
@@ -130,32 +138,36 @@ impl Viewer {
 
     /// When everything is done, in ns.
     pub fn end_ns(self) -> f64 {
-        self.with(|scene| scene.end_ns).unwrap_or(0.0)
+        self.with(|drawing| drawing.end_ns).unwrap_or(0.0)
     }
 
     /// Moves the cursor.
     pub fn go_to(self, time_ns: f64) {
-        let end = self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
+        let end = self.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
         self.time_ns.set(time_ns.clamp(0.0, end));
     }
 
     /// Moves to the next instant at which anything begins or ends, or to the one before. Whether there is one.
     pub fn step(self, forth: bool) -> bool {
-        let (now, reels) = (self.time_ns.get_untracked(), self.reels.get_untracked());
-        let next = self.with_untracked(|scene| {
-            let films = [0, self.beside.get_untracked()];
-            let near = films.iter().filter_map(|film| scene.moving(*film, &reels)).filter_map(|(film, reel)| {
-                let (time, events) = (ticks(film, now), &reel.events);
-                let at = if forth {
-                    events.get(events.partition_point(|event| *event <= time)).copied()
-                } else {
-                    events.partition_point(|event| *event < time).checked_sub(1).map(|at| events[at])
-                };
-                // Where what is there ends, more is asked for.
-                let edge = film.cut.as_ref().map(|cut| if forth { cut.to } else { cut.from.saturating_sub(1) });
-                let edge = edge.filter(|edge| if forth { *edge > time && time < film.end } else { *edge < time });
-                at.or(edge).map(|at| film.ns(at))
-            });
+        let (now, windows) = (self.time_ns.get_untracked(), self.windows.get_untracked());
+        let next = self.with_untracked(|drawing| {
+            let timelines = [0, self.beside.get_untracked()];
+            let near = timelines.iter().filter_map(|timeline| drawing.moving(*timeline, &windows)).filter_map(
+                |(timeline, window)| {
+                    let (time, events) = (ticks(timeline, now), &window.events);
+                    let at = if forth {
+                        events.get(events.partition_point(|event| *event <= time)).copied()
+                    } else {
+                        events.partition_point(|event| *event < time).checked_sub(1).map(|at| events[at])
+                    };
+                    // Where what is there ends, more is asked for.
+                    let edge =
+                        timeline.window.as_ref().map(|cut| if forth { cut.to } else { cut.from.saturating_sub(1) });
+                    let edge =
+                        edge.filter(|edge| if forth { *edge > time && time < timeline.end } else { *edge < time });
+                    at.or(edge).map(|at| timeline.ns(at))
+                },
+            );
             near.reduce(|a, b| if forth { a.min(b) } else { a.max(b) })
         });
         match next.flatten() {
@@ -178,7 +190,7 @@ impl Viewer {
         let plays = !self.plays.get_untracked();
         self.plays.set(plays);
         if plays {
-            if self.time_ns.get_untracked() >= self.with_untracked(|scene| scene.end_ns).unwrap_or(0.0) {
+            if self.time_ns.get_untracked() >= self.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0) {
                 self.go_to(0.0);
             }
             play(self, now_ms(), prefers_stillness());
@@ -226,8 +238,8 @@ fn play(viewer: Viewer, last_ms: f64, is_stepwise: bool) {
             }
             return play(viewer, now, true);
         }
-        let end = viewer.with_untracked(|scene| scene.end_ns).unwrap_or(0.0);
-        let step = viewer.with_untracked(|scene| scene.step_ns).unwrap_or(0.0);
+        let end = viewer.with_untracked(|drawing| drawing.end_ns).unwrap_or(0.0);
+        let step = viewer.with_untracked(|drawing| drawing.step_ns).unwrap_or(0.0);
         let pace = (end / WHOLE_MS).min(step / LEAST_MS) * SPEEDS[viewer.speed.get_untracked()].0;
         let time = viewer.time_ns.get_untracked() + (now - last_ms).min(250.0) * pace;
         viewer.time_ns.set(time.min(end));

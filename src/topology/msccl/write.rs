@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::rules::{Algo, Gpu, MOST_BLOCKS, MOST_STEPS, Step, ThreadBlock, Type};
 use crate::{
     collective::Collective,
-    order::Order,
+    order::CompactSort,
     schedule::{graph::Graph, plan::Schedule},
     units::grouped,
 };
@@ -114,7 +114,7 @@ pub fn write(
     // Transfers of each link by time; each link may need several channels.
     let mut by_end: Vec<(u64, usize)> =
         schedule.transfers.iter().enumerate().map(|(at, of)| (of.end(graph), at)).collect();
-    by_end.order_by_number(|(end, _)| *end);
+    by_end.compact_sort_by_number(|(end, _)| *end);
     let mut count = vec![0_usize; graph.links().len()];
     // Thread blocks of a link on a channel: (sender's, receiver's).
     let mut blocks: BTreeMap<(u32, usize), (usize, usize)> = BTreeMap::new();

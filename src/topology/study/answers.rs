@@ -2,10 +2,10 @@
 
 use super::super::{
     dump::{Pattern, Rates},
-    film::Film,
     generate::Recipe,
     layout::Place,
     model::Topology,
+    timeline::Timeline,
 };
 use crate::{plot::Chart, text::Listing};
 
@@ -62,7 +62,7 @@ pub struct Shown {
     /// What the schedule is and how good it is, in sentences.
     pub sentences: Vec<String>,
     /// The schedule.
-    pub film: Option<Film>,
+    pub timeline: Option<Timeline>,
     /// Nodes on one side of the bottleneck, and the links that leave it.
     pub cut: (Vec<u32>, Vec<u32>),
     /// The bounds, with what makes them.
@@ -95,5 +95,5 @@ pub struct Verified {
     /// The time that the file claims, in ns.
     pub claimed_ns: Option<f64>,
     /// The schedule.
-    pub film: Option<Film>,
+    pub timeline: Option<Timeline>,
 }

@@ -14,11 +14,11 @@ use super::{
         time::Clock,
     },
     answers::Verified,
-    film,
+    timeline,
 };
 use crate::{
     collective::Collective,
-    order::Order,
+    order::CompactSort,
     schedule::{
         bound::Bounds,
         graph::Graph,
@@ -110,7 +110,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     }
     sentences.extend(result.notes.iter().map(|note| format!("{note}.")));
     sentences.extend(other_links(result, topology));
-    let film = if faults.is_empty() { film(&problem, &schedule, &clock) } else { None };
+    let timeline = if faults.is_empty() { timeline(&problem, &schedule, &clock) } else { None };
     Ok(Verified {
         dialect: result.dialect.to_owned(),
         sentences,
@@ -119,7 +119,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
         time_ns,
         bound_ns,
         claimed_ns: result.claimed_ns,
-        film,
+        timeline,
     })
 }
 
@@ -161,7 +161,7 @@ pub fn check(
 /// Files don't say what adds up: in a collective that adds up first, it is what comes first.
 fn mark_reducing(problem: &Problem, schedule: &mut Schedule) {
     let Some(reduce) = &problem.reduce else { return };
-    schedule.transfers.order_by_number(|transfer| transfer.start);
+    schedule.transfers.compact_sort_by_number(|transfer| transfer.start);
     schedule.reducing =
         if problem.copy.is_some() { reduce.pairs().min(schedule.transfers.len()) } else { schedule.transfers.len() };
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     learn::curve::{Stray, strays},
-    order::Order,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark as Drawn, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     training_time::{
@@ -141,7 +141,7 @@ impl Library {
         let mut rows: Vec<(f64, f64)> = (0..sampled.len())
             .filter_map(|row| Some((*sampled.row(row).features.first()?, sampled.times(Direction::Forward)[row])))
             .collect();
-        rows.order_by(|a, b| a.0.total_cmp(&b.0));
+        rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
         let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
         let points = |wanted: bool| -> Vec<Point> {
             let kept: Vec<&(f64, f64)> = rows

@@ -5,7 +5,7 @@ use super::{
     verdict::{Effect, Judged, Judgement},
 };
 use crate::{
-    order::Order,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
     text::{Column, Entry, Listing},
     units::{Size, percent, significant},
@@ -106,7 +106,7 @@ pub fn by_size(comparison: &Comparison, judgement: &Judgement) -> Listing {
 #[must_use]
 pub fn chart(judgement: &Judgement) -> Option<Chart> {
     let mut effects: Vec<&Effect> = judgement.rules.iter().flat_map(|judged| &judged.effects).collect();
-    effects.order_by_key(|effect| effect.size_bytes);
+    effects.compact_sort_by_key(|effect| effect.size_bytes);
     let point = |effect: &&Effect| Point {
         x: effect.size_bytes as f64,
         y: effect.gain_pct,

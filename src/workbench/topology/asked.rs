@@ -6,7 +6,7 @@ use super::edit::{self, Damage};
 use crate::{
     collective::Collective,
     form::{ChoiceError, Choices},
-    order::Order,
+    order::CompactSort,
     schedule::synthesize::Method,
     topology::{
         conditions::{Custom, MOST_PAIRS, Wanted, WantedError, read_custom},
@@ -286,7 +286,7 @@ fn listed(text: &str, nodes: u32) -> Option<Vec<u32>> {
     if is_all {
         listed.extend(0..nodes);
     }
-    listed.order_by_number(|node| u64::from(*node));
+    listed.compact_sort_by_number(|node| u64::from(*node));
     listed.dedup();
     Some(listed)
 }

@@ -16,11 +16,11 @@ use crate::{
         charts,
         dump::{MOST_HOPS, Pattern},
         export::Form,
-        film::{Film, LONGEST},
         layout, listing,
         network::{self, Network},
         robust,
         study::{self, Opened, Part, Shown, Source, Standing, StudyError},
+        timeline::{MAX_TRANSFERS, Timeline},
     },
     units::{capitalised, count},
 };
@@ -71,7 +71,7 @@ pub struct Topology {
     luck: Luck,
     rivals: Vec<Rival>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
-    dropped: Vec<(String, Vec<String>, Option<Film>)>,
+    dropped: Vec<(String, Vec<String>, Option<Timeline>)>,
     /// What is to be drawn has changed.
     is_new: bool,
 }
@@ -245,7 +245,7 @@ impl Topology {
             self.study.parts().iter().filter(|(_, part)| is_result(part)).map(|(name, _)| name.clone()).collect();
         self.dropped.clear();
         for (number, name) in (0..).zip(names) {
-            let (text, film) = match self.study.verify(number) {
+            let (text, timeline) = match self.study.verify(number) {
                 Ok(verified) => {
                     let mut text = verified.sentences;
                     // The first stands in the sentences.
@@ -256,11 +256,11 @@ impl Topology {
                         let least = if verified.is_cut { "at least " } else { "" };
                         text.push(format!("And {least}{}.", count(more as u64, "more fault")));
                     }
-                    (text, verified.film)
+                    (text, verified.timeline)
                 }
                 Err(error) => (vec![format!("{}.", capitalised(&error.to_string()))], None),
             };
-            self.dropped.push((name, text, film.filter(|_| self.damaged.is_none())));
+            self.dropped.push((name, text, timeline.filter(|_| self.damaged.is_none())));
         }
     }
 
@@ -271,15 +271,15 @@ impl Topology {
         self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
     }
 
-    fn film(&self) -> Option<&Film> {
-        self.found.as_ref()?.film.as_ref()
+    fn timeline(&self) -> Option<&Timeline> {
+        self.found.as_ref()?.timeline.as_ref()
     }
 
     fn has_more(&self) -> bool {
         self.why.is_none()
             && (self.is_searching()
                 || self.rivals.iter().any(|rival| !rival.is_done())
-                || self.film().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
+                || self.timeline().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
     }
 
     /// Takes the time of the piece before into account.
@@ -314,11 +314,11 @@ impl Topology {
             return Ok(());
         }
         let study = self.damaged.as_mut().unwrap_or(&mut self.study);
-        if let Some(film) = self.found.as_ref().and_then(|found| found.film.as_ref()) {
+        if let Some(timeline) = self.found.as_ref().and_then(|found| found.timeline.as_ref()) {
             if self.robustness.is_done() {
-                self.luck.go_on(study, film)?;
+                self.luck.go_on(study, timeline)?;
             } else {
-                self.robustness.go_on(study, film)?;
+                self.robustness.go_on(study, timeline)?;
             }
         }
         Ok(())
@@ -394,11 +394,12 @@ impl Topology {
     }
 
     /// Schedules that stand beside each other, the best first.
-    fn films(&self) -> Vec<(&str, &Film, f64)> {
+    fn timelines(&self) -> Vec<(&str, &Timeline, f64)> {
         let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
-        let best = self.film().map(|film| ("Best so far", film, bound));
-        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.film.as_ref()?, bound)));
-        let dropped = self.dropped.iter().filter_map(|(name, _, film)| Some((name.as_str(), film.as_ref()?, bound)));
+        let best = self.timeline().map(|timeline| ("Best so far", timeline, bound));
+        let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.timeline.as_ref()?, bound)));
+        let dropped =
+            self.dropped.iter().filter_map(|(name, _, timeline)| Some((name.as_str(), timeline.as_ref()?, bound)));
         best.into_iter().chain(rivals).chain(dropped).collect()
     }
 
@@ -420,20 +421,21 @@ impl Topology {
     }
 
     fn comparison_section(&self, contents: &Contents) -> Section {
-        let films = self.films();
+        let timelines = self.timelines();
         let mut section = Section { title: form::COMPARISON.into(), ..Section::default() };
-        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.film.is_none()) {
+        for rival in self.rivals.iter().filter(|rival| rival.is_done() && rival.timeline.is_none()) {
             section.text.push(format!("{}: no schedule was found.", rival.name()));
         }
-        if films.len() < 2 {
+        if timelines.len() < 2 {
             let beside = "Other synthesizers, and schedules that are dropped, stand beside the best one here.";
             section.text.push(beside.into());
         } else {
             if contents.charts {
-                let of_chart: Vec<(&str, &Film)> = films.iter().map(|(name, film, _)| (*name, *film)).collect();
+                let of_chart: Vec<(&str, &Timeline)> =
+                    timelines.iter().map(|(name, timeline, _)| (*name, *timeline)).collect();
                 section.charts.push(charts::progress(&of_chart));
             }
-            section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&films)));
+            section.tables.push(Exhibit::new("topology-comparison", "Schedules", listing::comparison(&timelines)));
         }
         section.text.extend(self.luck.text());
         if let Some(shown) = &self.found
@@ -577,7 +579,11 @@ impl Study for Topology {
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
             bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
-            films: self.films().into_iter().map(|(name, film, _)| (name.to_owned(), film.to_travel())).collect(),
+            timelines: self
+                .timelines()
+                .into_iter()
+                .map(|(name, timeline, _)| (name.to_owned(), timeline.abridged()))
+                .collect(),
         };
         if let Some(shown) = shown {
             let whole = network.whole();
@@ -589,12 +595,13 @@ impl Study for Topology {
         Some(Box::new(network))
     }
 
-    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Film> {
-        let of = |film: &Film| match film.len() > LONGEST {
-            true => film.cut(((from_ns.max(0.0) * film.ticks_per_ns as f64) as u64).min(film.end), chunk),
-            false => Film::default(),
+    fn cut(&self, from_ns: f64, chunk: Option<u32>) -> Vec<Timeline> {
+        let of = |timeline: &Timeline| match timeline.len() > MAX_TRANSFERS {
+            true => timeline
+                .window_from(((from_ns.max(0.0) * timeline.ticks_per_ns as f64) as u64).min(timeline.end), chunk),
+            false => Timeline::default(),
         };
-        self.films().into_iter().map(|(_, film, _)| of(film)).collect()
+        self.timelines().into_iter().map(|(_, timeline, _)| of(timeline)).collect()
     }
 
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {

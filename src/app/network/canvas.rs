@@ -7,9 +7,9 @@ use std::f64::consts::{PI, TAU};
 use web_sys::CanvasRenderingContext2d;
 
 use super::{
+    drawing::{Key, NetworkDrawing, Picked, PreparedTimeline, PreparedWindow, ticks},
     geometry::{Curve, Geometry},
     paper::{Inks, pen},
-    scene::{Act, Key, Picked, Reel, Scene, ticks},
     viewer::Viewer,
 };
 use crate::{
@@ -18,20 +18,20 @@ use crate::{
         live::follow,
         theme::ActiveTheme,
     },
-    topology::film::{Film, Sent},
+    topology::timeline::{TimedTransfer, Timeline},
     workbench::topology::edit::Spot,
 };
 
-/// The geometry of a scene on a sheet, as long as both stay.
+/// The geometry of a drawing on a sheet, as long as both stay.
 type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
 
-fn geometry(kept: Kept, scene: &Scene, sheet: &Sheet) -> Rc<Geometry> {
-    let key = scene.key();
+fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry> {
+    let key = drawing.key();
     let found = kept.with_value(|kept| {
         kept.as_ref().filter(|(of, on, _)| *of == key && on == sheet).map(|(.., geometry)| geometry.clone())
     });
     found.unwrap_or_else(|| {
-        let geometry = Rc::new(Geometry::new(&scene.network, sheet));
+        let geometry = Rc::new(Geometry::new(&drawing.network, sheet));
         kept.set_value(Some((key, *sheet, geometry.clone())));
         geometry
     })
@@ -39,60 +39,61 @@ fn geometry(kept: Kept, scene: &Scene, sheet: &Sheet) -> Rc<Geometry> {
 
 /// The network with one of its schedules. It takes the focus; keys move the cursor, a click picks a node or a link.
 #[component]
-pub fn Stage(
+pub fn NetworkCanvas(
     viewer: Viewer,
     /// Which schedule.
-    film: Signal<usize>,
+    timeline: Signal<usize>,
 ) -> impl IntoView {
-    let stage = NodeRef::<html::Div>::new();
+    let frame = NodeRef::<html::Div>::new();
     let (under, over) = (NodeRef::<html::Canvas>::new(), NodeRef::<html::Canvas>::new());
     let sheet = RwSignal::new(None);
     let kept: Kept = StoredValue::new_local(None);
     let theme = expect_context::<ActiveTheme>().signal();
-    follow_size(stage, sheet);
+    follow_size(frame, sheet);
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (under.get(), sheet.get(), Inks::of(theme.get())) else { return };
-        let (picked, chunk, overlay, film) = (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), film.get());
+        let (picked, chunk, overlay, timeline) =
+            (viewer.picked.get(), viewer.chunk.get(), viewer.over.get(), timeline.get());
         let channel = viewer.channel.get();
-        let reels = if chunk.is_some() { viewer.reels.get() } else { viewer.reels.get_untracked() };
-        viewer.with(|scene| {
-            let geometry = geometry(kept, scene, &sheet);
+        let windows = if chunk.is_some() { viewer.windows.get() } else { viewer.windows.get_untracked() };
+        viewer.with(|drawing| {
+            let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, 1.0 / sheet.pixel_ratio, &inks, scene, &geometry, overlay, channel);
-            if let (Some(chunk), Some((film, _))) = (chunk, scene.moving(film, &reels)) {
-                tree(&pen, &inks, scene, film, &geometry, chunk);
+            still(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
+            if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.moving(timeline, &windows)) {
+                tree(&pen, &inks, drawing, timeline, &geometry, chunk);
             }
-            let picked = scene.picked(picked);
+            let picked = drawing.picked(picked);
             if let Some(Picked::Gap(from, to)) = picked {
                 missing(&pen, &inks, &geometry, (from, to));
             }
-            nodes(&pen, &inks, scene, &geometry, picked);
+            nodes(&pen, &inks, drawing, &geometry, picked);
         });
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
-        let (time, chunk, film) = (viewer.time_ns.get(), viewer.chunk.get(), film.get());
-        viewer.moving(film, |scene, of, reel| {
+        let (time, chunk, timeline) = (viewer.time_ns.get(), viewer.chunk.get(), timeline.get());
+        viewer.moving(timeline, |drawing, of, window| {
             let time = ticks(of, time).min(of.end);
             // What was drawn stays until more of it is there.
             if !of.covers(time) && time < of.end {
                 return;
             }
-            let geometry = geometry(kept, scene, &sheet);
+            let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
             let hair = 1.0 / sheet.pixel_ratio;
-            moving(&pen, hair, &inks, (scene, &geometry), (of, reel), time, chunk);
-            if let Some(act) = scene.acts.get(film) {
-                rings(&pen, &inks, (scene, &geometry), act, reel, time);
+            moving(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
+            if let Some(prepared) = drawing.timelines.get(timeline) {
+                rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
             }
         });
     });
     let said = move || {
         // Not told while it plays.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|scene| scene.words(film.get(), &viewer.reels.get(), time))
+        viewer.with(|drawing| drawing.words(timeline.get(), &viewer.windows.get(), time))
     };
-    let aspect = move || viewer.with(|scene| format!("1 / {:.3}", Geometry::aspect(&scene.network).max(0.3)));
+    let aspect = move || viewer.with(|drawing| format!("1 / {:.3}", Geometry::aspect(&drawing.network).max(0.3)));
     let on_key = move |event: web_sys::KeyboardEvent| {
         let is_plain = !(event.ctrl_key() || event.alt_key() || event.meta_key());
         if is_plain && viewer.key(&event.key()) {
@@ -103,10 +104,10 @@ pub fn Stage(
     let click = move |event: web_sys::MouseEvent| {
         let at = (f64::from(event.offset_x()), f64::from(event.offset_y()));
         let Some(sheet) = sheet.get_untracked() else { return };
-        let find = |scene: &Scene| geometry(kept, scene, &sheet).pick(&scene.network.topology, at);
+        let find = |drawing: &NetworkDrawing| geometry(kept, drawing, &sheet).pick(&drawing.network.topology, at);
         let found = viewer.with_untracked(find).flatten();
         let picked = viewer.picked.get_untracked();
-        let begins = viewer.with_untracked(|scene| scene.picked(picked)).flatten();
+        let begins = viewer.with_untracked(|drawing| drawing.picked(picked)).flatten();
         let begins = begins.filter(|_| viewer.begins.get_untracked());
         viewer.pick(match (begins, found) {
             (Some(Picked::Node(from)), Some(Spot::Node(to))) if from != to => Some(Spot::Link(from, to)),
@@ -115,7 +116,7 @@ pub fn Stage(
     };
     view! {
         <div
-            node_ref=stage
+            node_ref=frame
             class="network-stage"
             class:is-overlaid=move || 1 < viewer.over.get()
             tabindex="0"
@@ -153,13 +154,13 @@ fn still(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
-    scene: &Scene,
+    drawing: &NetworkDrawing,
     geometry: &Geometry,
     overlay: usize,
     channel: Option<usize>,
 ) {
     const WIDTHS: usize = 4;
-    let network = &scene.network;
+    let network = &drawing.network;
     let links = &network.topology.links;
     let fastest = links.iter().map(|link| link.bandwidth).filter(|of| of.is_finite()).fold(0.0, f64::max);
     let width = |link: usize| {
@@ -223,11 +224,18 @@ fn still(
 }
 
 /// The way of a chunk over the links, darker the later.
-fn tree(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, film: &Film, geometry: &Geometry, chunk: usize) {
+fn tree(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    drawing: &NetworkDrawing,
+    timeline: &Timeline,
+    geometry: &Geometry,
+    chunk: usize,
+) {
     pen.set_stroke_style_str(&inks.chunk);
     pen.set_line_width((geometry.radius * 0.45).clamp(2.0, 6.0));
-    let branches = film.tree(chunk as u32);
-    let mut links = branches.iter().filter_map(|branch| scene.whole.get(branch.sent.link as usize));
+    let branches = timeline.tree(chunk as u32);
+    let mut links = branches.iter().filter_map(|branch| drawing.whole.get(branch.sent.link as usize));
     stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
 }
 
@@ -255,8 +263,14 @@ fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
 }
 
-fn nodes(pen: &CanvasRenderingContext2d, inks: &Inks, scene: &Scene, geometry: &Geometry, picked: Option<Picked>) {
-    let network = &scene.network;
+fn nodes(
+    pen: &CanvasRenderingContext2d,
+    inks: &Inks,
+    drawing: &NetworkDrawing,
+    geometry: &Geometry,
+    picked: Option<Picked>,
+) {
+    let network = &drawing.network;
     pen.set_fill_style_str(&inks.paper);
     pen.set_stroke_style_str(&inks.axis);
     pen.set_line_width(1.0);
@@ -315,24 +329,25 @@ fn moving(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
-    (scene, geometry): (&Scene, &Geometry),
-    (film, reel): (&Film, &Reel),
+    (drawing, geometry): (&NetworkDrawing, &Geometry),
+    (timeline, window): (&Timeline, &PreparedWindow),
     time: u64,
     chunk: Option<usize>,
 ) {
-    let sent: Vec<Sent> = (0..film.links.len() as u32).filter_map(|link| film.carried(link, time)).collect();
-    let kind = |sent: &Sent| match chunk {
+    let sent: Vec<TimedTransfer> =
+        (0..timeline.links.len() as u32).filter_map(|link| timeline.transfer_at(link, time)).collect();
+    let kind = |sent: &TimedTransfer| match chunk {
         Some(chunk) if sent.chunk as usize == chunk => 2,
-        _ => usize::from(reel.is_critical[sent.index as usize]),
+        _ => usize::from(window.is_critical[sent.index as usize]),
     };
     let dot = (geometry.radius * 0.42).clamp(1.6, 6.0);
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
         pen.set_stroke_style_str(ink);
         pen.set_fill_style_str(ink);
-        let of_group: Vec<(&Sent, &Curve)> = sent
+        let of_group: Vec<(&TimedTransfer, &Curve)> = sent
             .iter()
             .filter(|sent| kind(sent) == group)
-            .filter_map(|sent| Some((sent, geometry.curves.get(*scene.whole.get(sent.link as usize)? as usize)?)))
+            .filter_map(|sent| Some((sent, geometry.curves.get(*drawing.whole.get(sent.link as usize)? as usize)?)))
             .collect();
         // What decides the time stands out from what does not.
         let (width, alpha) = match group {
@@ -373,9 +388,9 @@ fn moving(
 fn rings(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
-    (scene, geometry): (&Scene, &Geometry),
-    act: &Act,
-    reel: &Reel,
+    (drawing, geometry): (&NetworkDrawing, &Geometry),
+    prepared: &PreparedTimeline,
+    window: &PreparedWindow,
     time: u64,
 ) {
     if geometry.nodes.len() > RINGED {
@@ -386,10 +401,10 @@ fn rings(
     for (batch, places) in geometry.nodes.chunks(BATCH).enumerate() {
         pen.begin_path();
         for (node, at) in (batch * BATCH..).zip(places) {
-            let Some(node) = scene.node_of_film(node as u32) else { continue };
-            let there = reel.there(node, time);
+            let Some(node) = drawing.node_in_timeline(node as u32) else { continue };
+            let there = window.there(node, time);
             if there > 0 {
-                let share = f64::from(there) / f64::from(act.due[node]);
+                let share = f64::from(there) / f64::from(prepared.due[node]);
                 pen.move_to(at.0, at.1 - geometry.radius);
                 let _ = pen.arc(at.0, at.1, geometry.radius, -PI / 2.0, -PI / 2.0 + TAU * share);
             }

@@ -12,10 +12,10 @@ use collectune::{
         bound::bounds,
         demand::Demand,
         exact,
-        flood::{Manner, Pick, flood},
+        greedy::{GreedyOptions, MatchingRule, greedy_schedule},
         plan::{Schedule, Transfer},
         problem::{Phase, Problem, Task},
-        synthesize::{Method, Search, State},
+        synthesize::{Method, Search, SearchState},
         timeline::{MAX_TRANSFERS, STEPS, Timeline},
         verify::Fault,
     },
@@ -58,7 +58,7 @@ fn searched(topology: &Topology, wanted: &Wanted, method: Method, seed: u64, mos
     let (problem, clock) = wanted.problem(topology).unwrap();
     let mut search = Search::new(problem, method, seed);
     let mut spent = 0;
-    while search.work(20_000) == State::Working && spent < most {
+    while search.work(20_000) == SearchState::Working && spent < most {
         spent += 20_000;
     }
     (search, clock)
@@ -387,7 +387,7 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
         let mut search = Search::new(problem, method, seed);
         // In pieces of any size.
         for _ in 0..200 {
-            if search.work(1 + stream.below(200) as u64) == State::Finished {
+            if search.work(1 + stream.below(200) as u64) == SearchState::Finished {
                 break;
             }
         }
@@ -407,9 +407,9 @@ fn a_search_in_small_pieces_finds_the_same() {
             let (problem, _) = Wanted::default().problem(&made(form)).unwrap();
             let mut search = Search::new(problem, Method::Earliest, 3);
             let mut last = 0;
-            while search.work(piece) == State::Working {
+            while search.work(piece) == SearchState::Working {
                 // How far the first schedule is only grows, and nothing is found before it is done.
-                if let Some((done, total)) = search.done() {
+                if let Some((done, total)) = search.progress() {
                     assert!(done >= last && done <= total && search.time().is_none());
                     last = done;
                 }
@@ -1186,12 +1186,12 @@ fn greed_alone_stops_at_its_limit() {
     let demand = problem.copy.as_ref().unwrap();
     let task: Task<'_> = problem.task(Phase::Copy).unwrap();
     assert!(exact::is_small(&task));
-    let manner = Manner { pick: Pick::Rarest, held: 0.0 };
+    let options = GreedyOptions { rule: MatchingRule::Rarest, hold_back: 0.0 };
     let bound = bounds(&problem.graph, demand).best();
-    assert!(flood(&problem.graph, demand, manner, &mut Stream::new(1), bound).is_some());
-    assert!(flood(&problem.graph, demand, manner, &mut Stream::new(1), bound - 1).is_none());
+    assert!(greedy_schedule(&problem.graph, demand, options, &mut Stream::new(1), bound).is_some());
+    assert!(greedy_schedule(&problem.graph, demand, options, &mut Stream::new(1), bound - 1).is_none());
     // A broadcast of one chunk takes as long as the longest way.
     let one = Demand::broadcast(16, 5, 1);
-    let schedule = flood(&problem.graph, &one, manner, &mut Stream::new(1), u64::MAX).unwrap();
+    let schedule = greedy_schedule(&problem.graph, &one, options, &mut Stream::new(1), u64::MAX).unwrap();
     assert_eq!(schedule.end(&problem.graph), bounds(&problem.graph, &one).path_time);
 }

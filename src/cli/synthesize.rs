@@ -603,7 +603,7 @@ impl Found {
             proven_optimal: standing.is_optimal,
             proven_optimal_in_parts: standing.is_optimal_in_parts,
             proven_bound_ns: standing.proven_ns,
-            fluid_bound_ns: fluid * search.problem.times() as f64,
+            fluid_bound_ns: fluid * search.problem.repetitions() as f64,
             synthesis_ms,
             synthesizers: by.iter().map(|method| method.name()).collect(),
             transfers: schedule.transfers.len(),

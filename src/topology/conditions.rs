@@ -218,9 +218,9 @@ impl Wanted {
         if links.saturating_mul(all) > MOST_CHOICES {
             return Err(WantedError::TooManyChoices(links, all));
         }
-        let outlets = graph.outlets() as u64;
-        if outlets.saturating_mul(all) > MOST_SETS {
-            return Err(WantedError::TooManySets(outlets, all));
+        let groups = graph.link_groups() as u64;
+        if groups.saturating_mul(all) > MOST_SETS {
+            return Err(WantedError::TooManySets(groups, all));
         }
         let others = |of: u32| (0..nodes as u32).filter(move |node| *node != of);
         let times = |has: u32, wants: u32| (0..count).map(move |_| (vec![has], vec![wants]));
@@ -233,20 +233,22 @@ impl Wanted {
             }
             Some(Collective::Broadcast) => (None, Some(Demand::broadcast(nodes, root, count))),
             Some(Collective::Reduce) => (Some(Demand::broadcast(nodes, root, count)), None),
-            Some(Collective::Scatter) => (None, Some(Demand::of(nodes, others(root).flat_map(|to| times(root, to))))),
+            Some(Collective::Scatter) => {
+                (None, Some(Demand::from_chunks(nodes, others(root).flat_map(|to| times(root, to)))))
+            }
             Some(Collective::Gather) => {
-                (None, Some(Demand::of(nodes, others(root).flat_map(|from| times(from, root)))))
+                (None, Some(Demand::from_chunks(nodes, others(root).flat_map(|from| times(from, root)))))
             }
             Some(Collective::AllToAll) => {
                 let pairs = (0..nodes as u32).flat_map(|from| others(from).map(move |to| (from, to)));
-                (None, Some(Demand::of(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
+                (None, Some(Demand::from_chunks(nodes, pairs.flat_map(|(from, to)| times(from, to)))))
             }
             Some(other) => return Err(WantedError::Unknown(other)),
         };
         let problem = Problem::new(graph, reduce, copy);
         for phase in problem.phases() {
             if let Some(task) = problem.task(phase) {
-                let (searches, links) = (task.demand.searches() as u64, task.graph.links().len() as u64);
+                let (searches, links) = (task.demand.source_groups() as u64, task.graph.links().len() as u64);
                 if searches.saturating_mul(n + links) > MOST_LOOKS {
                     return Err(WantedError::TooManyWays(searches, links));
                 }
@@ -279,7 +281,7 @@ impl Wanted {
                 return Err(WantedError::NoNode(name(), *node));
             }
         }
-        Ok(Demand::of(nodes, custom.chunks.iter().cloned()))
+        Ok(Demand::from_chunks(nodes, custom.chunks.iter().cloned()))
     }
 
     /// The same among the nodes that are left when some are dead; nodes are numbered without them.

@@ -9,7 +9,7 @@ use super::{
     timeline::{Idle, Timeline},
 };
 use crate::{
-    schedule::bound::{Bounds, Narrow},
+    schedule::bound::{Bounds, NodeCut},
     text::{Column, Entry, Listing},
     units::{count, significant},
 };
@@ -58,7 +58,7 @@ pub fn nodes(topology: &Topology, some: &[u32]) -> String {
 
 /// What has to leave a cut, over which links: the smaller side is named.
 #[must_use]
-pub fn cut_words(topology: &Topology, cut: &Narrow) -> String {
+pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
     let crossing = topology.links.iter().filter(|link| is_inside(link.from) && !is_inside(link.to)).count();
     let chunks = count(cut.chunks, "chunk");

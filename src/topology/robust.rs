@@ -6,8 +6,8 @@ use crate::{
     schedule::{
         plan::Schedule,
         problem::Problem,
-        replay::{Replay, Run},
-        synthesize::{Method, Search, State},
+        replay::{Replay, ReplayOutcome},
+        synthesize::{Method, Search, SearchState},
     },
 };
 
@@ -157,8 +157,8 @@ fn hits(damage: &Damage, topology: &Topology, index: u32) -> bool {
 }
 
 /// What is lost when something is dead, after a run without it.
-fn lost(replay: &Replay<'_>, run: &Run, damage: &Damage) -> u64 {
-    if let Damage::Node(node) = damage { replay.undelivered_beside(&[*node]) } else { run.undelivered }
+fn lost(replay: &Replay<'_>, run: &ReplayOutcome, damage: &Damage) -> u64 {
+    if let Damage::Node(node) = damage { replay.undelivered_among_others(&[*node]) } else { run.undelivered }
 }
 
 /// The same schedule with each of some links or nodes slow or dead; with a new schedule for each, for which about `effort`
@@ -245,7 +245,7 @@ pub fn again(material: &Material<'_>, damage: &Damage, seed: u64, effort: u64) -
             const SLICES: u64 = 8;
             // On until there is something to compare with, however long that takes.
             for slice in 1.. {
-                let is_finished = search.work(effort / SLICES) == State::Finished;
+                let is_finished = search.work(effort / SLICES) == SearchState::Finished;
                 if is_finished || slice >= SLICES && search.time().is_some() {
                     break;
                 }

@@ -21,7 +21,7 @@ use crate::{
         analysis::analyse,
         plan::Schedule,
         problem::Problem,
-        synthesize::{Method, Search, State},
+        synthesize::{Method, Search, SearchState},
     },
     text::Listing,
     units::count,
@@ -188,8 +188,8 @@ impl Study {
         if at.is_working {
             // A decision looks through the chunks that a link could carry.
             let most = MOST_LOOKED_AT / (at.search.problem.chunks() as u64 / 64 + 1);
-            at.is_working = at.search.work(effort.clamp(1, most.max(1))) == State::Working;
-            if let Some((done, total)) = at.search.done() {
+            at.is_working = at.search.work(effort.clamp(1, most.max(1))) == SearchState::Working;
+            if let Some((done, total)) = at.search.progress() {
                 progress.report("Making the first schedule", done, total);
             }
         }

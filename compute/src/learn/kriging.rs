@@ -60,17 +60,19 @@ pub struct Column {
 /// Fitted surfaces.
 #[derive(Clone, Debug)]
 pub struct Kriging {
-    parts: Vec<Part>,
+    components: Vec<Component>,
 }
 
-/// What was kriged together.
+/// Kinds that were fitted together.
 #[derive(Clone, Debug)]
-struct Part {
+struct Component {
+    /// The only kind; `None` where the component has all kinds.
+    kind: Option<u32>,
     scales: Scales,
     solution: Solution,
 }
 
-/// How fast correlation falls.
+/// The correlation lengths of the two coordinates, and the correlation between kinds.
 #[derive(Clone, Copy, Debug)]
 struct Scales {
     lengths: [f64; 2],
@@ -105,26 +107,29 @@ impl Kriging {
             return Err(LearnError::NotFinite { row, feature: "a coordinate or the height".to_owned() });
         }
         if let Some(grid) = Grid::new(places) {
-            return Ok(Self { parts: vec![grid.solve(heights)] });
+            return Ok(Self { components: vec![grid.solve(heights, None)] });
         }
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.compact_sort_by_key(|index| places[*index].column.kind);
         let same_kind = |a: &usize, b: &usize| places[*a].column.kind == places[*b].column.kind;
-        let parts = order.chunk_by(same_kind).map(|of_kind| {
+        let components = order.chunk_by(same_kind).map(|of_kind| {
+            let kind = Some(places[of_kind[0]].column.kind);
             let (places, heights): (Vec<Place>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
-            Grid::new(&places).map_or_else(|| solve_points(&places, &heights), |grid| grid.solve(&heights))
+            Grid::new(&places).map_or_else(|| solve_points(&places, &heights, kind), |grid| grid.solve(&heights, kind))
         });
-        Ok(Self { parts: parts.collect() })
+        Ok(Self { components: components.collect() })
     }
 
     /// The height of a kind's surface above its trend; 0 far from everything that was measured.
     #[must_use]
     pub fn predict(&self, place: Place) -> f64 {
-        self.parts.iter().map(|part| part.predict(place)).sum()
+        // Components of a single kind are not correlated with other kinds.
+        let related = self.components.iter().filter(|of| of.kind.is_none_or(|kind| kind == place.column.kind));
+        related.fold(0.0, |height, component| height + component.predict(place))
     }
 }
 
-impl Part {
+impl Component {
     fn predict(&self, place: Place) -> f64 {
         match &self.solution {
             Solution::Grid { xs, columns, weights } => {
@@ -169,20 +174,10 @@ fn along_y(distance: f64) -> f64 {
     (1.0 + scaled + scaled * scaled / 3.0) * exp(-scaled)
 }
 
-/// Minus twice the log likelihood at the most likely σ², up to a constant.
-fn badness(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
+/// Minus twice the log likelihood at the most likely σ², up to a constant (Rasmussen and Williams 2006, 5.4).
+fn deviance(points: usize, quadratic: f64, log_determinant: f64) -> f64 {
     let n = points as f64;
     n * ln((quadratic / n).max(1e-300)) + log_determinant
-}
-
-/// The most likely scales and nugget so far, with the heights along the axes' eigenvectors.
-struct Best<'a> {
-    badness: f64,
-    scales: Scales,
-    nugget: f64,
-    eigen_x: &'a Eigen,
-    eigen_columns: Eigen,
-    turned: Vec<f64>,
 }
 
 /// A complete grid: every x with every column, once.
@@ -220,7 +215,7 @@ impl Grid {
     }
 
     /// The most likely lengths and correlation, and the solution for heights in the order of the places.
-    fn solve(self, in_order: &[f64]) -> Part {
+    fn solve(self, in_order: &[f64], kind: Option<u32>) -> Component {
         let Self { xs, columns, cells } = self;
         let (rows, width) = (xs.len(), columns.len());
         let mut heights = vec![0.0; in_order.len()];
@@ -229,52 +224,50 @@ impl Grid {
         }
         let has_kinds = columns.first().map(|column| column.kind) != columns.last().map(|column| column.kind);
         let correlations = if has_kinds { &CORRELATIONS[..] } else { &CORRELATIONS[..1] };
-        let along_xs: Vec<(f64, Eigen, Vec<f64>)> = LENGTHS
-            .iter()
-            .map(|length| {
-                let eigen = Eigen::new(Square::from_fn(rows, |i, j| along_x((xs[i] - xs[j]) / length)));
-                let half = product(&eigen.vectors.values, &heights, rows, rows, width);
-                (*length, eigen, half)
-            })
-            .collect();
-        let mut best: Option<Best<'_>> = None;
+        let along_xs: [(Eigen, Vec<f64>); LENGTHS.len()] = LENGTHS.map(|length| {
+            let eigen = Eigen::new(Square::from_fn(rows, |i, j| along_x((xs[i] - xs[j]) / length)));
+            let rotated = product(&eigen.vectors.values, &heights, rows, rows, width);
+            (eigen, rotated)
+        });
+        let eigen_of_columns =
+            |scales: Scales| Eigen::new(Square::from_fn(width, |i, j| scales.along_columns(columns[i], columns[j])));
+        let mut scales = Scales { lengths: [LENGTHS[0]; 2], between_kinds: correlations[0] };
+        let (mut lowest, mut best_x, mut nugget) = (f64::INFINITY, 0, NUGGETS[0]);
         for (length_y, between_kinds) in
             LENGTHS.iter().flat_map(|length| correlations.iter().map(move |c| (*length, *c)))
         {
-            let scales = Scales { lengths: [1.0, length_y], between_kinds };
-            let along = Square::from_fn(width, |i, j| scales.along_columns(columns[i], columns[j]));
-            let eigen_columns = Eigen::new(along);
-            for (length_x, eigen_x, half) in &along_xs {
-                let turned = product_transposed(half, &eigen_columns.vectors.values, rows, width);
-                for nugget in NUGGETS {
-                    let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &turned, nugget);
-                    let badness = badness(rows * width, quadratic, log_determinant);
-                    if best.as_ref().is_none_or(|best| badness < best.badness) {
-                        let scales = Scales { lengths: [*length_x, length_y], ..scales };
-                        let (eigen_columns, turned) = (eigen_columns.clone(), turned.clone());
-                        best = Some(Best { badness, scales, nugget, eigen_x, eigen_columns, turned });
+            let eigen_columns = eigen_of_columns(Scales { lengths: [1.0, length_y], between_kinds });
+            for (index_x, (eigen_x, rotated_x)) in along_xs.iter().enumerate() {
+                let rotated = product_transposed(rotated_x, &eigen_columns.vectors.values, rows, width);
+                for candidate in NUGGETS {
+                    let (quadratic, log_determinant) = spectrum(eigen_x, &eigen_columns, &rotated, candidate);
+                    let deviance = deviance(rows * width, quadratic, log_determinant);
+                    if deviance < lowest {
+                        scales = Scales { lengths: [LENGTHS[index_x], length_y], between_kinds };
+                        (lowest, best_x, nugget) = (deviance, index_x, candidate);
                     }
                 }
             }
         }
-        let Some(Best { scales, nugget, eigen_x, eigen_columns, mut turned, .. }) = best else {
-            let scales = Scales { lengths: [1.0; 2], between_kinds: 0.0 };
-            return Part { scales, solution: Solution::Points { places: Vec::new(), weights: Vec::new() } };
-        };
-        for (line, x) in turned.chunks_exact_mut(width).zip(&eigen_x.values) {
+        let (eigen_x, rotated_x) = &along_xs[best_x];
+        let eigen_columns = eigen_of_columns(scales);
+        let mut rotated = product_transposed(rotated_x, &eigen_columns.vectors.values, rows, width);
+        for (line, x) in rotated.chunks_exact_mut(width).zip(&eigen_x.values) {
             for (value, y) in line.iter_mut().zip(&eigen_columns.values) {
                 *value /= (x * y).max(0.0) + nugget;
             }
         }
-        let back = product(&turn(&eigen_x.vectors), &turned, rows, rows, width);
-        let weights = product_transposed(&back, &turn(&eigen_columns.vectors), rows, width);
-        Part { scales, solution: Solution::Grid { xs, columns, weights } }
+        let back = product(&transposed(&eigen_x.vectors), &rotated, rows, rows, width);
+        let weights = product_transposed(&back, &transposed(&eigen_columns.vectors), rows, width);
+        Component { kind, scales, solution: Solution::Grid { xs, columns, weights } }
     }
 }
 
-fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, turned: &[f64], nugget: f64) -> (f64, f64) {
+/// Quadratic form and log determinant of the covariance with a nugget, from the eigenvalues of both axes and the heights
+/// rotated into their eigenvectors.
+fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, rotated: &[f64], nugget: f64) -> (f64, f64) {
     let (mut quadratic, mut log_determinant) = (0.0, 0.0);
-    for (line, x) in turned.chunks_exact(eigen_y.values.len()).zip(&eigen_x.values) {
+    for (line, x) in rotated.chunks_exact(eigen_y.values.len()).zip(&eigen_x.values) {
         // One logarithm per line: the product of a line stays far inside the range of a double in chunks of 32.
         for (values, ys) in line.chunks(32).zip(eigen_y.values.chunks(32)) {
             let mut determinant = 1.0;
@@ -311,7 +304,8 @@ fn product_transposed(left: &[f64], right: &[f64], m: usize, n: usize) -> Vec<f6
     out
 }
 
-fn turn(matrix: &Square) -> Vec<f64> {
+/// The values of the transposed matrix.
+fn transposed(matrix: &Square) -> Vec<f64> {
     Square::from_fn(matrix.size, |row, column| matrix.values[column * matrix.size + row]).values
 }
 
@@ -320,7 +314,7 @@ fn thinned(count: usize, most: usize) -> Vec<usize> {
     if count <= most { (0..count).collect() } else { (0..most).map(|i| i * count / most).collect() }
 }
 
-fn solve_points(places: &[Place], heights: &[f64]) -> Part {
+fn solve_points(places: &[Place], heights: &[f64], kind: Option<u32>) -> Component {
     let pick = |most| -> (Vec<Place>, Vec<f64>) {
         thinned(places.len(), most).into_iter().map(|i| (places[i], heights[i])).unzip()
     };
@@ -330,11 +324,12 @@ fn solve_points(places: &[Place], heights: &[f64]) -> Part {
         factor(&few, &scales(x, y), NUGGETS[nugget]).map_or(f64::INFINITY, |cholesky| {
             let white = cholesky.forward(&few_heights);
             let log_determinant = cholesky.diagonal().map(|d| 2.0 * ln(d)).sum();
-            badness(few.len(), dot(&white, &white), log_determinant)
+            deviance(few.len(), dot(&white, &white), log_determinant)
         })
     };
     let starts = [[1, 1, 3], [3, 3, 4], [2, 5, 5], [5, 2, 5]];
-    let best = starts.into_iter().map(|start| climb(start, &likelihood)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let best =
+        starts.into_iter().map(|start| coordinate_descent(start, &likelihood)).min_by(|a, b| a.0.total_cmp(&b.0));
     let [x, y, nugget] = best.map_or([3, 3, 5], |(_, place)| place);
     let scales = scales(x, y);
     let (places, heights) = pick(MOST_POINTS);
@@ -342,7 +337,7 @@ fn solve_points(places: &[Place], heights: &[f64]) -> Part {
         .iter()
         .find_map(|nugget| factor(&places, &scales, *nugget))
         .map_or_else(|| vec![0.0; places.len()], |cholesky| cholesky.solve(&heights));
-    Part { scales, solution: Solution::Points { places, weights } }
+    Component { kind, scales, solution: Solution::Points { places, weights } }
 }
 
 fn factor(places: &[Place], scales: &Scales, nugget: f64) -> Option<Cholesky> {
@@ -357,10 +352,10 @@ fn factor(places: &[Place], scales: &Scales, nugget: f64) -> Option<Cholesky> {
     }))
 }
 
-/// Walks the grid of hyper-parameters downhill, one coordinate at a time, until no neighbour is lower.
-fn climb(start: [usize; 3], badness: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize; 3]) {
+/// Coordinate descent on the grid of hyper-parameters, until no neighbour has a lower deviance.
+fn coordinate_descent(start: [usize; 3], deviance: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize; 3]) {
     let ends = [LENGTHS.len(), LENGTHS.len(), NUGGETS.len()];
-    let mut best = (badness(start), start);
+    let mut best = (deviance(start), start);
     loop {
         let before = best.1;
         for coordinate in 0..3 {
@@ -371,7 +366,7 @@ fn climb(start: [usize; 3], badness: &dyn Fn([usize; 3]) -> f64) -> (f64, [usize
                     if next[coordinate] >= ends[coordinate] {
                         break;
                     }
-                    let value = badness(next);
+                    let value = deviance(next);
                     if value >= best.0 {
                         break;
                     }
@@ -408,7 +403,7 @@ mod tests {
         let places = grid();
         let heights: Vec<f64> = places.iter().map(bumpy).collect();
         let surface = Kriging::fit(&places, &heights)?;
-        assert!(matches!(surface.parts[..], [Part { solution: Solution::Grid { .. }, .. }]));
+        assert!(matches!(surface.components[..], [Component { solution: Solution::Grid { .. }, .. }]));
         for (place, height) in places.iter().zip(&heights) {
             assert!((surface.predict(*place) - height).abs() < 0.01);
         }
@@ -420,8 +415,10 @@ mod tests {
     fn the_general_form_agrees_with_the_grid() {
         let places = grid();
         let heights: Vec<f64> = places.iter().map(bumpy).collect();
-        let part = Grid::new(&places).map(|grid| grid.solve(&heights));
-        let Some(Part { scales, solution: Solution::Grid { xs, columns, weights } }) = part else { panic!("a grid") };
+        let component = Grid::new(&places).map(|grid| grid.solve(&heights, None));
+        let Some(Component { scales, solution: Solution::Grid { xs, columns, weights }, .. }) = component else {
+            panic!("a grid")
+        };
         let nuggets = NUGGETS.iter().filter_map(|n| factor(&places, &scales, *n)).map(|c| c.solve(&heights));
         let by_grid = |place: usize| weights[place % xs.len() * columns.len() + place / xs.len()];
         let close = |w: &Vec<f64>| (0..places.len()).all(|i| (w[i] - by_grid(i)).abs() < 1e-6 * (1.0 + w[i].abs()));
@@ -434,7 +431,7 @@ mod tests {
             grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, place)| place).collect();
         let heights: Vec<f64> = places.iter().map(bumpy).collect();
         let surface = Kriging::fit(&places, &heights)?;
-        assert!(matches!(surface.parts[..], [Part { solution: Solution::Points { .. }, .. }]));
+        assert!(matches!(surface.components[..], [Component { solution: Solution::Points { .. }, .. }]));
         assert!((surface.predict(place(7.0, 0.0, 0)) - bumpy(&place(7.0, 0.0, 0))).abs() < 0.1);
         Ok(())
     }
@@ -465,7 +462,7 @@ mod tests {
         places.extend((0..5).map(|x| place(f64::from(x), 1.0, 4)));
         let heights: Vec<f64> = places.iter().map(bumpy).collect();
         let surface = Kriging::fit(&places, &heights)?;
-        assert_eq!(surface.parts.len(), 2);
+        assert_eq!(surface.components.len(), 2);
         assert!(places.iter().zip(&heights).all(|(place, height)| (surface.predict(*place) - height).abs() < 0.02));
         Ok(())
     }

@@ -27,7 +27,6 @@ impl LatencyBandwidth {
         // Sizes count from the last place, so that no power overflows.
         let (origin, _) = *places.last()?;
         let mut sums = [0.0; 5];
-        let mut times = Vec::with_capacity(places.len());
         for (x, height) in places {
             let size = exp((x - origin) * LN_2);
             let time = size * exp(-height);
@@ -35,7 +34,6 @@ impl LatencyBandwidth {
             for (sum, product) in sums.iter_mut().zip([u * u, u * v, v * v, u, v]) {
                 *sum += product;
             }
-            times.push(time);
         }
         let [uu, uv, vv, u, v] = sums;
         let determinant = uu * vv - uv * uv;

@@ -9,7 +9,7 @@
 use super::linear::{Cholesky, Eigen, Square, dot};
 use crate::math::ln;
 
-/// The columns' correlation, turned into its eigenvectors once.
+/// The columns' correlation, rotated into its eigenvectors once.
 #[derive(Clone, Debug)]
 pub struct Columns {
     eigen: Eigen,
@@ -38,7 +38,7 @@ pub struct MatrixProcess<'a> {
     /// For each eigenvector the factor over rows, and the weights of the rows.
     factors: Vec<(Cholesky, Vec<f64>)>,
     variance: f64,
-    badness: f64,
+    deviance: f64,
 }
 
 impl<'a> MatrixProcess<'a> {
@@ -54,28 +54,28 @@ impl<'a> MatrixProcess<'a> {
         let (mut quadratic, mut log_determinant) = (0.0, 0.0);
         let mut factors = Vec::with_capacity(m);
         for (value, vector) in columns.eigen.values.iter().zip(columns.eigen.vectors.values.chunks_exact(m)) {
-            let turned: Vec<f64> = rows
+            let rotated: Vec<f64> = rows
                 .iter()
                 .map(|row| row.iter().zip(&means).zip(vector).map(|((height, mean), v)| (height - mean) * v).sum())
                 .collect();
             let factor = Cholesky::new(Square::from_fn(n, |i, j| {
                 covariance.values[i * n + j] * value + if i == j { noise } else { 0.0 }
             }))?;
-            let white = factor.forward(&turned);
+            let white = factor.forward(&rotated);
             quadratic += dot(&white, &white);
             log_determinant += factor.diagonal().map(|d| 2.0 * ln(d)).sum::<f64>();
-            let weights = factor.solve(&turned);
+            let weights = factor.solve(&rotated);
             factors.push((factor, weights));
         }
         let cells = (n * m) as f64;
         let variance = (quadratic / cells).max(1e-12);
-        Some(Self { columns, means, factors, variance, badness: cells * ln(variance) + log_determinant })
+        Some(Self { columns, means, factors, variance, deviance: cells * ln(variance) + log_determinant })
     }
 
     /// Minus twice the log likelihood, up to a constant: lower is likelier.
     #[must_use]
-    pub fn badness(&self) -> f64 {
-        self.badness
+    pub fn deviance(&self) -> f64 {
+        self.deviance
     }
 
     /// Mean and standard deviation in each column of a row that was not measured: its covariances with the rows that
@@ -83,7 +83,7 @@ impl<'a> MatrixProcess<'a> {
     #[must_use]
     pub fn predict(&self, covariances: &[f64], own: f64) -> Vec<(f64, f64)> {
         let m = self.columns.count();
-        let turned: Vec<(f64, f64)> = self
+        let rotated: Vec<(f64, f64)> = self
             .factors
             .iter()
             .zip(&self.columns.eigen.values)
@@ -94,7 +94,7 @@ impl<'a> MatrixProcess<'a> {
             .collect();
         let column = |c: usize| {
             let mut sums = (self.means[c], 0.0);
-            for ((mean, variance), vector) in turned.iter().zip(self.columns.eigen.vectors.values.chunks_exact(m)) {
+            for ((mean, variance), vector) in rotated.iter().zip(self.columns.eigen.vectors.values.chunks_exact(m)) {
                 sums.0 += mean * vector[c];
                 sums.1 += variance * vector[c] * vector[c];
             }

@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
 }
 
 /// The most faults that are told; what comes after is not looked for.
-pub const MOST: usize = 100;
+pub const MAX_FAULTS: usize = 100;
 
 /// What was found, as much of it as is told.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl Faults {
     }
 
     fn is_full(&self) -> bool {
-        self.0.len() >= MOST
+        self.0.len() >= MAX_FAULTS
     }
 }
 
@@ -250,8 +250,8 @@ mod tests {
         let all = Demand::all_gather(nodes as usize, 1);
         let none = Schedule::default();
         let first = faults(&graph, &none, Some(&all), None);
-        assert_eq!((first.len(), &first[0]), (MOST, &Fault::NotCounted { chunk: 0, node: 1 }));
+        assert_eq!((first.len(), &first[0]), (MAX_FAULTS, &Fault::NotCounted { chunk: 0, node: 1 }));
         let first = faults(&graph, &none, None, Some(&all));
-        assert_eq!((first.len(), &first[0]), (MOST, &Fault::Missing { chunk: 0, node: 1 }));
+        assert_eq!((first.len(), &first[0]), (MAX_FAULTS, &Fault::Missing { chunk: 0, node: 1 }));
     }
 }

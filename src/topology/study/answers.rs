@@ -86,7 +86,7 @@ pub struct Verified {
     pub sentences: Vec<String>,
     /// What is wrong with it; empty where nothing is.
     pub faults: Vec<String>,
-    /// There may be more faults: no more are looked for once there are [`MOST`](crate::schedule::verify::MOST) of the schedule.
+    /// There may be more faults: no more are looked for once there are [`MAX_FAULTS`](crate::schedule::verify::MAX_FAULTS) of the schedule.
     pub is_cut: bool,
     /// Its time in ns.
     pub time_ns: f64,

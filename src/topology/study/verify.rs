@@ -24,7 +24,7 @@ use crate::{
         graph::Graph,
         plan::{Schedule, Transfer},
         problem::Problem,
-        verify::{Fault, MOST},
+        verify::{Fault, MAX_FAULTS},
     },
     units::count,
 };
@@ -73,7 +73,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     mark_reducing(&problem, &mut schedule);
     let of_links = faults.len();
     let found = problem.faults(&schedule);
-    let is_cut = found.len() >= MOST;
+    let is_cut = found.len() >= MAX_FAULTS;
     faults.extend(found.iter().map(|fault| words(fault, topology, &problem.graph, &clock)));
     let chunks = problem.chunks();
     if !faults.is_empty() && result.says_chunks && chunks != result.chunks as usize {
@@ -85,7 +85,7 @@ pub fn verify(result: &ResultFile, topology: &Topology, wanted: &Wanted) -> Resu
     }
     let time_ns = clock.ns(schedule.end(&problem.graph));
     // Of a part that counts twice, twice.
-    let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.times();
+    let bounds: u64 = problem.bounds().iter().map(Bounds::time).sum::<u64>() * problem.repetitions();
     let bound_ns = clock.ns(bounds);
     let mut sentences = vec![format!(
         "{} ({}): {}, {}.",

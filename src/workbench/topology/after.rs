@@ -6,8 +6,8 @@ use crate::{
     order::CompactSort,
     plot::Chart,
     schedule::{
-        flood::Pick,
-        synthesize::{Method, Search, State},
+        greedy::MatchingRule,
+        synthesize::{Method, Search, SearchState},
     },
     text::Listing,
     topology::{
@@ -127,7 +127,8 @@ pub(super) struct Luck {
 }
 
 /// Who is tried with many seeds.
-const PICKS: [(Method, Pick); 2] = [(Method::Tacos, Pick::Tacos), (Method::Earliest, Pick::Rarest)];
+const PICKS: [(Method, MatchingRule); 2] =
+    [(Method::Tacos, MatchingRule::Tacos), (Method::Earliest, MatchingRule::Rarest)];
 /// Seeds that are tried unasked, and at most.
 const SEEDS: u32 = 100;
 pub(super) const MOST_SEEDS: u32 = 10_000;
@@ -247,7 +248,7 @@ impl Rival {
                 none.insert((Search::new(problem, self.method, seed), clock))
             }
         };
-        if search.work(piece) == State::Working && (self.spent_ms < limit_ms || search.time().is_none()) {
+        if search.work(piece) == SearchState::Working && (self.spent_ms < limit_ms || search.time().is_none()) {
             return Ok(());
         }
         self.is_done = true;

@@ -340,7 +340,7 @@ impl Topology {
         });
         let mut undelivered = "undelivered";
         if !dead.is_empty() {
-            run.undelivered = replay.undelivered_beside(&dead);
+            run.undelivered = replay.undelivered_among_others(&dead);
             undelivered = "undelivered among the others";
         }
         let planned = listing::time(clock.ns(schedule.end(&search.problem.graph)));

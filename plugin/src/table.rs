@@ -1,7 +1,7 @@
 //! A policy for one communicator: which arm each call of a key runs.
 
 use collectune::{
-    bandit::schedule::{Shuffle, block_length, deal, lay_out},
+    bandit::schedule::{Shuffle, block_length, fill_block, fill_in_order},
     collective::Scale,
     conf::words::COLLECTIVES,
     policy::{
@@ -134,10 +134,10 @@ impl Block {
         // A policy's counts have a sum of at least 1.
         let length = block_length(counts).max(1);
         let mut unshuffled = vec![0; length].into_boxed_slice();
-        lay_out(counts, &mut unshuffled);
+        fill_in_order(counts, &mut unshuffled);
         let (number, position) = (call / length as u64, (call % length as u64) as usize);
         let mut present = unshuffled.clone();
-        deal(counts, seed, key_hash, number, &mut present);
+        fill_block(counts, seed, key_hash, number, &mut present);
         let next = unshuffled.clone();
         let shuffle = Shuffle::new(seed, key_hash, number.wrapping_add(1), length);
         let (mut auto, mut pairs) = (0, Vec::<((u8, u8), u32)>::new());
@@ -244,7 +244,7 @@ mod tests {
         let mut expected = Vec::new();
         for block in 0..20 {
             let mut order = [0; 8];
-            deal(&[2, 2, 2, 2], 42, hash, block, &mut order);
+            fill_block(&[2, 2, 2, 2], 42, hash, block, &mut order);
             expected.extend(order);
         }
         assert_eq!(expected[..8], [2, 1, 3, 3, 1, 2, 0, 0]);

@@ -237,7 +237,7 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
     let bands = Bands::new(bounds.iter().copied().collect()).unwrap_or_else(|_| settings.bands.clone());
     let mut arms = vec![Arm::Auto];
     for arm in results.iter().flat_map(|of| of.arms.iter().map(|arm| arm.arm)) {
-        if !arms.contains(&arm) && arms.len() < crate::bandit::schedule::MOST_ARMS {
+        if !arms.contains(&arm) && arms.len() < crate::bandit::schedule::MAX_ARMS {
             arms.push(arm);
         }
     }

@@ -91,7 +91,7 @@ mod tests {
             let arms: Vec<NormalInverseGamma> = arms
                 .iter()
                 .map(|(n, mean, squares)| {
-                    NormalInverseGamma::weak(10.0).after(&Statistics { n: *n, mean: *mean, squares: *squares })
+                    NormalInverseGamma::weak(10.0).posterior(&Statistics { n: *n, mean: *mean, squares: *squares })
                 })
                 .collect();
             const DRAWS: usize = 400_000;

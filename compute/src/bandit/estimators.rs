@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::strategies::Kind;
+use super::strategies::StrategyKind;
 use crate::math::{Stream, ascending, quantile};
 
 /// One line: which arm ran, how probable that was, and what it took.
@@ -139,7 +139,7 @@ pub struct Rejection {
 
 /// Walks the log once per seed: a line is revealed and learned from where the strategy proposes its arm.
 #[must_use]
-pub fn rejection(lines: &[Line], arms: usize, auto: usize, best: usize, kind: Kind, seeds: u32) -> Rejection {
+pub fn rejection(lines: &[Line], arms: usize, auto: usize, best: usize, kind: StrategyKind, seeds: u32) -> Rejection {
     let mut means = super::statistics::Statistics::default();
     let mut used = 0;
     for seed in 0..seeds {
@@ -214,9 +214,9 @@ mod tests {
                 Line { arm, propensity: 0.25, latency: means[arm] + stream.normal() }
             })
             .collect();
-        let of = rejection(&lines, 4, 0, 1, Kind::Oracle, 3);
+        let of = rejection(&lines, 4, 0, 1, StrategyKind::Oracle, 3);
         assert!((of.mean - 9.0).abs() < 0.1 && (of.used - 2000.0).abs() < 150.0, "{of:?}");
-        let learnt = rejection(&lines, 4, 0, 1, Kind::Ucb1, 3);
+        let learnt = rejection(&lines, 4, 0, 1, StrategyKind::Ucb1, 3);
         assert!((9.0..9.2).contains(&learnt.mean), "{learnt:?}");
         let crossed = cross_fitted(&lines, 4, &[0.0, 1.0, 0.0, 0.0], 1, 0);
         let (low, high) = crossed.dr_interval.unwrap();

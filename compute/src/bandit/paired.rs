@@ -44,7 +44,7 @@ pub enum Unit {
 
 /// How sure it is that the arm is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Certainty {
+pub struct PairedResult {
     /// What each difference is taken over; these are independent of each other.
     pub unit: Unit,
     /// How many of these there are; of two samples the smaller.
@@ -59,7 +59,7 @@ pub struct Certainty {
 
 /// Why nothing can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Unpaired {
+pub enum NotComparable {
     /// One of the arms ran in one run only, or they came one after the other: what differs between runs, or in the course of
     /// one, can't be told from what differs between arms.
     NoRepeats,
@@ -71,7 +71,7 @@ pub enum Unpaired {
 ///
 /// # Errors
 /// The values were not measured in a way that lets them be compared.
-pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
+pub fn compare(values: &[Value]) -> Result<PairedResult, NotComparable> {
     let runs: Vec<&[Value]> = values.chunk_by(|a, b| a.run == b.run).collect();
     let has_both = |run: &&[Value]| run.iter().any(|value| value.is_auto != run[0].is_auto);
     let mixed: Vec<&[Value]> = runs.iter().copied().filter(has_both).collect();
@@ -90,7 +90,7 @@ pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
         return if enough {
             Ok(tested(Unit::Round, &rounds, auto))
         } else {
-            Err(Unpaired::TooFew(rounds.len() as u32))
+            Err(NotComparable::TooFew(rounds.len() as u32))
         };
     }
     let means = |is_auto: bool| -> Vec<f64> {
@@ -99,8 +99,8 @@ pub fn compare(values: &[Value]) -> Result<Certainty, Unpaired> {
     };
     let (of_auto, of_arm) = (means(true), means(false));
     match of_auto.len().min(of_arm.len()) {
-        0 | 1 => Err(Unpaired::NoRepeats),
-        few if few < LEAST_DIFFERENCES => Err(Unpaired::TooFew(few as u32)),
+        0 | 1 => Err(NotComparable::NoRepeats),
+        few if few < LEAST_DIFFERENCES => Err(NotComparable::TooFew(few as u32)),
         _ => Ok(of_samples(&of_auto, &of_arm, auto)),
     }
 }
@@ -133,7 +133,7 @@ fn stretches(run: &[Value]) -> Vec<&[Value]> {
 
 /// Neighbouring stretches are put together, each run's for itself: the level of a run is common to its arms only. Of several
 /// lengths the least sure counts, and what neighbours still have in common widens the error.
-fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> Certainty {
+fn of_stretches(runs: &[&[Value]], turns: &[Vec<&[Value]>], auto: f64) -> PairedResult {
     let count: usize = turns.iter().map(Vec::len).sum();
     let of = |most: usize| {
         let each = count.div_ceil(most).max(1);
@@ -170,25 +170,25 @@ fn of_rounds(runs: &[&[Value]]) -> Vec<f64> {
 }
 
 /// Student's test of differences against zero.
-fn tested(unit: Unit, differences: &[f64], auto: f64) -> Certainty {
+fn tested(unit: Unit, differences: &[f64], auto: f64) -> PairedResult {
     let of = Statistics::of(differences);
     // Neighbouring stretches may have a slow change in common.
     let common = if unit == Unit::Stretch { autocorrelation(differences).clamp(0.0, 0.9) } else { 0.0 };
     let error = of.deviation() / of.n.sqrt() * ((1.0 + common) / (1.0 - common)).sqrt();
-    certainty(unit, differences.len(), of.mean, error, of.n - 1.0, auto)
+    paired_result(unit, differences.len(), of.mean, error, of.n - 1.0, auto)
 }
 
 /// Welch's test of two samples.
-fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> Certainty {
+fn of_samples(of_auto: &[f64], of_arm: &[f64], auto: f64) -> PairedResult {
     let (a, b) = (Statistics::of(of_auto), Statistics::of(of_arm));
     let of_mean = |of: &Statistics| of.deviation() * of.deviation() / of.n;
     let (va, vb) = (of_mean(&a), of_mean(&b));
     let freedom = (va + vb) * (va + vb) / (va * va / (a.n - 1.0) + vb * vb / (b.n - 1.0)).max(f64::MIN_POSITIVE);
     let units = of_auto.len().min(of_arm.len());
-    certainty(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)
+    paired_result(Unit::Sample, units, a.mean - b.mean, (va + vb).sqrt(), freedom.max(1.0), auto)
 }
 
-fn certainty(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto: f64) -> Certainty {
+fn paired_result(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto: f64) -> PairedResult {
     let p = if error > 0.0 {
         1.0 - student::cumulative(gain / error, freedom)
     } else if gain > 0.0 {
@@ -196,7 +196,7 @@ fn certainty(unit: Unit, units: usize, gain: f64, error: f64, freedom: f64, auto
     } else {
         1.0
     };
-    Certainty { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
+    PairedResult { unit, units: units as u32, gain: gain / auto, error: error / auto, p }
 }
 
 /// Probabilities that hold for all tests together (Holm 1979): where those up to a level count, the chance that any of them is
@@ -223,9 +223,9 @@ mod tests {
             let of = |(at, run)| Value { run, round: None, is_auto: at < 2, latency: 10.0 + at as f64 };
             runs.into_iter().enumerate().map(of).collect()
         };
-        assert_eq!(compare(&values([0, 0, 0, 0])), Err(Unpaired::NoRepeats));
-        assert_eq!(compare(&values([0, 0, 1, 1])), Err(Unpaired::NoRepeats));
-        assert_eq!(compare(&values([0, 1, 2, 3])), Err(Unpaired::TooFew(2)));
+        assert_eq!(compare(&values([0, 0, 0, 0])), Err(NotComparable::NoRepeats));
+        assert_eq!(compare(&values([0, 0, 1, 1])), Err(NotComparable::NoRepeats));
+        assert_eq!(compare(&values([0, 1, 2, 3])), Err(NotComparable::TooFew(2)));
     }
 
     #[test]

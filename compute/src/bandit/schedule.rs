@@ -4,9 +4,9 @@
 use crate::math::{GOLDEN, mix};
 
 /// The most calls of a block.
-pub const LONGEST_BLOCK: usize = 1024;
+pub const MAX_BLOCK_CALLS: usize = 1024;
 /// The most arms.
-pub const MOST_ARMS: usize = 64;
+pub const MAX_ARMS: usize = 64;
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo), byte by byte, without allocation.
 ///
@@ -65,24 +65,24 @@ pub fn block_length(counts: &[u32]) -> usize {
 /// c mod n of block ⌊c/n⌋. Only the first [`block_length`] entries are written, and fewer where `order` is shorter.
 ///
 /// ```
-/// use collectune_compute::bandit::schedule::deal;
+/// use collectune_compute::bandit::schedule::fill_block;
 /// let mut order = [0; 8];
-/// deal(&[2, 2, 2, 2], 1, 2, 0, &mut order);
+/// fill_block(&[2, 2, 2, 2], 1, 2, 0, &mut order);
 /// assert_eq!(order, [0, 1, 2, 3, 2, 0, 1, 3]);
-/// deal(&[2, 2, 2, 2], 1, 2, 1, &mut order);
+/// fill_block(&[2, 2, 2, 2], 1, 2, 1, &mut order);
 /// assert_eq!(order, [1, 1, 3, 2, 2, 3, 0, 0]);
-/// deal(&[2, 2, 2, 2], 42, 0xD8FD_171D_3B55_A31B, 0, &mut order);
+/// fill_block(&[2, 2, 2, 2], 42, 0xD8FD_171D_3B55_A31B, 0, &mut order);
 /// assert_eq!(order, [2, 1, 3, 3, 1, 2, 0, 0]);
 /// ```
-pub fn deal(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
-    let length = lay_out(counts, order);
+pub fn fill_block(counts: &[u32], seed: u64, key_hash: u64, block: u64, order: &mut [u8]) {
+    let length = fill_in_order(counts, order);
     let order = &mut order[..length];
     let mut shuffle = Shuffle::new(seed, key_hash, block, length);
     while shuffle.step(order) {}
 }
 
 /// Writes the arms in their order, each as often as its count says, and answers how many entries those are.
-pub fn lay_out(counts: &[u32], order: &mut [u8]) -> usize {
+pub fn fill_in_order(counts: &[u32], order: &mut [u8]) -> usize {
     let arms = (0..=u8::MAX).zip(counts).flat_map(|(arm, count)| std::iter::repeat_n(arm, *count as usize));
     order.iter_mut().zip(arms).map(|(entry, arm)| *entry = arm).count()
 }
@@ -97,7 +97,7 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// Of a block of `length` calls, laid out by [`lay_out`].
+    /// Of a block of `length` calls, laid out by [`fill_in_order`].
     #[must_use]
     pub const fn new(seed: u64, key_hash: u64, block: u64, length: usize) -> Self {
         let state = mix(seed ^ mix(key_hash) ^ mix(block.wrapping_add(1).wrapping_mul(GOLDEN)));

@@ -115,14 +115,14 @@ pub struct Drift {
     /// By how much the mean of the second half is above that of the first, in per cent of the first.
     pub change_pct: f64,
     /// The series hangs together over more than an eighth of itself: permutations can't tell, and its mean means little.
-    pub wanders: bool,
+    pub is_nonstationary: bool,
 }
 
 impl Drift {
     /// Found: then what was measured one after the other is not compared.
     #[must_use]
     pub fn is_found(&self) -> bool {
-        self.wanders || self.cusum_p < 0.01 || self.halves_p < 0.01
+        self.is_nonstationary || self.cusum_p < 0.01 || self.halves_p < 0.01
     }
 }
 
@@ -137,30 +137,30 @@ const LONGEST: usize = 4096;
 pub fn drift(deviations: &[f64], level: f64, seed: u64) -> Drift {
     let n = deviations.len();
     let rho = autocorrelation(deviations);
-    let wanders = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
+    let is_nonstationary = n >= 16 && rho > 0.5 && block_length(n, rho) * 8 > n;
     let each = n.div_ceil(LONGEST).max(1);
     let values: Vec<f64> = deviations.chunks(each).map(|chunk| Statistics::of(chunk).mean).collect();
     let block = block_length(values.len(), autocorrelation(&values));
-    let (cusum, halves) = departure(values.iter().copied(), values.len());
+    let (cusum, halves) = drift_statistics(values.iter().copied(), values.len());
     let change = halves / level * 100.0;
     if values.len() < 8 {
-        return Drift { cusum_p: 1.0, halves_p: 1.0, change_pct: change, wanders: false };
+        return Drift { cusum_p: 1.0, halves_p: 1.0, change_pct: change, is_nonstationary: false };
     }
     let mut blocks: Vec<&[f64]> = values.chunks(block).collect();
     let mut stream = Stream::new(seed ^ 0xD21F);
     let (mut as_far, mut as_apart) = (1, 1);
     for _ in 0..PERMUTATIONS {
         stream.shuffle(&mut blocks);
-        let (far, apart) = departure(blocks.iter().flat_map(|block| block.iter().copied()), values.len());
+        let (far, apart) = drift_statistics(blocks.iter().flat_map(|block| block.iter().copied()), values.len());
         as_far += usize::from(far >= cusum);
         as_apart += usize::from(apart.abs() >= halves.abs());
     }
     let p = |count: usize| count as f64 / (PERMUTATIONS + 1) as f64;
-    Drift { cusum_p: p(as_far), halves_p: p(as_apart), change_pct: change, wanders }
+    Drift { cusum_p: p(as_far), halves_p: p(as_apart), change_pct: change, is_nonstationary }
 }
 
 /// The greatest partial sum of deviations from the mean, and the second half's mean less the first's.
-fn departure(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
+fn drift_statistics(values: impl Iterator<Item = f64> + Clone, count: usize) -> (f64, f64) {
     let mean = values.clone().sum::<f64>() / count.max(1) as f64;
     let half = count / 2;
     let (mut sum, mut far, mut first) = (0.0_f64, 0.0_f64, 0.0);

@@ -74,20 +74,20 @@ impl NormalInverseGamma {
     ///
     /// ```
     /// use collectune_compute::bandit::statistics::{NormalInverseGamma, Statistics};
-    /// let of = NormalInverseGamma::weak(10.0).after(&Statistics::of(&[10.0, 11.0, 9.0, 10.0]));
+    /// let of = NormalInverseGamma::weak(10.0).posterior(&Statistics::of(&[10.0, 11.0, 9.0, 10.0]));
     /// assert!((of.mean - 10.0).abs() < 1e-12 && (of.kappa - 4.1).abs() < 1e-12);
     /// assert!((of.alpha - 3.0).abs() < 1e-12 && (of.beta - 2.0).abs() < 1e-12);
     /// ```
     #[must_use]
-    pub fn after(&self, values: &Statistics) -> Self {
+    pub fn posterior(&self, values: &Statistics) -> Self {
         let Statistics { n, mean, squares } = *values;
         let kappa = self.kappa + n;
-        let apart = mean - self.mean;
+        let distance = mean - self.mean;
         Self {
             mean: (self.kappa * self.mean + n * mean) / kappa,
             kappa,
             alpha: self.alpha + n / 2.0,
-            beta: self.beta + squares / 2.0 + self.kappa * n * apart * apart / (2.0 * kappa),
+            beta: self.beta + squares / 2.0 + self.kappa * n * distance * distance / (2.0 * kappa),
         }
     }
 

@@ -65,7 +65,7 @@ pub struct Histogram {
     pub subsample: f64,
     /// `colsample_bytree`: the share of features that a tree sees, in (0, 1], at least one.
     pub colsample_bytree: f64,
-    /// `max_bin`: the most intervals of a feature; a value between two that were seen counts as the lower one. `None`
+    /// `max_bin`: the most intervals of a feature; a value between two that were drawn counts as the lower one. `None`
     /// for an interval around each value: then it counts as the nearer one.
     pub max_bin: Option<u16>,
 }
@@ -119,7 +119,7 @@ impl Objective {
 }
 
 /// The deepest tree: deeper ones only take memory.
-pub const DEEPEST: u16 = 64;
+pub const MAX_DEPTH: u16 = 64;
 
 /// A fitted boosting: predicts a start plus the shrunk sum of its trees.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,7 @@ pub struct Boosting {
 }
 
 /// Rows with what is predicted of them so far.
-struct Part {
+struct BoostedRows {
     table: Table,
     target: Vec<f64>,
     /// In single precision, where that is asked for.
@@ -142,7 +142,7 @@ struct Part {
     residual: Vec<f64>,
 }
 
-impl Part {
+impl BoostedRows {
     fn new(table: &Table, target: &[f64], rows: &[usize], start: f64) -> Self {
         let target: Vec<f64> = rows.iter().map(|&row| target[row]).collect();
         let residual = target.iter().map(|target| target - start).collect();
@@ -157,13 +157,13 @@ impl Part {
                 Objective::Squared => self.residual[row] - learning_rate * step,
                 _ => {
                     self.predicted[row] += step as f32;
-                    self.rest(objective, row)
+                    self.residual_of(objective, row)
                 }
             };
         }
     }
 
-    fn rest(&self, objective: Objective, row: usize) -> f64 {
+    fn residual_of(&self, objective: Objective, row: usize) -> f64 {
         match objective {
             Objective::Xgboost { .. } | Objective::Histogram(_) => {
                 f64::from(self.target[row] as f32 - self.predicted[row])
@@ -196,10 +196,10 @@ impl Boosting {
         }
         let (watched, kept) = order.split_at(held_out);
         let start = objective.start(&kept.iter().map(|&row| target[row]).collect::<Vec<f64>>());
-        let mut kept = Part::new(table, target, kept, start);
-        let mut watched = Part::new(table, target, watched, start);
+        let mut kept = BoostedRows::new(table, target, kept, start);
+        let mut watched = BoostedRows::new(table, target, watched, start);
         if precision == Precision::Single {
-            kept.residual = (0..kept.target.len()).map(|row| kept.rest(objective, row)).collect();
+            kept.residual = (0..kept.target.len()).map(|row| kept.residual_of(objective, row)).collect();
         }
 
         let ranked = Ranked::new(&kept.table, precision, objective.edges());
@@ -212,7 +212,7 @@ impl Boosting {
         let mut best = (f64::INFINITY, 0);
         let mut signs = Vec::new();
         let mut of_leaf = Vec::new();
-        let mut seen = Seen::default();
+        let mut drawn = TreeSample::default();
         for stage in 0..parameters.stages {
             progress.report("Boosting", u64::from(stage), u64::from(parameters.stages));
             let residual = &kept.residual;
@@ -237,11 +237,11 @@ impl Boosting {
             };
             let rules = (objective.criterion(), limits);
             if let Objective::Histogram(settings) = objective {
-                seen.draw(settings, &ranked, features, &mut stream);
+                drawn.draw(settings, &ranked, features, &mut stream);
             }
-            let sample = Sample { target, weights: seen.rows.as_deref(), features: seen.features.as_deref() };
+            let sample = Sample { target, weights: drawn.rows.as_deref(), features: drawn.features.as_deref() };
             let tree = RegressionTree::fit(&ranked, sample, rules, &mut leaf, &mut stream, &mut steps);
-            for (row, _) in seen.rows.iter().flatten().enumerate().filter(|(_, weight)| **weight == 0) {
+            for (row, _) in drawn.rows.iter().flatten().enumerate().filter(|(_, weight)| **weight == 0) {
                 steps[row] = boosting.step(&tree, kept.table.row(row));
             }
             kept.add(objective, learning_rate, |_, row| steps[row]);
@@ -271,7 +271,7 @@ impl Boosting {
 
     /// The same as a function of its own, without the trees.
     #[must_use]
-    pub fn to_steps(&self) -> StepFunction {
+    pub fn to_step_function(&self) -> StepFunction {
         StepFunction::of_trees(&self.trees, self.learning_rate, self.start, self.features, self.precision)
     }
 
@@ -391,12 +391,12 @@ fn at_least(least: f64, mean: f64) -> f64 {
 
 /// What a tree sees of rows and features; `None` for all.
 #[derive(Default)]
-struct Seen {
+struct TreeSample {
     rows: Option<Vec<u32>>,
     features: Option<Vec<usize>>,
 }
 
-impl Seen {
+impl TreeSample {
     fn draw(&mut self, settings: Histogram, ranked: &Ranked, features: usize, stream: &mut Stream) {
         if settings.subsample < 1.0 {
             let draw = |_| u32::from(stream.unit() < settings.subsample);
@@ -418,7 +418,7 @@ impl Parameters {
         if self.stages == 0 {
             return error("stages", self.stages.to_string(), "at least 1");
         }
-        if !(1..=DEEPEST).contains(&self.depth) {
+        if !(1..=MAX_DEPTH).contains(&self.depth) {
             return error("depth", self.depth.to_string(), "1 to 64");
         }
         if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
@@ -545,7 +545,7 @@ mod tests {
         assert!(of_rows != predict(plain)? && worst(&of_rows) < 0.3, "{}", worst(&of_rows));
         assert!(of_features != of_rows && worst(&of_features) < 0.3, "{}", worst(&of_features));
         // Two bins leave one place to split.
-        let coarse = fit(Histogram { max_bin: Some(2), ..plain })?.to_steps();
+        let coarse = fit(Histogram { max_bin: Some(2), ..plain })?.to_step_function();
         assert_eq!(coarse.cells(), Some(4));
         assert!(
             fit(Histogram { subsample: 0.0, ..plain }).is_err() && fit(Histogram { gamma: -1.0, ..plain }).is_err()

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use crate::{math, order::CompactSort};
 
 /// Rows on each side over which the running median goes.
-const REACH: usize = 10;
+const WINDOW_ROWS: usize = 10;
 
 /// What lies outside of these shares of the running median is left out.
-pub const KEPT: std::ops::RangeInclusive<f64> = 0.67..=1.5;
+pub const ACCEPTED: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
 /// How a row lies to its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stray {
-    /// Within [`KEPT`].
+pub enum Outlier {
+    /// Within [`ACCEPTED`].
     No,
     /// Far above them.
     Above,
@@ -25,21 +25,21 @@ pub enum Stray {
 /// How each of the times of ascending sizes lies to the median of those from ten before it to ten after it, cut at the
 /// ends.
 #[must_use]
-pub fn strays(times: &[f64]) -> Vec<Stray> {
-    let mut window = Vec::with_capacity(2 * REACH + 1);
-    let stray = |(row, time): (usize, &f64)| {
+pub fn outliers(times: &[f64]) -> Vec<Outlier> {
+    let mut window = Vec::with_capacity(2 * WINDOW_ROWS + 1);
+    let outlier = |(row, time): (usize, &f64)| {
         window.clear();
-        window.extend_from_slice(&times[row.saturating_sub(REACH)..(row + REACH + 1).min(times.len())]);
+        window.extend_from_slice(&times[row.saturating_sub(WINDOW_ROWS)..(row + WINDOW_ROWS + 1).min(times.len())]);
         let share = time / math::median(&mut window).unwrap_or(*time);
-        if share > *KEPT.end() {
-            Stray::Above
-        } else if share < *KEPT.start() {
-            Stray::Below
+        if share > *ACCEPTED.end() {
+            Outlier::Above
+        } else if share < *ACCEPTED.start() {
+            Outlier::Below
         } else {
-            Stray::No
+            Outlier::No
         }
     };
-    times.iter().enumerate().map(stray).collect()
+    times.iter().enumerate().map(outlier).collect()
 }
 
 /// A constant and a slope, neither below zero: of messages the latency and the time per unit of size.
@@ -91,14 +91,14 @@ impl Curve {
     /// Through sizes with their times, in any order; of a size that is there several times through the mean. Strays are
     /// left out where asked for. `None` without a row.
     #[must_use]
-    pub fn through(mut rows: Vec<(f64, f64)>, without_strays: bool) -> Option<Self> {
+    pub fn through(mut rows: Vec<(f64, f64)>, without_outliers: bool) -> Option<Self> {
         rows.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
-        if without_strays {
-            let stray = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        if without_outliers {
+            let outlier = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
             let mut at = 0;
             rows.retain(|_| {
                 at += 1;
-                stray[at - 1] == Stray::No
+                outlier[at - 1] == Outlier::No
             });
         }
         let mut points: Vec<(f64, f64)> = Vec::with_capacity(rows.len());
@@ -157,8 +157,8 @@ mod tests {
         rows[20].1 = 900.0;
         rows[30].1 = 10.0;
         rows.push((5.0, 110.0));
-        let told = strays(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
-        assert_eq!((told[20], told[30], told[0]), (Stray::Above, Stray::Below, Stray::No));
+        let told = outliers(&rows.iter().map(|(_, time)| *time).collect::<Vec<f64>>());
+        assert_eq!((told[20], told[30], told[0]), (Outlier::Above, Outlier::Below, Outlier::No));
         let curve = Curve::through(rows.clone(), true).unwrap_or_default();
         assert_eq!((curve.at(21.0), curve.at(31.0), curve.at(5.0), curve.points().len()), (100.0, 100.0, 105.0, 48));
         assert_eq!(Curve::through(rows, false).map(|curve| curve.at(21.0)), Some(900.0));

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 
 /// How a forest grows its trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ForestKind {
     /// Best splits on bootstrap samples (Breiman 2001).
     Random,
     /// Random thresholds on all rows (Geurts, Ernst, Wehenkel 2006).
@@ -25,7 +25,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     /// How the trees grow.
-    pub kind: Kind,
+    pub kind: ForestKind,
     /// How many trees.
     pub trees: u32,
     /// Seed.
@@ -128,18 +128,18 @@ impl Batch {
     fn fit(
         matrix: &DenseMatrix<f64>,
         target: &Vec<f64>,
-        kind: Kind,
+        kind: ForestKind,
         trees: usize,
         features: usize,
         seed: u64,
     ) -> Result<Self, LearnError> {
         Ok(match kind {
-            Kind::Random => Self::Random(RandomForestRegressor::fit(
+            ForestKind::Random => Self::Random(RandomForestRegressor::fit(
                 matrix,
                 target,
                 RandomForestRegressorParameters::default().with_n_trees(trees).with_m(features).with_seed(seed),
             )?),
-            Kind::ExtraTrees => Self::ExtraTrees(ExtraTreesRegressor::fit(
+            ForestKind::ExtraTrees => Self::ExtraTrees(ExtraTreesRegressor::fit(
                 matrix,
                 target,
                 ExtraTreesRegressorParameters::default().with_n_trees(trees).with_m(features).with_seed(seed),
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn both_kinds_follow_the_feature_that_matters() -> Result<(), LearnError> {
         let (table, target) = plane();
-        for kind in [Kind::Random, Kind::ExtraTrees] {
+        for kind in [ForestKind::Random, ForestKind::ExtraTrees] {
             let forest = Forest::fit(&table, &target, Parameters { kind, trees: 40, seed: 1 }, &mut Silent)?;
             let predicted = forest.predict(&table)?;
             assert!((predicted[30] - 90.0).abs() < 6.0, "{kind:?} {}", predicted[30]);
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn bad_input_is_an_error_and_never_a_panic() {
         let (table, target) = plane();
-        let parameters = Parameters { kind: Kind::ExtraTrees, trees: 3, seed: 1 };
+        let parameters = Parameters { kind: ForestKind::ExtraTrees, trees: 3, seed: 1 };
         assert!(Forest::fit(&table, &target[1..], parameters, &mut Silent).is_err());
         let mut holed = target.clone();
         holed[7] = f64::NAN;

@@ -41,7 +41,7 @@ const NUGGETS: [f64; 10] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3
 
 /// Where something was measured: two coordinates, and of which kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct Site {
     /// The first coordinate.
     pub x: f64,
     /// The second coordinate, and which kind.
@@ -88,7 +88,7 @@ enum Solution {
         weights: Vec<f64>,
     },
     Points {
-        places: Vec<Place>,
+        places: Vec<Site>,
         weights: Vec<f64>,
     },
 }
@@ -98,11 +98,11 @@ impl Kriging {
     ///
     /// # Errors
     /// Numbers that are not finite, or as many heights as there are not places.
-    pub fn fit(places: &[Place], heights: &[f64]) -> Result<Self, LearnError> {
+    pub fn fit(places: &[Site], heights: &[f64]) -> Result<Self, LearnError> {
         if heights.len() != places.len() {
             return Err(LearnError::Shape { what: "heights", found: heights.len(), expected: places.len() });
         }
-        let is_finite = |(place, height): (&Place, &f64)| (place.x + place.column.y + height).is_finite();
+        let is_finite = |(place, height): (&Site, &f64)| (place.x + place.column.y + height).is_finite();
         if let Some(row) = places.iter().zip(heights).position(|of| !is_finite(of)) {
             return Err(LearnError::NotFinite { row, feature: "a coordinate or the height".to_owned() });
         }
@@ -114,7 +114,7 @@ impl Kriging {
         let same_kind = |a: &usize, b: &usize| places[*a].column.kind == places[*b].column.kind;
         let components = order.chunk_by(same_kind).map(|of_kind| {
             let kind = Some(places[of_kind[0]].column.kind);
-            let (places, heights): (Vec<Place>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
+            let (places, heights): (Vec<Site>, Vec<f64>) = of_kind.iter().map(|i| (places[*i], heights[*i])).unzip();
             Grid::new(&places).map_or_else(|| solve_points(&places, &heights, kind), |grid| grid.solve(&heights, kind))
         });
         Ok(Self { components: components.collect() })
@@ -122,7 +122,7 @@ impl Kriging {
 
     /// The height of a kind's surface above its trend; 0 far from everything that was measured.
     #[must_use]
-    pub fn predict(&self, place: Place) -> f64 {
+    pub fn predict(&self, place: Site) -> f64 {
         // Components of a single kind are not correlated with other kinds.
         let related = self.components.iter().filter(|of| of.kind.is_none_or(|kind| kind == place.column.kind));
         related.fold(0.0, |height, component| height + component.predict(place))
@@ -130,7 +130,7 @@ impl Kriging {
 }
 
 impl Component {
-    fn predict(&self, place: Place) -> f64 {
+    fn predict(&self, place: Site) -> f64 {
         match &self.solution {
             Solution::Grid { xs, columns, weights } => {
                 let to_columns: Vec<f64> =
@@ -157,7 +157,7 @@ impl Scales {
         along_y((a.y - b.y) / self.lengths[1]) * shared
     }
 
-    fn covariance(&self, a: Place, b: Place) -> f64 {
+    fn covariance(&self, a: Site, b: Site) -> f64 {
         self.along_x(a.x - b.x) * self.along_columns(a.column, b.column)
     }
 }
@@ -189,7 +189,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn new(places: &[Place]) -> Option<Self> {
+    fn new(places: &[Site]) -> Option<Self> {
         let mut xs: Vec<f64> = places.iter().map(|place| place.x).collect();
         ascending(&mut xs);
         xs.dedup();
@@ -201,7 +201,7 @@ impl Grid {
         if !is_complete || xs.len().max(columns.len()) > MOST_AXIS {
             return None;
         }
-        let cell = |place: &Place| {
+        let cell = |place: &Site| {
             let row = xs.binary_search_by(|x| x.total_cmp(&place.x)).ok()?;
             let column = columns.binary_search_by(|column| order(column, &place.column)).ok()?;
             Some(row * columns.len() + column)
@@ -314,8 +314,8 @@ fn thinned(count: usize, most: usize) -> Vec<usize> {
     if count <= most { (0..count).collect() } else { (0..most).map(|i| i * count / most).collect() }
 }
 
-fn solve_points(places: &[Place], heights: &[f64], kind: Option<u32>) -> Component {
-    let pick = |most| -> (Vec<Place>, Vec<f64>) {
+fn solve_points(places: &[Site], heights: &[f64], kind: Option<u32>) -> Component {
+    let pick = |most| -> (Vec<Site>, Vec<f64>) {
         thinned(places.len(), most).into_iter().map(|i| (places[i], heights[i])).unzip()
     };
     let scales = |x: usize, y: usize| Scales { lengths: [LENGTHS[x], LENGTHS[y]], between_kinds: 0.0 };
@@ -340,7 +340,7 @@ fn solve_points(places: &[Place], heights: &[f64], kind: Option<u32>) -> Compone
     Component { kind, scales, solution: Solution::Points { places, weights } }
 }
 
-fn factor(places: &[Place], scales: &Scales, nugget: f64) -> Option<Cholesky> {
+fn factor(places: &[Site], scales: &Scales, nugget: f64) -> Option<Cholesky> {
     Cholesky::new(Square::from_fn(places.len(), |i, j| {
         if i == j {
             1.0 + nugget
@@ -385,16 +385,16 @@ mod tests {
     use super::*;
     use crate::math::sin;
 
-    fn place(x: f64, y: f64, kind: u32) -> Place {
-        Place { x, column: Column { y, kind } }
+    fn place(x: f64, y: f64, kind: u32) -> Site {
+        Site { x, column: Column { y, kind } }
     }
 
-    fn bumpy(place: &Place) -> f64 {
-        let Place { x, column: Column { y, kind } } = *place;
+    fn bumpy(place: &Site) -> f64 {
+        let Site { x, column: Column { y, kind } } = *place;
         sin(x * 1.3) * 0.4 + sin(y) * 0.2 + f64::from(kind) * 0.05 * sin(x)
     }
 
-    fn grid() -> Vec<Place> {
+    fn grid() -> Vec<Site> {
         (0..72).map(|i| place(f64::from(i % 12), f64::from(i / 12), 0)).collect()
     }
 
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn an_incomplete_grid_takes_the_general_form() -> Result<(), LearnError> {
-        let places: Vec<Place> =
+        let places: Vec<Site> =
             grid().into_iter().enumerate().filter(|(i, _)| i % 7 != 0).map(|(_, place)| place).collect();
         let heights: Vec<f64> = places.iter().map(bumpy).collect();
         let surface = Kriging::fit(&places, &heights)?;
@@ -439,12 +439,12 @@ mod tests {
     #[test]
     fn a_kind_is_known_where_others_were_measured() -> Result<(), LearnError> {
         // A dip at y = 0, the end of the axis, that the second kind was not measured at.
-        let dip = |of: &Place| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
-        let all: Vec<Place> =
+        let dip = |of: &Site| bumpy(of) - if of.column.y < 0.5 { 1.0 } else { 0.0 };
+        let all: Vec<Site> =
             (0..3).flat_map(|kind| grid().into_iter().map(move |of| place(of.x, of.column.y, kind))).collect();
-        let known: Vec<Place> = all.iter().copied().filter(|of| of.column.kind != 1 || of.column.y > 0.5).collect();
-        let alone: Vec<Place> = known.iter().copied().filter(|of| of.column.kind == 1).collect();
-        let fit = |places: &[Place]| Kriging::fit(places, &places.iter().map(dip).collect::<Vec<f64>>());
+        let known: Vec<Site> = all.iter().copied().filter(|of| of.column.kind != 1 || of.column.y > 0.5).collect();
+        let alone: Vec<Site> = known.iter().copied().filter(|of| of.column.kind == 1).collect();
+        let fit = |places: &[Site]| Kriging::fit(places, &places.iter().map(dip).collect::<Vec<f64>>());
         let (together, alone) = (fit(&known)?, fit(&alone)?);
         let error = |surface: &Kriging| {
             let errors = (0..12).map(|x| place(f64::from(x), 0.0, 1)).map(|of| (surface.predict(of) - dip(&of)).abs());
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn thin_data_is_no_problem() -> Result<(), LearnError> {
         for count in 0..5 {
-            let places: Vec<Place> = (0..count).map(|i| place(f64::from(i), 0.0, 0)).collect();
+            let places: Vec<Site> = (0..count).map(|i| place(f64::from(i), 0.0, 0)).collect();
             let heights: Vec<f64> = places.iter().map(|place| place.x).collect();
             assert!(Kriging::fit(&places, &heights)?.predict(place(1.0, 0.0, 0)).is_finite());
         }

@@ -175,7 +175,7 @@ impl Perceptron {
         let features: Vec<Standard> = (0..width).map(|index| Standard::of(column(index))).collect();
         let scaled = Standard::of(target.iter().copied());
         let inputs: Vec<Vec<f32>> = (0..table.rows()).map(|row| scale(&features, table.row(row))).collect();
-        let wanted: Vec<f32> = target.iter().map(|target| scaled.scale(*target)).collect();
+        let targets: Vec<f32> = target.iter().map(|target| scaled.scale(*target)).collect();
 
         let mut stream = Stream::new(parameters.seed);
         let sizes = [width, HIDDEN[0], HIDDEN[1], 1];
@@ -189,9 +189,9 @@ impl Perceptron {
             progress.report("Training the perceptron", u64::from(epoch), u64::from(parameters.epochs));
             stream.shuffle(kept);
             for batch in kept.chunks(BATCH) {
-                fit.step(batch, &inputs, &wanted, parameters.learning_rate as f32);
+                fit.step(batch, &inputs, &targets, parameters.learning_rate as f32);
             }
-            let error = fit.error(watched, &inputs, &wanted);
+            let error = fit.error(watched, &inputs, &targets);
             if error < best.0 {
                 best = (error, fit.layers.clone(), epoch);
             }
@@ -251,13 +251,13 @@ impl Fit {
         }
     }
 
-    fn step(&mut self, batch: &[usize], inputs: &[Vec<f32>], wanted: &[f32], rate: f32) {
+    fn step(&mut self, batch: &[usize], inputs: &[Vec<f32>], targets: &[f32], rate: f32) {
         self.gradients.iter_mut().for_each(|gradient| gradient.fill(0.0));
         let last = self.layers.len();
         for &row in batch {
             self.activations.0[0].copy_from_slice(&inputs[row]);
-            let said = self.activations.forward(&self.layers);
-            self.back[last][0] = (said - wanted[row]) / batch.len() as f32;
+            let predicted = self.activations.forward(&self.layers);
+            self.back[last][0] = (predicted - targets[row]) / batch.len() as f32;
             for index in (0..last).rev() {
                 let (before, after) = self.back.split_at_mut(index + 1);
                 let input = &self.activations.0[index];
@@ -277,11 +277,11 @@ impl Fit {
         }
     }
 
-    fn error(&mut self, rows: &[usize], inputs: &[Vec<f32>], wanted: &[f32]) -> f32 {
+    fn error(&mut self, rows: &[usize], inputs: &[Vec<f32>], targets: &[f32]) -> f32 {
         let mut sum = 0.0;
         for &row in rows {
             self.activations.0[0].copy_from_slice(&inputs[row]);
-            let rest = self.activations.forward(&self.layers) - wanted[row];
+            let rest = self.activations.forward(&self.layers) - targets[row];
             sum += rest * rest;
         }
         sum

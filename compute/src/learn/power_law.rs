@@ -86,7 +86,7 @@ impl Ridge {
 
     /// What it says of a row.
     #[must_use]
-    pub fn at(&self, row: &[f64]) -> f64 {
+    pub fn predict(&self, row: &[f64]) -> f64 {
         self.intercept + self.weights.iter().zip(row).map(|(weight, value)| weight * value).sum::<f64>()
     }
 }
@@ -112,15 +112,15 @@ impl PowerLaw {
     ) -> Result<Self, LearnError> {
         features.check(target, 2)?;
         let ridge = Ridge::fit(base, target)?;
-        let left: Vec<f64> = target.iter().enumerate().map(|(row, y)| y - ridge.at(base.row(row))).collect();
-        let residual = Boosting::fit(features, &left, RESIDUAL, progress)?.to_steps();
+        let left: Vec<f64> = target.iter().enumerate().map(|(row, y)| y - ridge.predict(base.row(row))).collect();
+        let residual = Boosting::fit(features, &left, RESIDUAL, progress)?.to_step_function();
         Ok(Self { base: ridge, residual })
     }
 
     /// ln y of a row, by its logarithms for the ridge and for the trees.
     #[must_use]
-    pub fn at(&self, base: &[f64], features: &[f64]) -> f64 {
-        self.base.at(base) + self.residual.at(features).unwrap_or_default()
+    pub fn predict(&self, base: &[f64], features: &[f64]) -> f64 {
+        self.base.predict(base) + self.residual.predict(features).unwrap_or_default()
     }
 
     /// What it takes in memory, in bytes.
@@ -153,11 +153,11 @@ mod tests {
         let law = PowerLaw::fit(&table, &table, &target, &mut Silent)?;
         let error = |x: f64, y: f64| {
             let row = [ln(x), ln(y), ln(x), 0.0];
-            (exp(law.at(&row, &row)) / truth(x, y) - 1.0).abs()
+            (exp(law.predict(&row, &row)) / truth(x, y) - 1.0).abs()
         };
         assert!(error(3.0, 7.0) < 0.01 && error(5.0, 4.0) < 0.01, "{} {}", error(3.0, 7.0), error(5.0, 4.0));
         assert!(error(16.0, 10.0) < 0.2 && error(80.0, 120.0) < 0.5, "{} {}", error(16.0, 10.0), error(80.0, 120.0));
-        let alone = |x: f64, y: f64| (exp(law.base.at(&[ln(x), ln(y), ln(x), 0.0])) / truth(x, y) - 1.0).abs();
+        let alone = |x: f64, y: f64| (exp(law.base.predict(&[ln(x), ln(y), ln(x), 0.0])) / truth(x, y) - 1.0).abs();
         assert!(alone(5.0, 4.0) > 0.05);
         Ok(())
     }

@@ -83,7 +83,7 @@ impl Ranked {
             let mut values: Vec<f64> = (0..table.rows()).map(|row| value(row, index)).collect();
             crate::math::ascending(&mut values);
             if let Edges::Upper { bins } = edges {
-                thin(&mut values, bins);
+                keep_bin_starts(&mut values, bins);
             }
             values.dedup_by(|a, b| a == b);
             if values.len() > 1 {
@@ -148,7 +148,7 @@ impl Ranked {
 }
 
 /// Leaves of ascending values those at which bins begin, where they are too many.
-fn thin(values: &mut Vec<f64>, bins: usize) {
+fn keep_bin_starts(values: &mut Vec<f64>, bins: usize) {
     let distinct = 1 + values.windows(2).filter(|pair| pair[0] < pair[1]).count();
     if distinct > bins {
         let count = values.len();

@@ -44,7 +44,7 @@ pub(super) struct Sample<'a> {
     pub(super) target: &'a [f64],
     /// How often each row counts; `None` for once each.
     pub(super) weights: Option<&'a [u32]>,
-    /// The features that may split, by their place among the ranked ones; `None` for all.
+    /// The features that may split, by their place among the ranked row_sums; `None` for all.
     pub(super) features: Option<&'a [usize]>,
 }
 
@@ -112,7 +112,7 @@ impl RegressionTree {
             Sum { target: f64::from(weight) * sample.target[row], weight, rows: 1 }
         };
         let sorted = ranked.sorted.as_ref().map(|sorted| sorted.iter().copied().filter(counts).collect());
-        let mut growth = Growth {
+        let mut builder = TreeBuilder {
             ranked,
             criterion,
             limits,
@@ -121,16 +121,16 @@ impl RegressionTree {
             fitted,
             sorted: sorted.unwrap_or_default(),
             goes_low: vec![false; if ranked.sorted.is_some() { all } else { 0 }],
-            set_aside: vec![0; rows.len()],
-            ones: (0..all).map(one).collect(),
-            spare: Vec::new(),
+            scratch: vec![0; rows.len()],
+            row_sums: (0..all).map(one).collect(),
+            free_sums: Vec::new(),
             groups: Vec::new(),
             order: sample.features.map_or_else(|| (0..ranked.features.len()).collect(), <[usize]>::to_vec),
             nodes: Vec::new(),
             rows,
         };
-        growth.grow(0, growth.rows.len(), 0, None);
-        Self { nodes: growth.nodes }
+        builder.grow(0, builder.rows.len(), 0, None);
+        Self { nodes: builder.nodes }
     }
 
     /// What the tree says of a row of the table's features, rounded as the tree's thresholds are.
@@ -211,7 +211,7 @@ struct Split {
     improvement: f64,
 }
 
-struct Growth<'a> {
+struct TreeBuilder<'a> {
     ranked: &'a Ranked,
     criterion: Criterion,
     limits: Limits,
@@ -224,11 +224,11 @@ struct Growth<'a> {
     sorted: Vec<u32>,
     /// By row, of the split at hand.
     goes_low: Vec<bool>,
-    set_aside: Vec<u32>,
+    scratch: Vec<u32>,
     /// What each row counts.
-    ones: Vec<Sum>,
+    row_sums: Vec<Sum>,
     /// Sums by slot that no node needs any more.
-    spare: Vec<Vec<Sum>>,
+    free_sums: Vec<Vec<Sum>>,
     /// Of the node and the feature at hand: slots that rows have, ascending, with their sums.
     groups: Vec<(u32, Sum)>,
     order: Vec<usize>,
@@ -236,9 +236,9 @@ struct Growth<'a> {
 }
 
 /// A node of fewer rows is grouped by sorting them, not by adding them up by slot: all slots would be passed over.
-const FEW: usize = 24;
+const SMALL_NODE: usize = 24;
 
-impl Growth<'_> {
+impl TreeBuilder<'_> {
     /// Grows the node of the rows in `begin..end`, and says which one it is. `sums` are those of its rows by slot, where
     /// they are known.
     fn grow(&mut self, begin: usize, end: usize, depth: u16, sums: Option<Vec<Sum>>) -> usize {
@@ -253,7 +253,7 @@ impl Growth<'_> {
             None
         };
         let Some(split) = split else {
-            self.spare.extend(sums);
+            self.free_sums.extend(sums);
             let rows = &self.rows[begin..end];
             let value = if rows.is_empty() { 0.0 } else { (self.leaf)(rows, total.target) };
             for row in rows {
@@ -263,7 +263,7 @@ impl Growth<'_> {
             return node;
         };
         let middle = begin + self.partition(begin, end, &split, depth + 1 < self.limits.depth);
-        let (low_sums, high_sums) = self.hand_down(sums, (begin, middle, end), depth + 1);
+        let (low_sums, high_sums) = self.child_sums(sums, (begin, middle, end), depth + 1);
         let low = self.grow(begin, middle, depth + 1, low_sums);
         let high = self.grow(middle, end, depth + 1, high_sums);
         self.nodes[node] = Node::Split {
@@ -281,7 +281,7 @@ impl Growth<'_> {
     fn total(&self, begin: usize, end: usize) -> Sum {
         let (mut target, mut weight) = (0.0, 0);
         for row in &self.rows[begin..end] {
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             target += one.target;
             weight += one.weight;
         }
@@ -294,14 +294,14 @@ impl Growth<'_> {
 
     /// The sums of some rows by slot; `None` where rows are sorted instead.
     fn sum_up(&mut self, begin: usize, end: usize) -> Option<Vec<Sum>> {
-        if self.ranked.sorted.is_some() || end - begin < FEW {
+        if self.ranked.sorted.is_some() || end - begin < SMALL_NODE {
             return None;
         }
-        let mut sums = self.spare.pop().unwrap_or_default();
+        let mut sums = self.free_sums.pop().unwrap_or_default();
         sums.clear();
         sums.resize(self.ranked.slot_count, Sum::default());
         for row in &self.rows[begin..end] {
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             for slot in self.ranked.slots_of(*row) {
                 sums[*slot as usize].add(one);
             }
@@ -311,7 +311,7 @@ impl Growth<'_> {
 
     /// The sums of both sides of a split, where they are worth it: those of the larger side are what the smaller one
     /// leaves of the whole. Methods that follow others to the last bit add each side up.
-    fn hand_down(
+    fn child_sums(
         &mut self,
         sums: Option<Vec<Sum>>,
         (begin, middle, end): (usize, usize, usize),
@@ -323,8 +323,8 @@ impl Growth<'_> {
             if low_is_larger { ((begin, middle), (middle, end)) } else { ((middle, end), (begin, middle)) };
         let rows = larger.1 - larger.0;
         let is_worth = self.ranked.may_subtract() && rows * self.ranked.features.len() > 2 * whole.len();
-        if !is_worth || rows < FEW || !self.may_split(depth, rows) {
-            self.spare.push(whole);
+        if !is_worth || rows < SMALL_NODE || !self.may_split(depth, rows) {
+            self.free_sums.push(whole);
             return (None, None);
         }
         let of_smaller = self.sum_up(smaller.0, smaller.1);
@@ -332,7 +332,7 @@ impl Growth<'_> {
             Some(sums) => whole.iter_mut().zip(sums).for_each(|(whole, part)| *whole = whole.without(*part)),
             None => {
                 for row in &self.rows[smaller.0..smaller.1] {
-                    let one = self.ones[*row as usize];
+                    let one = self.row_sums[*row as usize];
                     for slot in self.ranked.slots_of(*row) {
                         whole[*slot as usize] = whole[*slot as usize].without(one);
                     }
@@ -376,7 +376,7 @@ impl Growth<'_> {
     /// nodes of a whole tree have two rows.
     fn split_two(&self, begin: usize, total: Sum) -> Option<Split> {
         let (first, second) = (self.rows[begin], self.rows[begin + 1]);
-        let both = self.ones[first as usize].explained() + self.ones[second as usize].explained();
+        let both = self.row_sums[first as usize].explained() + self.row_sums[second as usize].explained();
         let improvement = both - total.explained();
         let (first, second) = (self.ranked.slots_of(first), self.ranked.slots_of(second));
         let feature = *self.order.iter().find(|feature| first[**feature] != second[**feature])?;
@@ -396,10 +396,10 @@ impl Growth<'_> {
         }
         let (slots, width) = (&self.ranked.slots[feature..], self.ranked.features.len());
         let slot_of = |row: u32| slots[row as usize * width];
-        let mut few = [0; FEW];
-        let rows = if end - begin < FEW {
+        let mut few = [0; SMALL_NODE];
+        let rows = if end - begin < SMALL_NODE {
             // By slot, then by row: both in one number.
-            let mut keys = [0; FEW];
+            let mut keys = [0; SMALL_NODE];
             for (count, row) in self.rows[begin..end].iter().enumerate() {
                 let key = u64::from(slot_of(*row)) << 32 | u64::from(*row);
                 let mut place = count;
@@ -422,7 +422,7 @@ impl Growth<'_> {
                 self.groups.push((last, Sum { target, weight, rows: count }));
                 (last, target, weight, count) = (slot, 0.0, 0, 0);
             }
-            let one = self.ones[*row as usize];
+            let one = self.row_sums[*row as usize];
             target += one.target;
             weight += one.weight;
             count += 1;
@@ -469,14 +469,14 @@ impl Growth<'_> {
     fn partition(&mut self, begin: usize, end: usize, split: &Split, again: bool) -> usize {
         let slot_of = |row: u32| self.ranked.slots_of(row)[split.feature];
         let goes_low = |row: u32| slot_of(row) < split.slot;
-        let low = stable_partition(&mut self.rows[begin..end], &mut self.set_aside, goes_low);
-        if again && !self.sorted.is_empty() && end - begin >= FEW {
+        let low = stable_partition(&mut self.rows[begin..end], &mut self.scratch, goes_low);
+        if again && !self.sorted.is_empty() && end - begin >= SMALL_NODE {
             for row in &self.rows[begin..end] {
                 self.goes_low[*row as usize] = slot_of(*row) < split.slot;
             }
             for feature in 0..self.ranked.features.len() {
                 let rows = &mut self.sorted[feature * self.rows.len()..][begin..end];
-                stable_partition(rows, &mut self.set_aside, |row| self.goes_low[row as usize]);
+                stable_partition(rows, &mut self.scratch, |row| self.goes_low[row as usize]);
             }
         }
         low
@@ -485,17 +485,17 @@ impl Growth<'_> {
 
 /// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
 /// places, of which the next one overwrites one: which way rows go can't be foreseen, and a branch would cost more.
-fn stable_partition(rows: &mut [u32], set_aside: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
+fn stable_partition(rows: &mut [u32], scratch: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
     let mut first = 0;
     for place in 0..rows.len() {
         let row = rows[place];
         let is_first = usize::from(holds(row));
         rows[first] = row;
-        set_aside[place - first] = row;
+        scratch[place - first] = row;
         first += is_first;
     }
     let last = rows.len() - first;
-    rows[first..].copy_from_slice(&set_aside[..last]);
+    rows[first..].copy_from_slice(&scratch[..last]);
     first
 }
 

@@ -186,7 +186,7 @@ impl<'a> Records<'a> {
             && line.next <= Self::LONGEST
         {
             let content = &self.buffer[self.start..][line.content.clone()];
-            if !self.width.is_some_and(|width| self.splitter.goes_on_with(content, width)) {
+            if !self.width.is_some_and(|width| self.splitter.can_continue_with(content, width)) {
                 break;
             }
             lines += 1;

@@ -50,12 +50,12 @@ pub(super) struct Splitter {
 thread_local! {
     /// Readers that are done with. To build one takes longer than to read a small file, and its clone is none: it lacks
     /// a part of the automaton.
-    static SPARE: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
+    static IDLE_READERS: RefCell<Vec<(Dialect, Box<Reader>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A reader of a dialect.
 fn core(dialect: Dialect) -> Box<Reader> {
-    let spare = SPARE.with_borrow_mut(|spare| {
+    let spare = IDLE_READERS.with_borrow_mut(|spare| {
         let at = spare.iter().position(|(of, _)| *of == dialect)?;
         Some(spare.swap_remove(at).1)
     });
@@ -73,7 +73,7 @@ impl Drop for Splitter {
         const MOST: usize = 16;
         let dialect = Dialect { delimiter: self.delimiter, line_end: self.line_end };
         if let Some(core) = self.core.take() {
-            SPARE.with_borrow_mut(|spare| {
+            IDLE_READERS.with_borrow_mut(|spare| {
                 if spare.len() < MOST {
                     spare.push((dialect, core));
                 }
@@ -161,7 +161,7 @@ impl Splitter {
 
     /// Whether the open cell can go on with this line, in a record of `width` cells: the line has fewer cells than a
     /// record, or the open cell is the first one and ends in it; and its quote ends a cell.
-    pub(super) fn goes_on_with(&self, line: &[u8], width: usize) -> bool {
+    pub(super) fn can_continue_with(&self, line: &[u8], width: usize) -> bool {
         let is_record = memchr_iter(self.delimiter, line).count() + 1 >= width;
         let mut rest = line;
         while let Some(quote) = memchr(b'"', rest) {

@@ -235,7 +235,7 @@ impl Library {
                 self.unusable.push((saved.function, why));
                 continue;
             };
-            let model = Model::Steps(saved.boosting.to_steps());
+            let model = Model::Steps(saved.boosting.to_step_function());
             self.set_validation(regressor as u32, self.against_samples(regressor as u32, &model));
             self.set_model(regressor as u32, model);
             self.entries[regressor].is_saved = true;

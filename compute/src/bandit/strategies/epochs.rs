@@ -4,7 +4,7 @@ use super::{Known, Strategy};
 use crate::{
     bandit::{
         best,
-        schedule::{LONGEST_BLOCK, deal},
+        schedule::{MAX_BLOCK_CALLS, fill_block},
         statistics::NormalInverseGamma,
     },
     math::Stream,
@@ -68,21 +68,21 @@ pub(super) struct Epochs {
 impl Epochs {
     pub(super) fn new(known: Known, calls: u32, floor: f64, keep: f64, seed: u64) -> Self {
         let arms = known.arms.len();
-        let calls = calls.clamp(arms as u32, LONGEST_BLOCK as u32);
+        let calls = calls.clamp(arms as u32, MAX_BLOCK_CALLS as u32);
         let mut order = vec![0; calls as usize];
-        deal(&counts(&vec![1.0 / arms as f64; arms], calls, floor), seed, 0, 0, &mut order);
+        fill_block(&counts(&vec![1.0 / arms as f64; arms], calls, floor), seed, 0, 0, &mut order);
         let keep = keep.clamp(0.0, 1.0);
         Self { known, calls, floor, keep, seed, epoch: 0, order, next: 0, sum: 0.0, prior: None }
     }
 
-    fn turn(&mut self) {
+    fn end_epoch(&mut self) {
         let mean = self.sum / self.order.len() as f64;
         let prior = *self.prior.get_or_insert_with(|| NormalInverseGamma::weak(mean));
-        let posteriors: Vec<NormalInverseGamma> = self.known.arms.iter().map(|arm| prior.after(arm)).collect();
+        let posteriors: Vec<NormalInverseGamma> = self.known.arms.iter().map(|arm| prior.posterior(arm)).collect();
         self.epoch += 1;
         self.next = 0;
         let counts = counts(&rounded(&best::probabilities(&posteriors)), self.calls, self.floor);
-        deal(&counts, self.seed, 0, self.epoch, &mut self.order);
+        fill_block(&counts, self.seed, 0, self.epoch, &mut self.order);
         self.known.arms.iter_mut().for_each(|arm| arm.discount(self.keep));
     }
 }
@@ -97,7 +97,7 @@ impl Strategy for Epochs {
         self.sum += latency;
         self.next += 1;
         if self.next >= self.order.len() {
-            self.turn();
+            self.end_epoch();
         }
     }
 }

@@ -25,7 +25,7 @@ pub trait Strategy {
 
 /// Which strategy, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Kind {
+pub enum StrategyKind {
     /// Always the library's own choice.
     Auto,
     /// Each arm with the same probability.
@@ -49,7 +49,7 @@ pub enum Kind {
         /// In milliseconds.
         c: f64,
     },
-    /// [`Kind::Ucb1`] over the last pulls (Garivier, Moulines 2011).
+    /// [`StrategyKind::Ucb1`] over the last pulls (Garivier, Moulines 2011).
     SlidingUcb {
         /// How many pulls.
         window: u32,
@@ -63,7 +63,7 @@ pub enum Kind {
     },
     /// The same as if the standard deviation were 1 ms and nothing were known before.
     ThompsonRaw,
-    /// [`Kind::Thompson`] that forgets.
+    /// [`StrategyKind::Thompson`] that forgets.
     DiscountedThompson {
         /// What the past is worth after each pull.
         gamma: f64,
@@ -91,7 +91,7 @@ pub enum Kind {
     },
 }
 
-impl Kind {
+impl StrategyKind {
     /// Those that a replay compares, with their defaults: baselines first.
     pub const ALL: [Self; 17] = [
         Self::Auto,
@@ -165,7 +165,7 @@ impl Kind {
         matches!(self, Self::Ucb1Raw { .. } | Self::ThompsonRaw)
     }
 
-    /// Ready for the first pull of `arms` arms. `best` is the arm that is best in truth, which only [`Kind::Oracle`] may
+    /// Ready for the first pull of `arms` arms. `best` is the arm that is best in truth, which only [`StrategyKind::Oracle`] may
     /// look at.
     #[must_use]
     pub fn start(&self, arms: usize, auto: usize, best: usize, seed: u64) -> Box<dyn Strategy> {

@@ -47,7 +47,7 @@ impl Strategy for Thompson {
         let Some(mean) = self.first.value else { return self.known.first(1).unwrap_or(0) };
         let prior = NormalInverseGamma::weak(mean);
         self.known.lowest(|arm| {
-            let posterior = prior.after(arm);
+            let posterior = prior.posterior(arm);
             posterior.mean + posterior.scale() * student::draw(posterior.freedom(), stream)
         })
     }

@@ -7,7 +7,7 @@ use crate::math::{Stream, exp};
 
 /// What every arm takes at every step of one seed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct LatencyTable {
     arms: usize,
     /// Row by row.
     values: Vec<f64>,
@@ -17,7 +17,7 @@ pub struct Table {
     best: Vec<u8>,
 }
 
-impl Table {
+impl LatencyTable {
     /// From values and expected values, each row by row; the latter may be one row for all.
     fn new(arms: usize, values: Vec<f64>, means: Vec<f64>) -> Self {
         let lowest = |row: &[f64]| {
@@ -159,7 +159,7 @@ impl Simulation {
 
     /// What every arm takes at every step of a seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let (mut values, mut means) = (Vec::with_capacity(steps * arms), Vec::new());
         let changes = self.trend != 0.0 || self.arms.iter().any(|arm| arm.later.is_some());
@@ -195,7 +195,7 @@ impl Simulation {
                 }
             }
         }
-        Table::new(arms, values, means)
+        LatencyTable::new(arms, values, means)
     }
 }
 
@@ -209,7 +209,7 @@ pub struct Resampled {
 impl Resampled {
     /// What every arm takes at every step of a seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         let arms = self.arms.len();
         let mut values = vec![0.0; steps * arms];
         let mut means = Vec::with_capacity(arms);
@@ -226,20 +226,20 @@ impl Resampled {
                 }
             }
         }
-        Table::new(arms, values, means)
+        LatencyTable::new(arms, values, means)
     }
 }
 
 /// Either.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum World {
+pub enum Environment {
     /// Made up.
     Simulated(Simulation),
     /// Drawn from a log.
     Resampled(Resampled),
 }
 
-impl World {
+impl Environment {
     /// How many arms there are.
     #[must_use]
     pub fn arms(&self) -> usize {
@@ -251,7 +251,7 @@ impl World {
 
     /// What every arm takes at every step of a seed.
     #[must_use]
-    pub fn table(&self, seed: u64, steps: usize) -> Table {
+    pub fn table(&self, seed: u64, steps: usize) -> LatencyTable {
         match self {
             Self::Simulated(of) => of.table(seed, steps),
             Self::Resampled(of) => of.table(seed, steps),

@@ -23,17 +23,17 @@ use collectune::{
     policy::{file::Policy, record::Next},
 };
 
-use crate::{context::file, log::Log};
+use crate::{files, log::Log};
 
 /// How long to wait between two looks at a folder, at first and at most.
-const LOOK: Duration = Duration::from_millis(1);
-const LONGEST_LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A rank proposes so many looks after the others at most: where all propose at once, a disk makes all of them wait.
-const TURNS: u64 = 8;
+const MAX_TURN_POLLS: u64 = 8;
 /// So long a rank that has nothing to propose lets the others go first.
-const COURTESY: Duration = Duration::from_secs(2);
+const PROPOSAL_HEAD_START: Duration = Duration::from_secs(2);
 /// After such a time of waiting, a message.
-const PATIENCE: Duration = Duration::from_secs(5);
+const WARNING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Where a communicator's ranks agree.
 pub struct Agreement {
@@ -50,13 +50,13 @@ pub struct Agreement {
 
 /// What a new member found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joined {
+pub enum JoinOutcome {
     /// All ranks.
-    All,
+    Complete,
     /// A record: the others have found each other, or waited long enough.
     Late,
     /// So many ranks after having waited long enough.
-    Few(usize),
+    Incomplete(usize),
 }
 
 impl Agreement {
@@ -78,7 +78,7 @@ impl Agreement {
     ///
     /// An error means that this rank is no member, so that the others can't become active either; once it is one, it
     /// follows the record, whatever it is.
-    pub fn join(&mut self, ranks: usize, patience: Duration) -> io::Result<Joined> {
+    pub fn join(&mut self, ranks: usize, rendezvous: Duration) -> io::Result<JoinOutcome> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         self.has_others = ranks > 1;
         let members = self.folder.join("members");
@@ -99,34 +99,34 @@ impl Agreement {
             }
         }
         let start = Instant::now();
-        let mut look = LOOK;
+        let mut interval = POLL_INTERVAL;
         loop {
             if self.record(0).exists() {
-                return Ok(Joined::Late);
+                return Ok(JoinOutcome::Late);
             }
             let seen = fs::read_dir(&members).map_or(0, Iterator::count);
             if seen >= ranks {
-                return Ok(Joined::All);
+                return Ok(JoinOutcome::Complete);
             }
-            if start.elapsed() >= patience {
-                return Ok(Joined::Few(seen));
+            if start.elapsed() >= rendezvous {
+                return Ok(JoinOutcome::Incomplete(seen));
             }
-            thread::sleep(look);
-            look = (look * 2).min(LONGEST_LOOK);
+            thread::sleep(interval);
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
     /// Lets the other ranks propose first, for a while: whoever has nothing to propose would make all passive.
-    pub fn stand_back(&self) {
+    pub fn wait_for_proposal(&self) {
         let start = Instant::now();
-        while start.elapsed() < COURTESY && !self.record(0).exists() {
-            thread::sleep(LONGEST_LOOK);
+        while start.elapsed() < PROPOSAL_HEAD_START && !self.record(0).exists() {
+            thread::sleep(MAX_POLL_INTERVAL);
         }
     }
 
     /// The record of an epoch with the checksum of its text, proposed where it is not there yet; `None` where it could
-    /// neither be read nor proposed in time, which was said.
-    pub fn settle<T>(
+    /// neither be read nor proposed in time, which was warnings.
+    pub fn agree_on<T>(
         &self,
         epoch: u64,
         log: &mut Log,
@@ -134,16 +134,16 @@ impl Agreement {
         proposal: impl Fn(&Self) -> String,
     ) -> Option<(T, u32)> {
         let start = Instant::now();
-        let mut said = 0;
-        let mut look = LOOK;
+        let mut warnings = 0;
+        let mut interval = POLL_INTERVAL;
         loop {
-            let problem = match file(&self.record(epoch)) {
+            let problem = match files::read(&self.record(epoch)) {
                 Ok(bytes) => match read(&bytes) {
                     Some(record) => return Some((record, Crc32::of(&bytes))),
                     None => io::Error::other("the record can't be read"),
                 },
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if self.others_were_first(epoch) {
+                    if self.wait_for_turn(epoch) {
                         continue;
                     }
                     match self.propose(epoch, proposal(self).as_bytes()) {
@@ -162,24 +162,24 @@ impl Agreement {
                 ));
                 return None;
             }
-            if waited.as_secs() / PATIENCE.as_secs() > said {
-                said = waited.as_secs() / PATIENCE.as_secs();
+            if waited.as_secs() / WARNING_INTERVAL.as_secs() > warnings {
+                warnings = waited.as_secs() / WARNING_INTERVAL.as_secs();
                 log.warn(format_args!("{}: {problem}; waiting", self.record(epoch).display()));
             }
-            thread::sleep(look);
-            look = (look * 2).min(LONGEST_LOOK);
+            thread::sleep(interval);
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 
     /// Waits until it is this rank's turn to propose, which changes from epoch to epoch; answers whether the record came
     /// before.
-    fn others_were_first(&self, epoch: u64) -> bool {
+    fn wait_for_turn(&self, epoch: u64) -> bool {
         if !self.has_others {
             return false;
         }
-        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % TURNS;
+        let turn = mix(Fnv::new().text(&self.member).number(epoch).value()) % MAX_TURN_POLLS;
         (0..turn).any(|_| {
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
             self.record(epoch).exists()
         })
     }
@@ -208,7 +208,7 @@ impl Agreement {
     /// folder, if it is whole, of the same arms and bands, and newer.
     pub fn proposal(&self, present: &Policy) -> Next {
         for folder in [&self.folder, &self.shared] {
-            let Ok(bytes) = file(&folder.join("next.policy")) else { continue };
+            let Ok(bytes) = files::read(&folder.join("next.policy")) else { continue };
             let Ok(reading) = Policy::read(&bytes) else { continue };
             let next = reading.policy;
             if next.generation > present.generation

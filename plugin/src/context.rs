@@ -1,28 +1,26 @@
 //! One communicator of one rank: what it follows, its count of calls, its failure.
 
-use std::{fs, io, io::Read, path::Path};
+use std::path::Path;
 
 use collectune::{
     collective::Scale,
-    conf::{
-        strict::{Content, Rule, lines},
-        words::{ALGORITHMS, PROTOCOLS},
-    },
+    conf::strict::{Content, Rule, lines},
     crc32::Crc32,
     policy::{
-        arm::Arm,
-        file::{LONGEST, Policy},
+        file::Policy,
         record::{Active, First, Follow, Next, beginning, returning},
     },
 };
 
 use crate::{
-    agreement::{Agreement, Joined},
-    ffi::{Logger, remember},
+    agreement::{Agreement, JoinOutcome},
+    decision::{Availability, Call, Decision, remember},
+    files,
+    library::Logger,
     log::Log,
-    profiler::Profiled,
+    profiler::ProfilerState,
     ranges::{MOST_RULES, Ranges},
-    rewards::{Communicator, Question},
+    rewards::{Communicator, TunerQuery},
     settings::{Mode, Settings},
     table::Table,
 };
@@ -36,63 +34,6 @@ pub struct Start {
     pub nodes: usize,
     /// The communicator's identifier, the same on all ranks; from version 5 on.
     pub comm_id: Option<u64>,
-}
-
-/// What the library asks about.
-#[derive(Clone, Copy, Debug)]
-pub struct Call {
-    /// The collective's number (`ncclFunc_t`).
-    pub coll: i32,
-    /// The size.
-    pub bytes: u64,
-    /// Operations in the group.
-    pub pipe_ops: i32,
-}
-
-/// What may be chosen for a call.
-pub trait Offer {
-    /// Whether an algorithm with a protocol can run, by their numbers (`NCCL_ALGO_*`, `NCCL_PROTO_*`).
-    fn has(&self, algorithm: u8, protocol: u8) -> bool;
-}
-
-/// What the library is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Algorithm and protocol by their numbers; `None` leaves them to the library.
-    pub pair: Option<(u8, u8)>,
-    /// The most channels; `None` leaves them to the library.
-    pub channels: Option<u8>,
-}
-
-impl Answer {
-    /// All is left to the library.
-    pub const UNTOUCHED: Self = Self { pair: None, channels: None };
-
-    /// The arm that asks for the same; `None` where only the channels are limited, which no arm does.
-    fn arm(self) -> Option<Arm> {
-        match self {
-            Self { pair: None, channels: None } => Some(Arm::Auto),
-            Self { pair: None, channels: Some(_) } => None,
-            Self { pair: Some((algorithm, protocol)), channels } => Some(Arm::Forced {
-                algorithm: ALGORITHMS.get(usize::from(algorithm))?.1,
-                protocol: PROTOCOLS.get(usize::from(protocol))?.1,
-                channels: channels.map_or(0, u32::from),
-            }),
-        }
-    }
-}
-
-/// Which arm of a policy a call runs, for the application's log.
-#[derive(Clone, Copy, Debug)]
-pub struct LastDecision {
-    /// The number of the call of its key, from 0.
-    pub call: u64,
-    /// The arm's place in the policy.
-    pub arm: u32,
-    /// The probability with which it was chosen.
-    pub propensity: f64,
-    /// The policy's generation.
-    pub generation: u64,
 }
 
 /// Why a call can't be answered. The library fails the collective; that is meant: an answer that other ranks don't give
@@ -145,7 +86,7 @@ pub struct Context {
     /// The number of the question before which something happens: an epoch begins, or nothing goes any more.
     next_event: u64,
     /// The question that fails on purpose.
-    drill: Option<u64>,
+    failing_call: Option<u64>,
     epochs: Option<Epochs>,
     failed: Option<Failure>,
     /// Where what is answered is kept, for the log of rewards.
@@ -181,8 +122,8 @@ impl Context {
             v2: V2 { is_forced: settings.is_forced, has_ll128: settings.has_ll128 },
             plan: Plan::Passive,
             calls: 0,
-            next_event: settings.drill.unwrap_or(u64::MAX),
-            drill: settings.drill,
+            next_event: settings.failing_call.unwrap_or(u64::MAX),
+            failing_call: settings.failing_call,
             epochs: None,
             failed: None,
             rewards,
@@ -199,7 +140,7 @@ impl Context {
                          passive"
                     ));
                 }
-                own => this.follow(own, None)?,
+                own => this.apply(own, None)?,
             },
         }
         Ok(this)
@@ -208,14 +149,14 @@ impl Context {
     /// What the ranks agree on is followed, whatever this rank wanted.
     fn agree(&mut self, mut agreement: Agreement, settings: &Settings, own: First) -> Result<(), Failure> {
         let proposal = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
-            Ok(Joined::All) => {
+            Ok(JoinOutcome::Complete) => {
                 if own == First::Passive {
-                    agreement.stand_back();
+                    agreement.wait_for_proposal();
                 }
                 own
             }
-            Ok(Joined::Late) => First::Passive,
-            Ok(Joined::Few(seen)) => {
+            Ok(JoinOutcome::Late) => First::Passive,
+            Ok(JoinOutcome::Incomplete(seen)) => {
                 self.log.warn(format_args!(
                     "{seen} of {} ranks are in {} after {} ms: is it shared by all nodes? Proposing to be passive",
                     self.scale.ranks,
@@ -229,7 +170,7 @@ impl Context {
                 return Ok(());
             }
         };
-        let first = agreement.settle(0, &mut self.log, First::read, |_| proposal.text());
+        let first = agreement.agree_on(0, &mut self.log, First::read, |_| proposal.text());
         let (first, checksum) = first.ok_or(Failure::System)?;
         let folder = agreement.folder().display();
         match &first {
@@ -244,11 +185,11 @@ impl Context {
             self.log.failure(format_args!("the record is of a communicator of {}", active.scale));
             return Err(Failure::System);
         }
-        self.follow(first, Some(agreement))
+        self.apply(first, Some(agreement))
     }
 
     /// Lays out what is followed; online, also what may come later.
-    fn follow(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
+    fn apply(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
         let First::Active(active) = first else { return Ok(()) };
         self.overlap = active.overlap;
         if active.follow == Follow::Static {
@@ -270,7 +211,7 @@ impl Context {
         if let (Follow::Online, Some(agreement)) = (active.follow, agreement) {
             self.epochs = Some(Epochs { agreement, length: active.epoch.max(1), policy: reading.policy });
         }
-        self.await_event(0);
+        self.schedule_next_event(0);
         Ok(())
     }
 
@@ -325,22 +266,22 @@ impl Context {
     }
 
     /// What the library is told.
-    pub fn decide(&mut self, call: &Call, offer: &impl Offer) -> Result<Answer, Failure> {
+    pub fn decide(&mut self, call: &Call, available: &impl Availability) -> Result<Decision, Failure> {
         if self.calls == self.next_event {
-            self.event()?;
+            self.process_event()?;
         }
         self.calls += 1;
         let (answer, last) = match &mut self.plan {
-            Plan::Passive => (Answer::UNTOUCHED, None),
+            Plan::Passive => (Decision::DEFER, None),
             Plan::Rules(ranges) => {
-                let (answer, new) = ranges.decide(call, offer);
+                let (answer, new) = ranges.decide(call, available);
                 if let Some(line) = new {
                     self.log.info(format_args!("{} bytes: line {line} applies", call.bytes));
                 }
                 (answer, None)
             }
             Plan::Policy(table) => {
-                let (answer, last, new) = table.decide(call, offer);
+                let (answer, last, new) = table.decide(call, available);
                 if let Some(new) = new {
                     self.log.info(format_args!("{}, band {}: arm {}", new.collective, new.band, new.arm));
                 }
@@ -353,18 +294,18 @@ impl Context {
                 (Plan::Policy(table), Some(last)) => Some(table.name(last.arm)),
                 _ => answer.arm(),
             };
-            rewards.ask(&Question { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
+            rewards.ask(&TunerQuery { coll: call.coll, bytes: call.bytes, arm, last, overlap: self.overlap });
         }
         Ok(answer)
     }
 
     /// What happens between two questions.
     #[cold]
-    fn event(&mut self) -> Result<(), Failure> {
+    fn process_event(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);
         }
-        assert!(self.drill != Some(self.calls), "a drill");
+        assert!(self.failing_call != Some(self.calls), "a drill");
         if let Some(epochs) = &mut self.epochs {
             let number = self.calls / epochs.length;
             if self.calls.is_multiple_of(epochs.length) && number > 0 {
@@ -381,16 +322,16 @@ impl Context {
                 }
             }
         }
-        self.await_event(self.calls);
+        self.schedule_next_event(self.calls);
         Ok(())
     }
 
     /// Finds the next question, after `now`, before which something happens.
-    fn await_event(&mut self, now: u64) {
+    fn schedule_next_event(&mut self, now: u64) {
         let epoch =
             self.epochs.as_ref().map_or(u64::MAX, |epochs| (now / epochs.length + 1).saturating_mul(epochs.length));
-        let drill = self.drill.filter(|drill| *drill >= now).unwrap_or(u64::MAX);
-        self.next_event = epoch.min(drill);
+        let failing_call = self.failing_call.filter(|failing_call| *failing_call >= now).unwrap_or(u64::MAX);
+        self.next_event = epoch.min(failing_call);
     }
 
     /// After a panic: nothing is answered any more.
@@ -416,7 +357,7 @@ impl Epochs {
     /// Agrees on what an epoch follows; answers whether that is another policy than before.
     fn begin(&mut self, number: u64, log: &mut Log) -> Result<bool, Failure> {
         let Self { agreement, policy, .. } = self;
-        let next = agreement.settle(number, log, Next::read, |agreement| agreement.proposal(policy).text());
+        let next = agreement.agree_on(number, log, Next::read, |agreement| agreement.proposal(policy).text());
         let (next, _) = next.ok_or(Failure::System)?;
         let Next::Policy(text) = next else { return Ok(false) };
         match Policy::read(text.as_bytes()) {
@@ -435,10 +376,10 @@ impl Epochs {
 
 /// Where the profiler waits for what this communicator is answered: it was begun before, by the same thread.
 fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communicator> {
-    let profiled = Profiled::take();
+    let profiled = ProfilerState::take();
     settings.rewards.as_ref()?;
     match profiled {
-        Profiled::Here { communicator, comm_id, ranks, nodes } => {
+        ProfilerState::Logging { communicator, comm_id, ranks, nodes } => {
             let is_same =
                 (ranks, nodes) == (start.ranks, start.nodes) && start.comm_id.is_none_or(|own| own == comm_id);
             if !is_same {
@@ -446,21 +387,21 @@ fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communic
             }
             is_same.then_some(communicator)
         }
-        Profiled::Old => {
+        ProfilerState::WithoutTimestamps => {
             log.warn(format_args!(
                 "rewards: this library doesn't tell a profiler when a collective ran on the GPU; nothing is logged. NCCL \
                  2.27 and later do"
             ));
             None
         }
-        Profiled::Not => {
+        ProfilerState::Absent => {
             log.warn(format_args!(
                 "COLLECTUNE_TUNER_REWARDS is set, and no profiler was begun: set NCCL_PROFILER_PLUGIN to the path of this \
                  plugin as well"
             ));
             None
         }
-        Profiled::Silent => None,
+        ProfilerState::NotLogging => None,
     }
 }
 
@@ -471,7 +412,7 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
     };
     match &settings.mode {
         Mode::Passive => First::Passive,
-        Mode::Static(path) => match file(path) {
+        Mode::Static(path) => match files::read(path) {
             Ok(bytes) => {
                 log.info(format_args!("{} has the checksum {:08X}", path.display(), Crc32::of(&bytes)));
                 active(Follow::Static, String::from_utf8_lossy(&bytes).into_owned())
@@ -492,7 +433,7 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
 
 /// The text of a policy file that can be followed.
 fn policy(path: &Path, log: &mut Log) -> Option<String> {
-    let bytes = match file(path) {
+    let bytes = match files::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             log.warn(format_args!("{}: {error}: passive", path.display()));
@@ -509,14 +450,4 @@ fn policy(path: &Path, log: &mut Log) -> Option<String> {
             None
         }
     }
-}
-
-/// A whole file. Neither a folder nor a pipe, which could hold up the job, nor more than a policy may have.
-pub fn file(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is no file"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > LONGEST { Err(io::Error::other("has more than 16 MiB")) } else { Ok(bytes) }
 }

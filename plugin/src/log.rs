@@ -2,17 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::ffi::Logger;
-
-/// How much it matters, as the library numbers it (`ncclDebugLogLevel`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Level {
-    /// Something is not as it was meant.
-    Warn = 2,
-    /// What was loaded.
-    Info = 3,
-}
+use crate::library::{Level, Logger};
 
 /// The most messages of a communicator.
 const MOST: u8 = 20;

@@ -11,7 +11,7 @@ use std::{
     ffi::{c_char, c_int, c_long, c_void},
 };
 
-use crate::thread::{Create, Join};
+use crate::pthread::{Create, Join};
 
 #[cfg(target_arch = "x86_64")]
 mod number {

@@ -23,10 +23,10 @@ use std::{
 };
 
 use crate::{
-    ffi::{Logger, LoggerFn, NAME, SUCCESS, silence_panics},
+    library::{Logger, LoggerFn, NAME, SUCCESS, silence_panics},
     log::Log,
     rewards::{Communicator, Handle, Launched},
-    writer::{About, Writer},
+    writer::{LogHeader, Writer},
 };
 
 const GROUP: u64 = 1;
@@ -72,7 +72,7 @@ pub struct DescriptorV4 {
     kind: u8,
     parent: *mut c_void,
     rank: c_int,
-    of: Of,
+    of: EventDetails,
 }
 
 /// `ncclProfilerEventDescr_v5_t` and `ncclProfilerEventDescr_v6_t`, as far as they are read.
@@ -81,12 +81,12 @@ pub struct DescriptorV5 {
     kind: u64,
     parent: *mut c_void,
     rank: c_int,
-    of: Of,
+    of: EventDetails,
 }
 
 /// What belongs to an event of one kind; these are the same in versions 4 to 6.
 #[repr(C)]
-union Of {
+union EventDetails {
     coll: Coll,
     channel: Channel,
     api: Api,
@@ -170,23 +170,23 @@ pub static ncclProfiler_v6: Profiler<InitV5, DescriptorV5> =
 /// What the profiler was begun with last, by the thread that asks. The library begins it in the thread that creates the
 /// communicator, before the tuner of the same communicator (src/init.cc), which takes this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profiled {
+pub enum ProfilerState {
     /// No profiler.
     #[default]
-    Not,
+    Absent,
     /// Of an interface without the GPU's timestamps.
-    Old,
+    WithoutTimestamps,
     /// This rank logs nothing: another one does, or it was not asked for, or it can't, and said so.
-    Silent,
+    NotLogging,
     /// This rank logs.
-    Here { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
+    Logging { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
 }
 
 thread_local! {
-    static LAST: Cell<Profiled> = const { Cell::new(Profiled::Not) };
+    static LAST: Cell<ProfilerState> = const { Cell::new(ProfilerState::Absent) };
 }
 
-impl Profiled {
+impl ProfilerState {
     /// What the profiler was begun with, once.
     pub fn take() -> Self {
         LAST.take()
@@ -203,30 +203,30 @@ fn folder() -> Option<PathBuf> {
     env::var_os("COLLECTUNE_TUNER_REWARDS").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-fn begin(about: About, rank: c_int, logger: Logger) -> Profiled {
-    let (Some(folder), 0) = (folder(), rank) else { return Profiled::Silent };
+fn begin(header: LogHeader, rank: c_int, logger: Logger) -> ProfilerState {
+    let (Some(folder), 0) = (folder(), rank) else { return ProfilerState::NotLogging };
     let mut log = Log::new(logger);
-    let Some(communicator) = Communicator::begin(about.ranks as u64) else {
+    let Some(communicator) = Communicator::begin(header.ranks as u64) else {
         log.warn(format_args!("rewards: too many communicators at once; nothing is logged of this one"));
-        return Profiled::Silent;
+        return ProfilerState::NotLogging;
     };
-    let Some(writer) = Writer::begin(&folder, about, communicator, log) else {
+    let Some(writer) = Writer::begin(&folder, header, communicator, log) else {
         communicator.end();
-        return Profiled::Silent;
+        return ProfilerState::NotLogging;
     };
     WRITERS.lock().unwrap_or_else(PoisonError::into_inner).push((communicator, writer));
     LOGGED.fetch_add(1, Ordering::AcqRel);
-    Profiled::Here { communicator, comm_id: about.comm_id, ranks: about.ranks, nodes: about.nodes }
+    ProfilerState::Logging { communicator, comm_id: header.comm_id, ranks: header.ranks, nodes: header.nodes }
 }
 
 /// # Safety
 /// `context` and `mask` are null or may be written.
-unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, about: About, rank: c_int, logger: Option<LoggerFn>) {
+unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, header: LogHeader, rank: c_int, logger: Option<LoggerFn>) {
     silence_panics();
-    let profiled = catch_unwind(|| begin(about, rank, Logger(logger))).unwrap_or(Profiled::Silent);
+    let profiled = catch_unwind(|| begin(header, rank, Logger(logger))).unwrap_or(ProfilerState::NotLogging);
     LAST.set(profiled);
     let (number, asks) = match profiled {
-        Profiled::Here { communicator, .. } => (communicator.as_number(), Some(MASK)),
+        ProfilerState::Logging { communicator, .. } => (communicator.as_number(), Some(MASK)),
         // The mask is one for the whole process: where another communicator is logged it stays.
         _ => (0, (LOGGED.load(Ordering::Acquire) == 0).then_some(0)),
     };
@@ -242,7 +242,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, about: About, rank: 
 }
 
 unsafe extern "C" fn init_v1(context: *mut *mut c_void, mask: *mut c_int) -> c_int {
-    LAST.set(if folder().is_some() { Profiled::Old } else { Profiled::Silent });
+    LAST.set(if folder().is_some() { ProfilerState::WithoutTimestamps } else { ProfilerState::NotLogging });
     // SAFETY: the library's own variables, or null.
     unsafe {
         if let Some(context) = context.as_mut() {
@@ -255,9 +255,9 @@ unsafe extern "C" fn init_v1(context: *mut *mut c_void, mask: *mut c_int) -> c_i
     SUCCESS
 }
 
-fn about(version: u32, comm_id: u64, n_nodes: c_int, n_ranks: c_int) -> About {
+fn header(version: u32, comm_id: u64, n_nodes: c_int, n_ranks: c_int) -> LogHeader {
     let number = |count: c_int| usize::try_from(count).unwrap_or(0);
-    About { comm_id, nodes: number(n_nodes), ranks: number(n_ranks), version }
+    LogHeader { comm_id, nodes: number(n_nodes), ranks: number(n_ranks), version }
 }
 
 unsafe extern "C" fn init_v4(
@@ -270,8 +270,8 @@ unsafe extern "C" fn init_v4(
     rank: c_int,
     logger: Option<LoggerFn>,
 ) -> c_int {
-    // SAFETY: the library's promise about its own pointers is passed on.
-    unsafe { init(context, mask, about(4, comm_id, n_nodes, n_ranks), rank, logger) };
+    // SAFETY: the library's promise header its own pointers is passed on.
+    unsafe { init(context, mask, header(4, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -286,7 +286,7 @@ unsafe extern "C" fn init_v5(
     logger: Option<LoggerFn>,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { init(context, mask, about(5, comm_id, n_nodes, n_ranks), rank, logger) };
+    unsafe { init(context, mask, header(5, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -301,7 +301,7 @@ unsafe extern "C" fn init_v6(
     logger: Option<LoggerFn>,
 ) -> c_int {
     // SAFETY: as above.
-    unsafe { init(context, mask, about(6, comm_id, n_nodes, n_ranks), rank, logger) };
+    unsafe { init(context, mask, header(6, comm_id, n_nodes, n_ranks), rank, logger) };
     SUCCESS
 }
 
@@ -317,7 +317,7 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
         }
         drop(writers);
         LOGGED.fetch_sub(1, Ordering::AcqRel);
-        communicator.settle();
+        communicator.close_batch();
         writer.end();
         communicator.end();
     };
@@ -384,7 +384,7 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
 ///
 /// # Safety
 /// `of` is of this kind.
-unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -> Option<Handle> {
+unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &EventDetails) -> Option<Handle> {
     let communicator = Communicator::from_number(context as usize)?;
     match kind {
         GROUP => Some(Handle::GROUP),
@@ -410,7 +410,13 @@ unsafe fn start(context: *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -
 
 /// # Safety
 /// `handle` is null or may be written; `of` is of this kind.
-unsafe fn started(context: *mut c_void, handle: *mut *mut c_void, kind: u64, parent: *mut c_void, of: &Of) -> c_int {
+unsafe fn started(
+    context: *mut c_void,
+    handle: *mut *mut c_void,
+    kind: u64,
+    parent: *mut c_void,
+    of: &EventDetails,
+) -> c_int {
     // SAFETY: the caller's promise.
     let started = catch_unwind(AssertUnwindSafe(|| unsafe { start(context, kind, parent, of) }));
     let number = started.unwrap_or(None).map_or(0, Handle::as_number);

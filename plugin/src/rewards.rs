@@ -3,13 +3,13 @@
 //! What the library does, by its source (NVIDIA/nccl, src/enqueue.cc and src/plugin/profiler.cc, 2.27 to 2.30):
 //!
 //! - Of a group, `ncclPrepareTasks` asks the tuner about all collectives of a communicator first, in the thread that launches
-//!   the group; those of one kind within four times the size of each other are one question about the sum of their bytes.
+//!   the group; those of one kind within four times the size of each other are one query about the sum of their bytes.
 //! - After the launch, the same thread starts an event for each collective (`hostStreamPlanTask`). Only the events of captured
 //!   graphs come from another thread, some time later and any number of times (`hostStreamPlanCallback`).
 //! - When a collective runs on the GPU, its channels are told one by one by a thread of the library, with the GPU's timestamps.
 //!
-//! So a collective belongs to a question for certain where, between two moments at which nothing is open, there was one
-//! question and one event, of the same thread, collective and size, with the algorithm and protocol that were answered. Only
+//! So a collective belongs to a query for certain where, between two moments at which nothing is open, there was one
+//! query and one event, of the same thread, collective and size, with the algorithm and protocol that were answered. Only
 //! these are logged; all others are counted.
 //!
 //! Nothing here allocates, waits, or reads a file or a clock. All memory is static: what the library hands back is a number
@@ -31,28 +31,29 @@ use collectune::{
     policy::arm::Arm,
 };
 
-use crate::context::LastDecision;
+use crate::decision::LastDecision;
 
 /// Communicators of which this process has the lowest rank, at a time.
-const PLACES: usize = 32;
+const MAX_COMMUNICATORS: usize = 32;
 /// Collectives of a communicator that were launched, and not yet written.
-const SLOTS: usize = 2048;
+const SLOTS_PER_COMMUNICATOR: usize = 2048;
 
-static ALL: [Place; PLACES] = {
-    let mut all = [const { Place::new(0) }; PLACES];
+static STATES: [CommunicatorState; MAX_COMMUNICATORS] = {
+    let mut all = [const { CommunicatorState::new(0) }; MAX_COMMUNICATORS];
     let mut number = 0;
-    while number < PLACES {
+    while number < MAX_COMMUNICATORS {
         all[number].number = number;
         number += 1;
     }
     all
 };
 /// Apart from the rest, and all zeros: it takes no room in the file, and no memory before it is used.
-static ROOM: [[Slot; SLOTS]; PLACES] = [const { [const { Slot::new() }; SLOTS] }; PLACES];
+static SLOT_POOL: [[Slot; SLOTS_PER_COMMUNICATOR]; MAX_COMMUNICATORS] =
+    [const { [const { Slot::new() }; SLOTS_PER_COMMUNICATOR] }; MAX_COMMUNICATORS];
 
 /// What the tuner was asked and answered.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct TunerQuery {
     /// The collective's number (`ncclFunc_t`).
     pub coll: i32,
     /// The size.
@@ -86,15 +87,15 @@ pub struct Counts {
     /// The tuner was not asked about it then: a captured graph, or the library's own choice of kernel.
     pub unasked: AtomicU64,
     /// It was of another size, algorithm or protocol than the answer.
-    pub otherwise: AtomicU64,
+    pub mismatched: AtomicU64,
     /// Its arm has no name.
-    pub nameless: AtomicU64,
+    pub unnamed: AtomicU64,
     /// There was no room for it.
     pub full: AtomicU64,
     /// Two threads came at once.
     pub contended: AtomicU64,
     /// Its times can't be.
-    pub odd: AtomicU64,
+    pub implausible: AtomicU64,
     /// Some channel never ended.
     pub unfinished: AtomicU64,
 }
@@ -104,11 +105,11 @@ impl Counts {
         Self {
             grouped: AtomicU64::new(0),
             unasked: AtomicU64::new(0),
-            otherwise: AtomicU64::new(0),
-            nameless: AtomicU64::new(0),
+            mismatched: AtomicU64::new(0),
+            unnamed: AtomicU64::new(0),
             full: AtomicU64::new(0),
             contended: AtomicU64::new(0),
-            odd: AtomicU64::new(0),
+            implausible: AtomicU64::new(0),
             unfinished: AtomicU64::new(0),
         }
     }
@@ -118,34 +119,34 @@ impl Counts {
         [
             (self.grouped.load(Relaxed), "in a group with others"),
             (self.unasked.load(Relaxed), "without a question to the tuner"),
-            (self.otherwise.load(Relaxed), "otherwise than the tuner answered"),
-            (self.nameless.load(Relaxed), "of an arm without a name"),
+            (self.mismatched.load(Relaxed), "otherwise than the tuner answered"),
+            (self.unnamed.load(Relaxed), "of an arm without a name"),
             (self.full.load(Relaxed), "beyond the room for what runs at once"),
             (self.contended.load(Relaxed), "in two threads at once"),
-            (self.odd.load(Relaxed), "with times that can't be"),
+            (self.implausible.load(Relaxed), "with times that can't be"),
             (self.unfinished.load(Relaxed), "that never ended"),
         ]
     }
 
     fn reset(&self) {
-        let all = [&self.grouped, &self.unasked, &self.otherwise, &self.nameless];
-        let all = all.into_iter().chain([&self.full, &self.contended, &self.odd, &self.unfinished]);
+        let all = [&self.grouped, &self.unasked, &self.mismatched, &self.unnamed];
+        let all = all.into_iter().chain([&self.full, &self.contended, &self.implausible, &self.unfinished]);
         all.for_each(|count| count.store(0, Relaxed));
     }
 }
 
-fn one_more(count: &AtomicU64) {
+fn increment(count: &AtomicU64) {
     count.fetch_add(1, Relaxed);
 }
 
 /// One communicator's memory.
-pub struct Place {
+pub struct CommunicatorState {
     number: usize,
     /// Odd while it is taken: what is of an earlier communicator is known by it.
-    life: AtomicU32,
+    generation_tag: AtomicU32,
     batch: Mutex<Batch>,
     /// Somebody found `batch` taken, so it lacks something.
-    missed: AtomicBool,
+    was_contended: AtomicBool,
     /// Slots given out so far.
     head: AtomicU64,
     ranks: AtomicU64,
@@ -154,36 +155,36 @@ pub struct Place {
 
 /// What lies between two moments at which nothing is open.
 struct Batch {
-    questions: u32,
+    queries: u32,
     events: u32,
-    first: Option<Question>,
+    first: Option<TunerQuery>,
     thread: u64,
-    /// The slot of the first event, if that agreed with the first question.
+    /// The slot of the first event, if that agreed with the first query.
     slot: Option<(usize, u32)>,
-    why_not: WhyNot,
-    is_spoilt: bool,
+    mismatch: MismatchReason,
+    is_ambiguous: bool,
 }
 
 #[derive(Clone, Copy)]
-enum WhyNot {
-    Otherwise,
-    Nameless,
+enum MismatchReason {
+    Different,
+    Unnamed,
     Full,
 }
 
 impl Batch {
     const EMPTY: Self = Self {
-        questions: 0,
+        queries: 0,
         events: 0,
         first: None,
         thread: 0,
         slot: None,
-        why_not: WhyNot::Otherwise,
-        is_spoilt: false,
+        mismatch: MismatchReason::Different,
+        is_ambiguous: false,
     };
 }
 
-/// One collective on its way. Times and question are valid as long as the state says so.
+/// One collective on its way. Times and query are valid as long as the state says so.
 struct Slot {
     /// How often the slot was given out, above 32 bits; channels that have not ended, from bit 8 on; flags.
     state: AtomicU64,
@@ -199,12 +200,12 @@ struct Slot {
 }
 
 const IS_TAKEN: u64 = 1;
-/// It is known that question and collective belong together.
-const IS_SURE: u64 = 2;
+/// It is known that query and collective belong together.
+const IS_MATCHED: u64 = 2;
 /// It is known that nothing is logged.
-const IS_LEFT: u64 = 4;
+const IS_REJECTED: u64 = 4;
 /// More channels ended than it has.
-const IS_ODD: u64 = 8;
+const HAS_EXCESS_STOPS: u64 = 8;
 const ONE_CHANNEL: u64 = 1 << 8;
 const CHANNELS: u64 = 0xFFFF * ONE_CHANNEL;
 const NO_CALL: u64 = u64::MAX;
@@ -252,8 +253,8 @@ pub struct Measured {
 }
 
 /// An arm, a collective and overlap as a number.
-fn packed(question: &Question, arm: Arm) -> u64 {
-    let rest = (question.coll as u64 & 0xFF) << 48 | u64::from(question.overlap) << 56;
+fn packed(query: &TunerQuery, arm: Arm) -> u64 {
+    let rest = (query.coll as u64 & 0xFF) << 48 | u64::from(query.overlap) << 56;
     match arm {
         Arm::Auto => rest,
         Arm::Forced { algorithm, protocol, channels } => {
@@ -280,7 +281,7 @@ fn unpacked(packed: u64) -> Arm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Communicator {
     place: usize,
-    life: u32,
+    generation_tag: u32,
 }
 
 /// A collective or one of its channels, as the library holds it.
@@ -316,8 +317,8 @@ impl Handle {
         if self.0 & 2 == 0 {
             return None;
         }
-        let place = ALL.get((self.0 >> 16) as usize & 0xFFFF)?;
-        let slot = place.slots().get((self.0 >> 2) as usize & (SLOTS - 1))?;
+        let place = STATES.get((self.0 >> 16) as usize & 0xFFFF)?;
+        let slot = place.slots().get((self.0 >> 2) as usize & (SLOTS_PER_COMMUNICATOR - 1))?;
         let tag = (self.0 >> 32) as u32;
         slot.is_of(tag).then_some((slot, tag))
     }
@@ -337,7 +338,7 @@ impl Handle {
         let Some((slot, tag)) = self.slot() else { return };
         slot.stop.fetch_max(at, AcqRel);
         // One that ends twice would be one too many: then nothing is sure.
-        slot.change(tag, |state| if state & CHANNELS == 0 { state | IS_ODD } else { state - ONE_CHANNEL });
+        slot.change(tag, |state| if state & CHANNELS == 0 { state | HAS_EXCESS_STOPS } else { state - ONE_CHANNEL });
     }
 }
 
@@ -359,15 +360,17 @@ fn this_thread() -> u64 {
 impl Communicator {
     /// Takes a free place for a communicator of so many ranks; `None` where all are taken.
     pub fn begin(ranks: u64) -> Option<Self> {
-        for (number, place) in ALL.iter().enumerate() {
-            let life = place.life.load(Acquire);
-            let next = life.wrapping_add(1);
-            if life & 1 == 0 && place.life.compare_exchange(life, next, AcqRel, Relaxed).is_ok() {
+        for (number, place) in STATES.iter().enumerate() {
+            let generation_tag = place.generation_tag.load(Acquire);
+            let next = generation_tag.wrapping_add(1);
+            if generation_tag & 1 == 0
+                && place.generation_tag.compare_exchange(generation_tag, next, AcqRel, Relaxed).is_ok()
+            {
                 place.counts.reset();
                 place.ranks.store(ranks, Relaxed);
-                place.missed.store(false, Relaxed);
+                place.was_contended.store(false, Relaxed);
                 *place.batch.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Batch::EMPTY;
-                return Some(Self { place: number, life: next });
+                return Some(Self { place: number, generation_tag: next });
             }
         }
         None
@@ -375,34 +378,34 @@ impl Communicator {
 
     /// From what the library holds.
     pub fn from_number(number: usize) -> Option<Self> {
-        let (place, life) = (number & 0xFFFF, (number >> 16) as u32);
-        (life & 1 == 1).then_some(Self { place, life })
+        let (place, generation_tag) = (number & 0xFFFF, (number >> 16) as u32);
+        (generation_tag & 1 == 1).then_some(Self { place, generation_tag })
     }
 
     /// What the library holds; never 0.
     pub fn as_number(self) -> usize {
-        self.place | (self.life as usize) << 16
+        self.place | (self.generation_tag as usize) << 16
     }
 
     /// Its memory, if it still has it.
-    pub fn place(self) -> Option<&'static Place> {
-        ALL.get(self.place).filter(|place| place.life.load(Acquire) == self.life)
+    pub fn place(self) -> Option<&'static CommunicatorState> {
+        STATES.get(self.place).filter(|place| place.generation_tag.load(Acquire) == self.generation_tag)
     }
 
     /// The tuner was asked.
-    pub fn ask(self, question: &Question) {
+    pub fn ask(self, query: &TunerQuery) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| {
             if batch.events > 0 {
                 place.close(batch);
             }
             let thread = this_thread();
-            if batch.questions == 0 {
-                (batch.first, batch.thread) = (Some(*question), thread);
+            if batch.queries == 0 {
+                (batch.first, batch.thread) = (Some(*query), thread);
             } else if batch.thread != thread {
-                batch.is_spoilt = true;
+                batch.is_ambiguous = true;
             }
-            batch.questions += 1;
+            batch.queries += 1;
         });
     }
 
@@ -411,10 +414,10 @@ impl Communicator {
     pub fn call(self, is_captured: bool) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| {
-            if batch.questions > 0 || batch.is_spoilt {
+            if batch.queries > 0 || batch.is_ambiguous {
                 place.close(batch);
             }
-            batch.is_spoilt = is_captured;
+            batch.is_ambiguous = is_captured;
         });
     }
 
@@ -422,18 +425,18 @@ impl Communicator {
     pub fn launch(self, launched: &Launched) -> Option<Handle> {
         let place = self.place()?;
         let handle = place.with_batch(|batch| {
-            if batch.questions == 0 || batch.thread != this_thread() {
-                one_more(&place.counts.unasked);
+            if batch.queries == 0 || batch.thread != this_thread() {
+                increment(&place.counts.unasked);
                 return None;
             }
             batch.events += 1;
-            if batch.events > 1 || batch.questions > 1 || batch.is_spoilt {
+            if batch.events > 1 || batch.queries > 1 || batch.is_ambiguous {
                 return None;
             }
-            let question = batch.first?;
-            let has_same = launched.coll == Some(question.coll) && launched.bytes == Some(question.bytes);
-            let Some(arm) = question.arm else {
-                batch.why_not = WhyNot::Nameless;
+            let query = batch.first?;
+            let has_same = launched.coll == Some(query.coll) && launched.bytes == Some(query.bytes);
+            let Some(arm) = query.arm else {
+                batch.mismatch = MismatchReason::Unnamed;
                 return None;
             };
             let runs_it = match (arm, launched.pair) {
@@ -444,11 +447,11 @@ impl Communicator {
                 }
             };
             if !has_same || !runs_it || launched.channels == 0 {
-                batch.why_not = WhyNot::Otherwise;
+                batch.mismatch = MismatchReason::Different;
                 return None;
             }
-            let Some((slot, tag)) = place.take_slot(&question, arm, launched.channels) else {
-                batch.why_not = WhyNot::Full;
+            let Some((slot, tag)) = place.take_slot(&query, arm, launched.channels) else {
+                batch.mismatch = MismatchReason::Full;
                 return None;
             };
             batch.slot = Some((slot, tag));
@@ -457,14 +460,14 @@ impl Communicator {
         match handle {
             Some(handle) => handle,
             None => {
-                one_more(&place.counts.contended);
+                increment(&place.counts.contended);
                 None
             }
         }
     }
 
     /// What is open is judged: nothing more will come of it.
-    pub fn settle(self) {
+    pub fn close_batch(self) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| place.close(batch));
     }
@@ -477,17 +480,17 @@ impl Communicator {
             let freed = |state: u64| (state & IS_TAKEN != 0).then_some(state & !0xFFFF_FFFF);
             let _ = slot.state.fetch_update(AcqRel, Acquire, freed);
         }
-        place.life.store(self.life.wrapping_add(1), Release);
+        place.generation_tag.store(self.generation_tag.wrapping_add(1), Release);
     }
 }
 
-impl Place {
+impl CommunicatorState {
     const fn new(number: usize) -> Self {
         Self {
             number,
-            life: AtomicU32::new(0),
+            generation_tag: AtomicU32::new(0),
             batch: Mutex::new(Batch::EMPTY),
-            missed: AtomicBool::new(false),
+            was_contended: AtomicBool::new(false),
             head: AtomicU64::new(0),
             ranks: AtomicU64::new(0),
             counts: Counts::new(),
@@ -495,7 +498,7 @@ impl Place {
     }
 
     fn slots(&self) -> &'static [Slot] {
-        ROOM.get(self.number).map_or(&[], |slots| slots.as_slice())
+        SLOT_POOL.get(self.number).map_or(&[], |slots| slots.as_slice())
     }
 
     /// Changes what is open; `None` where somebody else does at this moment, which then lacks something.
@@ -504,45 +507,45 @@ impl Place {
             Ok(batch) => batch,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
-                self.missed.store(true, Release);
+                self.was_contended.store(true, Release);
                 return None;
             }
         };
-        if self.missed.swap(false, AcqRel) {
-            batch.is_spoilt = true;
+        if self.was_contended.swap(false, AcqRel) {
+            batch.is_ambiguous = true;
         }
         Some(change(&mut batch))
     }
 
     /// Judges what is open, and begins anew.
     fn close(&self, batch: &mut Batch) {
-        let is_sure = batch.questions == 1 && batch.events == 1 && !batch.is_spoilt;
+        let is_matched = batch.queries == 1 && batch.events == 1 && !batch.is_ambiguous;
         if let Some((slot, tag)) = batch.slot
             && let Some(slot) = self.slots().get(slot)
         {
-            let verdict = if is_sure { IS_SURE } else { IS_LEFT };
+            let verdict = if is_matched { IS_MATCHED } else { IS_REJECTED };
             slot.change(tag, |state| state | verdict);
         }
         let events = u64::from(batch.events);
-        if !is_sure {
+        if !is_matched {
             self.counts.grouped.fetch_add(events, Relaxed);
         } else if batch.slot.is_none() {
-            one_more(match batch.why_not {
-                WhyNot::Otherwise => &self.counts.otherwise,
-                WhyNot::Nameless => &self.counts.nameless,
-                WhyNot::Full => &self.counts.full,
+            increment(match batch.mismatch {
+                MismatchReason::Different => &self.counts.mismatched,
+                MismatchReason::Unnamed => &self.counts.unnamed,
+                MismatchReason::Full => &self.counts.full,
             });
         }
         *batch = Batch::EMPTY;
     }
 
     /// Gives out a slot; the caller has the batch, so nobody else does at the same time.
-    fn take_slot(&self, question: &Question, arm: Arm, channels: u8) -> Option<(usize, u32)> {
+    fn take_slot(&self, query: &TunerQuery, arm: Arm, channels: u8) -> Option<(usize, u32)> {
         /// So many that never end may lie in a row.
         const TRIES: u64 = 8;
         let head = self.head.load(Relaxed);
         for number in head..head + TRIES {
-            let at = number as usize % SLOTS;
+            let at = number as usize % SLOTS_PER_COMMUNICATOR;
             let slot = self.slots().get(at)?;
             let state = slot.state.load(Acquire);
             if state & IS_TAKEN != 0 {
@@ -550,9 +553,9 @@ impl Place {
             }
             slot.start.store(u64::MAX, Relaxed);
             slot.stop.store(0, Relaxed);
-            slot.bytes.store(question.bytes, Relaxed);
-            slot.arm.store(packed(question, arm), Relaxed);
-            let last = question.last.unwrap_or(LastDecision { call: NO_CALL, arm: 0, propensity: 1.0, generation: 0 });
+            slot.bytes.store(query.bytes, Relaxed);
+            slot.arm.store(packed(query, arm), Relaxed);
+            let last = query.last.unwrap_or(LastDecision { call: NO_CALL, arm: 0, propensity: 1.0, generation: 0 });
             slot.call.store(last.call, Relaxed);
             slot.propensity.store(last.propensity.to_bits(), Relaxed);
             slot.generation.store(last.generation, Relaxed);
@@ -569,16 +572,16 @@ impl Place {
     /// Only one thread may do this at a time.
     pub fn take(&self, from: &mut u64, mut found: impl FnMut(Measured)) {
         let head = self.head.load(Acquire);
-        *from = (*from).max(head.saturating_sub(SLOTS as u64));
+        *from = (*from).max(head.saturating_sub(SLOTS_PER_COMMUNICATOR as u64));
         let mut is_first = true;
         for number in *from..head {
-            let Some(slot) = self.slots().get(number as usize % SLOTS) else { return };
+            let Some(slot) = self.slots().get(number as usize % SLOTS_PER_COMMUNICATOR) else { return };
             let state = slot.state.load(Acquire);
-            let is_decided = state & IS_LEFT != 0 || state & IS_SURE != 0 && state & CHANNELS == 0;
+            let is_decided = state & IS_REJECTED != 0 || state & IS_MATCHED != 0 && state & CHANNELS == 0;
             if state & IS_TAKEN != 0 && is_decided {
-                match state & (IS_LEFT | IS_ODD) {
+                match state & (IS_REJECTED | HAS_EXCESS_STOPS) {
                     0 => self.read(slot, number, &mut found),
-                    IS_ODD => one_more(&self.counts.odd),
+                    HAS_EXCESS_STOPS => increment(&self.counts.implausible),
                     _ => {}
                 }
                 // Nothing else changes a slot that is decided, but a channel that ends twice.
@@ -596,7 +599,7 @@ impl Place {
         let (start, stop) = (slot.start.load(Acquire), slot.stop.load(Acquire));
         // A clock that was not read is 0.
         if start == 0 || stop <= start {
-            one_more(&self.counts.odd);
+            increment(&self.counts.implausible);
             return;
         }
         let call = slot.call.load(Relaxed);
@@ -623,7 +626,7 @@ impl Place {
     pub fn count_unfinished(&self) {
         let is_open = |slot: &&Slot| {
             let state = slot.state.load(Acquire);
-            state & IS_TAKEN != 0 && state & IS_LEFT == 0
+            state & IS_TAKEN != 0 && state & IS_REJECTED == 0
         };
         self.counts.unfinished.fetch_add(self.slots().iter().filter(is_open).count() as u64, Relaxed);
     }
@@ -647,9 +650,9 @@ mod tests {
 
     const ARM: &str = "tree/ll128/300";
 
-    fn question(bytes: u64, call: u64) -> Question {
+    fn query(bytes: u64, call: u64) -> TunerQuery {
         let last = LastDecision { call, arm: 1, propensity: 0.25, generation: 7 };
-        Question { coll: 4, bytes, arm: Arm::parse(ARM), last: Some(last), overlap: true }
+        TunerQuery { coll: 4, bytes, arm: Arm::parse(ARM), last: Some(last), overlap: true }
     }
 
     const fn launched(bytes: u64) -> Launched {
@@ -665,7 +668,7 @@ mod tests {
         }
     }
 
-    fn taken(place: &Place, from: &mut u64) -> Vec<Measured> {
+    fn taken(place: &CommunicatorState, from: &mut u64) -> Vec<Measured> {
         let mut all = Vec::new();
         place.take(from, |measured| all.push(measured));
         all
@@ -679,7 +682,7 @@ mod tests {
         let mut from = place.head();
         let mut handles = Vec::new();
         for call in 0..10 {
-            own.ask(&question(1024 + call, call));
+            own.ask(&query(1024 + call, call));
             handles.push(own.launch(&launched(1024 + call)).unwrap());
         }
         // They end in another order, and the last is not sure before it is settled.
@@ -688,7 +691,7 @@ mod tests {
         }
         let all = taken(place, &mut from);
         assert_eq!(all.len(), 9);
-        own.settle();
+        own.close_batch();
         let all: Vec<Measured> = all.into_iter().chain(taken(place, &mut from)).collect();
         for (call, measured) in all.iter().enumerate() {
             let last = measured.last.unwrap();
@@ -700,7 +703,7 @@ mod tests {
         assert!(place.counts.each().iter().all(|(count, _)| *count == 0), "{:?}", place.counts);
         // What is stale does nothing.
         own.end();
-        own.ask(&question(1, 1));
+        own.ask(&query(1, 1));
         run(handles[0], 1, 10);
         assert!(own.place().is_none() && own.launch(&launched(1)).is_none());
     }
@@ -710,54 +713,54 @@ mod tests {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();
         let mut from = place.head();
-        let count = |place: &Place| place.counts.each().map(|(count, _)| count);
-        // Two collectives by one question, about the sum of their bytes.
-        own.ask(&question(2048, 0));
+        let count = |place: &CommunicatorState| place.counts.each().map(|(count, _)| count);
+        // Two collectives by one query, about the sum of their bytes.
+        own.ask(&query(2048, 0));
         assert!(own.launch(&launched(1024)).is_none() && own.launch(&launched(1024)).is_none());
-        own.settle();
+        own.close_batch();
         assert_eq!(count(place), [2, 0, 0, 0, 0, 0, 0, 0]);
         // The first of a group looks as if it were alone.
-        own.ask(&question(2048, 1));
+        own.ask(&query(2048, 1));
         let first = own.launch(&launched(2048)).unwrap();
         assert!(own.launch(&launched(64)).is_none());
         run(first, 10, 100);
-        own.settle();
+        own.close_batch();
         assert_eq!(count(place), [4, 0, 0, 0, 0, 0, 0, 0]);
-        // Two questions.
-        own.ask(&question(64, 2));
-        own.ask(&question(2048, 3));
+        // Two queries.
+        own.ask(&query(64, 2));
+        own.ask(&query(2048, 3));
         assert!(own.launch(&launched(2048)).is_none());
-        own.settle();
+        own.close_batch();
         assert_eq!(count(place), [5, 0, 0, 0, 0, 0, 0, 0]);
-        // No question, or one of another thread.
+        // No query, or one of another thread.
         assert!(own.launch(&launched(2048)).is_none());
-        own.ask(&question(2048, 4));
+        own.ask(&query(2048, 4));
         thread::scope(|scope| scope.spawn(|| assert!(own.launch(&launched(2048)).is_none())).join().unwrap());
         assert_eq!(count(place), [5, 2, 0, 0, 0, 0, 0, 0]);
-        // A question that is followed by another call never ran.
+        // A query that is followed by another call never ran.
         own.call(false);
-        own.ask(&question(64, 5));
+        own.ask(&query(64, 5));
         run(own.launch(&launched(64)).unwrap(), 10, 100);
         own.call(true);
-        own.ask(&question(64, 6));
+        own.ask(&query(64, 6));
         assert!(own.launch(&launched(64)).is_none());
-        own.settle();
+        own.close_batch();
         assert_eq!(count(place), [6, 2, 0, 0, 0, 0, 0, 0]);
         assert_eq!(taken(place, &mut from).iter().map(|m| m.last.unwrap().call).collect::<Vec<_>>(), [5]);
         // Another protocol, another size, no name.
-        for (question, launched) in [
-            (question(64, 7), Launched { pair: Some((0, 2)), ..launched(64) }),
-            (question(64, 8), launched(65)),
-            (Question { arm: None, ..question(64, 9) }, launched(64)),
+        for (query, launched) in [
+            (query(64, 7), Launched { pair: Some((0, 2)), ..launched(64) }),
+            (query(64, 8), launched(65)),
+            (TunerQuery { arm: None, ..query(64, 9) }, launched(64)),
         ] {
-            own.ask(&question);
+            own.ask(&query);
             assert!(own.launch(&launched).is_none());
         }
-        own.settle();
+        own.close_batch();
         assert_eq!(count(place), [6, 2, 2, 1, 0, 0, 0, 0]);
         // A clock that stands still, a channel that ends twice, one that never does.
         for call in 10..13 {
-            own.ask(&question(64, call));
+            own.ask(&query(64, call));
             let handle = own.launch(&launched(64)).unwrap();
             match call {
                 10 => run(handle, 0, 50),
@@ -768,7 +771,7 @@ mod tests {
                 _ => handle.begin_channel(10),
             }
         }
-        own.settle();
+        own.close_batch();
         assert!(taken(place, &mut from).is_empty());
         place.count_unfinished();
         assert_eq!(count(place)[6..], [2, 1]);
@@ -781,20 +784,20 @@ mod tests {
         let place = own.place().unwrap();
         let mut from = place.head();
         let single = |call: u64| {
-            own.ask(&question(64, call));
+            own.ask(&query(64, call));
             let handle = own.launch(&launched(64));
             handle.into_iter().for_each(|handle| run(handle, 10, 100));
         };
-        // The event of one, then the question of the next comes while another thread is at it.
-        own.ask(&question(64, 0));
+        // The event of one, then the query of the next comes while another thread is at it.
+        own.ask(&query(64, 0));
         {
             let _held = place.batch.lock().unwrap();
             assert!(own.launch(&launched(64)).is_none());
-            own.ask(&question(64, 1));
+            own.ask(&query(64, 1));
         }
         assert!(own.launch(&launched(64)).is_none());
         single(2);
-        own.settle();
+        own.close_batch();
         assert_eq!(taken(place, &mut from).iter().map(|m| m.last.unwrap().call).collect::<Vec<_>>(), [2]);
         assert_eq!((place.counts.contended.load(Relaxed), place.counts.grouped.load(Relaxed)), (1, 1));
         own.end();
@@ -805,15 +808,15 @@ mod tests {
         let own = Communicator::begin(8).unwrap();
         let place = own.place().unwrap();
         let mut from = place.head();
-        for call in 0..3 * SLOTS as u64 {
-            own.ask(&question(64, call));
+        for call in 0..3 * SLOTS_PER_COMMUNICATOR as u64 {
+            own.ask(&query(64, call));
             let _ = own.launch(&launched(64));
         }
-        own.settle();
+        own.close_batch();
         assert!(taken(place, &mut from).is_empty());
         place.count_unfinished();
         let (full, unfinished) = (place.counts.full.load(Relaxed), place.counts.unfinished.load(Relaxed));
-        assert_eq!((full, unfinished), (2 * SLOTS as u64, SLOTS as u64));
+        assert_eq!((full, unfinished), (2 * SLOTS_PER_COMMUNICATOR as u64, SLOTS_PER_COMMUNICATOR as u64));
         own.end();
         assert!(Communicator::begin(8).is_some());
     }

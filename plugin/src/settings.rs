@@ -46,7 +46,7 @@ pub struct Settings {
     /// `COLLECTUNE_TUNER_REWARDS`: the folder into which the profiler writes.
     pub rewards: Option<PathBuf>,
     /// `COLLECTUNE_TUNER_DRILL`: the number of the call that fails on purpose.
-    pub drill: Option<u64>,
+    pub failing_call: Option<u64>,
     /// What can't be followed, for the log.
     pub complaints: Vec<String>,
 }
@@ -126,7 +126,7 @@ impl Settings {
             has_ll128,
             is_forced: variable("NCCL_ALGO").is_some() || variable("NCCL_PROTO").is_some(),
             rewards: path("COLLECTUNE_TUNER_REWARDS"),
-            drill,
+            failing_call: drill,
             complaints,
         }
     }

@@ -4,29 +4,20 @@
 #![allow(unsafe_code)]
 
 use std::{
-    ffi::{c_int, c_ulong, c_void},
+    ffi::{c_ulong, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
 };
 
-pub type Enter = extern "C" fn(*mut c_void) -> *mut c_void;
-/// `pthread_create`.
-pub type Create = unsafe extern "C" fn(*mut c_ulong, *const c_void, Enter, *mut c_void) -> c_int;
-/// `pthread_join`.
-pub type Join = unsafe extern "C" fn(c_ulong, *mut *mut c_void) -> c_int;
+use crate::pthread::Join;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use crate::older_glibc::threads;
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-fn threads() -> Option<(Create, Join)> {
-    unsafe extern "C" {
-        fn pthread_create(thread: *mut c_ulong, how: *const c_void, enter: Enter, argument: *mut c_void) -> c_int;
-        fn pthread_join(thread: c_ulong, result: *mut *mut c_void) -> c_int;
-    }
-    Some((pthread_create, pthread_join))
-}
+use crate::pthread::threads;
 
 /// A thread that must be waited for.
 pub struct Thread {

@@ -15,7 +15,7 @@ pub fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }
 
-fn one_more() {
+fn increment() {
     COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -29,21 +29,21 @@ unsafe extern "C" {
 
 #[unsafe(no_mangle)]
 extern "C" fn malloc(size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as malloc.
     unsafe { __libc_malloc(size) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as calloc.
     unsafe { __libc_calloc(count, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    one_more();
+    increment();
     // SAFETY: as realloc, with the caller's promise.
     unsafe { __libc_realloc(block, size) }
 }
@@ -51,7 +51,7 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
     const NO_MEMORY: c_int = 12;
-    one_more();
+    increment();
     // SAFETY: as posix_memalign, with the caller's promise.
     unsafe {
         *block = __libc_memalign(alignment, size);

@@ -10,5 +10,5 @@ pub mod profiler;
 pub mod real;
 pub mod table;
 
-pub use library::{Comm, Communicator, Plugin, Said, Version};
+pub use library::{Comm, Communicator, Message, Plugin, Version};
 pub use table::Table;

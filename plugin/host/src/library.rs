@@ -72,7 +72,7 @@ pub struct LastDecision {
 
 /// A message of the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct Message {
     /// 2: WARN, 3: INFO.
     pub level: i32,
     /// The text.
@@ -80,7 +80,7 @@ pub struct Said {
 }
 
 thread_local! {
-    static SAID: RefCell<Vec<Said>> = const { RefCell::new(Vec::new()) };
+    static MESSAGES: RefCell<Vec<Message>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The library's logger: without its dots, which Rust can't define, and which the calling conventions of Linux on x86-64
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn logger(
     let (format, text) = unsafe { (CStr::from_ptr(format), CStr::from_ptr(text)) };
     assert!(format == c"%s", "{format:?}");
     let text = text.to_string_lossy().into_owned();
-    SAID.with_borrow_mut(|all| all.push(Said { level, text }));
+    MESSAGES.with_borrow_mut(|all| all.push(Message { level, text }));
 }
 
 pub(crate) type Logger = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
@@ -256,7 +256,7 @@ impl Plugin {
         self.symbol::<TunerV6>(Version::V6).get_chunk_size.is_null()
     }
 
-    /// Creates a communicator. With `logs`, what the plugin says is kept for [`said`].
+    /// Creates a communicator. With `logs`, what the plugin says is kept for [`messages`].
     ///
     /// # Errors
     /// What the plugin answered, if not success.
@@ -305,8 +305,8 @@ impl Plugin {
 
 /// What the plugin said to the calling thread since it was asked last.
 #[must_use]
-pub fn said() -> Vec<Said> {
-    SAID.take()
+pub fn messages() -> Vec<Message> {
+    MESSAGES.take()
 }
 
 /// The entries of a version, looked up once.
@@ -383,7 +383,7 @@ impl Communicator<'_> {
 
     /// A question with arguments that no library passes, and whether anything came of it.
     #[must_use]
-    pub fn survives_nonsense(&mut self) -> bool {
+    pub fn survives_invalid_arguments(&mut self) -> bool {
         let mut channels: c_int = 0;
         let mut table = Table::new(7, 3);
         let before = table.entries().to_vec();

@@ -19,7 +19,7 @@ use collectune::{
 };
 use collectune_plugin_host::{
     Comm, Communicator, Plugin, Table, Version,
-    library::{said, survives_null_contexts},
+    library::{messages, survives_null_contexts},
     real::Nccl,
 };
 
@@ -68,10 +68,10 @@ fn run(arguments: &[String]) -> Result<(), String> {
             [interface, rank, steps, word] => {
                 let (of, rank, steps) = (number(interface)? as u32, number(rank)? as i32, number(steps)?);
                 let interface = plugin.interface(of);
-                let how = profiled::How { version: of, interface, rank, steps, is_mixed: word != "single" };
+                let options = profiled::JobOptions { version: of, interface, rank, steps, is_mixed: word != "single" };
                 match word.as_str() {
-                    "single" | "mixed" => profiled::job(&plugin, version, comm, how)?,
-                    "two" => profiled::jobs(&plugin, version, comm, how)?,
+                    "single" | "mixed" => profiled::job(&plugin, version, comm, options)?,
+                    "two" => profiled::jobs(&plugin, version, comm, options)?,
                     _ => return Err(USAGE.to_owned()),
                 }
             }
@@ -80,14 +80,14 @@ fn run(arguments: &[String]) -> Result<(), String> {
         "profile-copy" => match rest {
             [copy, of, steps] => {
                 let (copy, of) = (Plugin::open(copy)?, number(of)? as u32);
-                let how = profiled::How {
+                let options = profiled::JobOptions {
                     version: of,
                     interface: copy.interface(of),
                     rank: 0,
                     steps: number(steps)?,
                     is_mixed: false,
                 };
-                profiled::job(&plugin, version, comm, how)?;
+                profiled::job(&plugin, version, comm, options)?;
             }
             _ => return Err(USAGE.to_owned()),
         },
@@ -96,8 +96,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
             [library, of, steps] => {
                 let (nccl, of, steps) = (Nccl::open(library.as_ref())?, number(of)? as u32, number(steps)?);
                 let Some(interface) = nccl.wrapped_profiler(of, &plugin) else { return Ok(()) };
-                let how = profiled::How { version: of, interface, rank: 0, steps, is_mixed: true };
-                profiled::job(&plugin, version, comm, how)?;
+                let options = profiled::JobOptions { version: of, interface, rank: 0, steps, is_mixed: true };
+                profiled::job(&plugin, version, comm, options)?;
             }
             _ => return Err(USAGE.to_owned()),
         },
@@ -138,15 +138,15 @@ fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn say_what_was_said() {
-    for said in said() {
-        println!("{} {}", if said.level == 2 { "WARN" } else { "INFO" }, said.text);
+fn print_messages() {
+    for message in messages() {
+        println!("{} {}", if message.level == 2 { "WARN" } else { "INFO" }, message.text);
     }
 }
 
 fn init(plugin: &Plugin, version: Version, comm: Comm, logs: bool) -> Result<Communicator<'_>, String> {
     plugin.init(version, comm, logs).map_err(|result| {
-        say_what_was_said();
+        print_messages();
         format!("init answered {result}")
     })
 }
@@ -189,7 +189,7 @@ fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> R
         }
     }
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
@@ -243,13 +243,13 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     }
     println!("allocations of {calls} calls {}", allocations::count() - before);
     println!("forced {forced} digest {:08X} end {}", checksum.value(), communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
 fn nonsense(plugin: &Plugin, version: Version, comm: Comm) -> Result<(), String> {
     let mut communicator = init(plugin, version, comm, true)?;
-    println!("survived {}", communicator.survives_nonsense() && survives_null_contexts(plugin));
+    println!("survived {}", communicator.survives_invalid_arguments() && survives_null_contexts(plugin));
     println!("name {} end {}", plugin.name(version), communicator.end());
     println!("chunk sizes left alone {}", plugin.leaves_chunk_sizes_alone());
     Ok(())
@@ -323,7 +323,7 @@ fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str
         thread::sleep(Duration::from_millis(pause_ms));
     }
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
@@ -383,7 +383,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
             let answer = match questions.ask(&mut communicator) {
                 Ok(answer) => answer,
                 Err(error) => {
-                    say_what_was_said();
+                    print_messages();
                     return Err(error);
                 }
             };
@@ -408,7 +408,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
     let quantile = |percent: usize| first_calls_us.get(last * percent / 100).copied().unwrap_or(0);
     println!("first calls: median {} us, p99 {} us, slowest {} us", quantile(50), quantile(99), quantile(100));
     println!("end {}", communicator.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use collectune_plugin_host::{
     real::Nccl,
 };
 
-use crate::{allocations, init, say_what_was_said};
+use crate::{allocations, init, print_messages};
 
 const LL: usize = 0;
 const SIMPLE: usize = 2;
@@ -253,7 +253,7 @@ fn notice(profiler: &Profiler<'_>, kernels: &Receiver<Kernel>, seed: u64) {
 
 /// What a job with a profiler is asked to do.
 #[derive(Clone, Copy)]
-pub struct How {
+pub struct JobOptions {
     /// The version of the plugin's profiler.
     pub version: u32,
     /// Its functions, or those of a library's wrapper around them.
@@ -266,8 +266,9 @@ pub struct How {
 }
 
 /// A job of one communicator: prints what its log must hold.
-pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
-    let profiler = plugin.profile(how.interface, comm, how.rank).map_err(|result| format!("init answered {result}"))?;
+pub fn job(plugin: &Plugin, version: Version, comm: Comm, options: JobOptions) -> Result<(), String> {
+    let profiler =
+        plugin.profile(options.interface, comm, options.rank).map_err(|result| format!("init answered {result}"))?;
     println!("mask {} context {}", Profiler::mask(), profiler.has_context());
     let tuner = init(plugin, version, comm, true)?;
     let (kernels, told) = channel();
@@ -277,7 +278,7 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
         profiler,
         tuner,
         comm,
-        interface: how.version,
+        interface: options.version,
         stream: Stream::new(comm.id),
         table: Table::new(7, 3),
         clock: 1_700_000_000_000_000_000,
@@ -288,8 +289,8 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
     let ran = thread::scope(|scope| {
         scope.spawn(move || notice(&noticing, &told, comm.id));
         let mut ran = Ok(());
-        for number in 0..how.steps {
-            let is_other = how.is_mixed && job.stream.below(3) == 0;
+        for number in 0..options.steps {
+            let is_other = options.is_mixed && job.stream.below(3) == 0;
             let step = if is_other { STEPS[job.stream.below(STEPS.len())] } else { Step::Single };
             ran = job.step(step);
             if ran.is_err() {
@@ -308,16 +309,16 @@ pub fn job(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<()
     ran?;
     let (tuner, profiler) = (job.tuner.end(), job.profiler.end());
     println!("end {tuner} {profiler}");
-    say_what_was_said();
+    print_messages();
     Ok(())
 }
 
 /// Two communicators at once; with `neighbour`, this process has another rank of the second one than the lowest.
-pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, how: How) -> Result<(), String> {
+pub fn jobs(plugin: &Plugin, version: Version, comm: Comm, options: JobOptions) -> Result<(), String> {
     let other = Comm { id: comm.id + 1, ..comm };
     let ran = thread::scope(|scope| {
-        let one = scope.spawn(|| job(plugin, version, comm, How { rank: 0, ..how }));
-        let other = scope.spawn(|| job(plugin, version, other, how));
+        let one = scope.spawn(|| job(plugin, version, comm, JobOptions { rank: 0, ..options }));
+        let other = scope.spawn(|| job(plugin, version, other, options));
         (one.join(), other.join())
     });
     match ran {
@@ -339,7 +340,7 @@ pub fn nonsense(plugin: &Plugin, version: Version, comm: Comm, interface: u32) -
         || plugin.profile(plugin.interface(interface), comm, 0).map_err(|result| format!("init answered {result}"));
     let before = begin()?;
     let tuner = init(plugin, version, comm, true)?;
-    let survived = before.survives_nonsense();
+    let survived = before.survives_invalid_arguments();
     println!("end {} {}", tuner.end(), before.end());
     // More communicators at once than there is room for.
     let many: Result<Vec<_>, String> = (0..40)
@@ -410,6 +411,6 @@ pub fn time(plugin: &Plugin, version: Version, comm: Comm, interface: u32, round
         median(&mut channels),
     );
     println!("end {} {}", tuner.end(), profiler.end());
-    say_what_was_said();
+    print_messages();
     Ok(())
 }

@@ -371,7 +371,7 @@ impl Profiler<'_> {
 
     /// Nulls, numbers that nobody gave out, events of a communicator that ended: whether nothing comes of them.
     #[must_use]
-    pub fn survives_nonsense(&self) -> bool {
+    pub fn survives_invalid_arguments(&self) -> bool {
         let mut handle = ptr::dangling_mut::<c_void>();
         let none = ptr::null_mut();
         let functions = self.functions;

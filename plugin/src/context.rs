@@ -1,4 +1,4 @@
-//! One communicator of one rank: what it follows, its count of calls, its failure.
+//! One communicator of one rank: its mode, the rules or the policy that it follows, its count of calls, its failure.
 
 use std::path::Path;
 
@@ -25,29 +25,29 @@ use crate::{
     table::Table,
 };
 
-/// What the library says when it creates a communicator.
+/// The arguments of the library's `init`.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
-    /// Ranks of the communicator.
+    /// Number of ranks of the communicator.
     pub ranks: usize,
-    /// Nodes of the communicator.
+    /// Number of nodes of the communicator.
     pub nodes: usize,
-    /// The communicator's identifier, the same on all ranks; from version 5 on.
+    /// The communicator's identifier, equal on all ranks; `None` before version 5 of the interface.
     pub comm_id: Option<u64>,
 }
 
-/// Why a call can't be answered. The library fails the collective; that is meant: an answer that other ranks don't give
-/// hangs the job.
+/// Why a call fails. The library then fails the collective, which is intended: a decision that differs from that of
+/// other ranks hangs the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A record can be neither read nor proposed: `ncclSystemError`.
+    /// A record can be neither read nor proposed (`ncclSystemError`).
     System,
-    /// A panic: `ncclInternalError`.
+    /// The plugin panicked (`ncclInternalError`).
     Internal,
 }
 
 impl Failure {
-    /// As `ncclResult_t`.
+    /// The code of the failure as `ncclResult_t`.
     pub const fn code(self) -> i32 {
         match self {
             Self::System => 2,
@@ -56,24 +56,24 @@ impl Failure {
     }
 }
 
-/// What a communicator follows.
+/// The source of a communicator's decisions.
 enum Plan {
-    /// Nothing: the library chooses.
+    /// None: the library chooses.
     Passive,
     Rules(Box<Ranges>),
     Policy(Box<Table>),
 }
 
-/// What a library of version 2 leaves to the plugin.
+/// Checks that a library of version 2 leaves to the plugin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct V2 {
-    /// The user has chosen the algorithm or the protocol.
+    /// Whether the user forces the algorithm or the protocol.
     pub is_forced: bool,
-    /// LL128 may be chosen.
+    /// Whether LL128 may be chosen.
     pub has_ll128: bool,
 }
 
-/// One communicator of one rank.
+/// The plugin's state for one communicator of one rank.
 pub struct Context {
     log: Log,
     scale: Scale,
@@ -81,29 +81,30 @@ pub struct Context {
     logs_choices: bool,
     v2: V2,
     plan: Plan,
-    /// Questions so far, over all collectives.
+    /// The number of calls so far, over all collectives.
     calls: u64,
-    /// The number of the question before which something happens: an epoch begins, or nothing goes any more.
+    /// The number of the call before which an epoch begins or the configured failure occurs.
     next_event: u64,
-    /// The question that fails on purpose.
+    /// The number of the call that fails on purpose.
     failing_call: Option<u64>,
     epochs: Option<Epochs>,
     failed: Option<Failure>,
-    /// Where what is answered is kept, for the log of rewards.
+    /// The log of rewards that takes the decisions of this communicator.
     rewards: Option<Communicator>,
 }
 
-/// What changes a policy while the job runs.
+/// The state of a policy that changes while the job runs.
 struct Epochs {
     agreement: Agreement,
-    /// Questions per epoch.
+    /// Calls per epoch.
     length: u64,
-    /// What is followed now.
+    /// The present policy.
     policy: Policy,
 }
 
 impl Context {
-    /// Reads the environment and the files that it names, and agrees with the other ranks where it says where.
+    /// Reads the environment and the files that it names, and agrees with the other ranks where a shared folder is
+    /// given.
     pub fn start(start: &Start, logger: Logger) -> Result<Self, Failure> {
         let mut log = Log::new(logger);
         let settings = Settings::read();
@@ -146,7 +147,7 @@ impl Context {
         Ok(this)
     }
 
-    /// What the ranks agree on is followed, whatever this rank wanted.
+    /// Follows what the ranks agree on, whatever this rank would do by itself.
     fn agree(&mut self, mut agreement: Agreement, settings: &Settings, own: First) -> Result<(), Failure> {
         let proposal = match agreement.join(self.scale.ranks as usize, settings.rendezvous) {
             Ok(JoinOutcome::Complete) => {
@@ -188,7 +189,7 @@ impl Context {
         self.apply(first, Some(agreement))
     }
 
-    /// Lays out what is followed; online, also what may come later.
+    /// Prepares the agreed rules or policy; in online mode also the epochs.
     fn apply(&mut self, first: First, agreement: Option<Agreement>) -> Result<(), Failure> {
         let First::Active(active) = first else { return Ok(()) };
         self.overlap = active.overlap;
@@ -198,7 +199,7 @@ impl Context {
         }
         let reading = match Policy::read(active.text.as_bytes()) {
             Ok(reading) => reading,
-            // It was read before it was proposed: another program wrote this.
+            // The policy was read before it was proposed, so another program wrote this.
             Err(error) => {
                 self.log.failure(format_args!("the policy of the record {error}"));
                 return Err(Failure::System);
@@ -265,7 +266,7 @@ impl Context {
         table
     }
 
-    /// What the library is told.
+    /// The decision about the next call.
     pub fn decide(&mut self, call: &Call, available: &impl Availability) -> Result<Decision, Failure> {
         if self.calls == self.next_event {
             self.process_event()?;
@@ -299,7 +300,7 @@ impl Context {
         Ok(answer)
     }
 
-    /// What happens between two questions.
+    /// Handles the event before the next call: the beginning of an epoch, or the configured failure.
     #[cold]
     fn process_event(&mut self) -> Result<(), Failure> {
         if let Some(failure) = self.failed {
@@ -326,7 +327,7 @@ impl Context {
         Ok(())
     }
 
-    /// Finds the next question, after `now`, before which something happens.
+    /// Finds the first call after `now` before which an event occurs.
     fn schedule_next_event(&mut self, now: u64) {
         let epoch =
             self.epochs.as_ref().map_or(u64::MAX, |epochs| (now / epochs.length + 1).saturating_mul(epochs.length));
@@ -334,7 +335,7 @@ impl Context {
         self.next_event = epoch.min(failing_call);
     }
 
-    /// After a panic: nothing is answered any more.
+    /// Marks the communicator as failed, after a panic: all further calls fail.
     pub fn fail(&mut self, failure: Failure) -> Failure {
         if self.failed.is_none() {
             self.failed = Some(failure);
@@ -347,14 +348,14 @@ impl Context {
         failure
     }
 
-    /// What a library of version 2 leaves to the plugin.
+    /// The checks that a library of version 2 leaves to the plugin.
     pub fn v2(&self) -> V2 {
         self.v2
     }
 }
 
 impl Epochs {
-    /// Agrees on what an epoch follows; answers whether that is another policy than before.
+    /// Agrees on the policy of an epoch; returns whether it differs from the present one.
     fn begin(&mut self, number: u64, log: &mut Log) -> Result<bool, Failure> {
         let Self { agreement, policy, .. } = self;
         let next = agreement.agree_on(number, log, Next::read, |agreement| agreement.proposal(policy).text());
@@ -365,7 +366,7 @@ impl Epochs {
                 *policy = reading.policy;
                 Ok(true)
             }
-            // It was read before it was proposed: another program wrote this.
+            // The policy was read before it was proposed, so another program wrote this.
             Err(error) => {
                 log.failure(format_args!("the policy of epoch {number} {error}"));
                 Err(Failure::System)
@@ -374,7 +375,7 @@ impl Epochs {
     }
 }
 
-/// Where the profiler waits for what this communicator is answered: it was begun before, by the same thread.
+/// Takes the log of rewards that the profiler started for this communicator, earlier in the same thread.
 fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communicator> {
     let profiled = ProfilerState::take();
     settings.rewards.as_ref()?;
@@ -405,7 +406,7 @@ fn rewards(settings: &Settings, start: &Start, log: &mut Log) -> Option<Communic
     }
 }
 
-/// What this rank by itself would follow.
+/// What this rank would follow by itself.
 fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -> First {
     let active = |follow, text: String| {
         First::Active(Active { follow, scale, overlap: settings.overlap, epoch: settings.epoch, text })
@@ -431,7 +432,7 @@ fn own(settings: &Settings, scale: Scale, comm_id: Option<u64>, log: &mut Log) -
     }
 }
 
-/// The text of a policy file that can be followed.
+/// The text of a valid policy file; `None` after a warning.
 fn policy(path: &Path, log: &mut Log) -> Option<String> {
     let bytes = match files::read(path) {
         Ok(bytes) => bytes,

@@ -7,24 +7,24 @@ use collectune::{
     policy::arm::Arm,
 };
 
-/// What the library asks about.
+/// A collective about which the library asks the tuner.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The collective's number (`ncclFunc_t`).
     pub coll: i32,
-    /// The size.
+    /// Size in bytes, as the library counts it.
     pub bytes: u64,
-    /// Operations in the group.
+    /// Number of operations in the group.
     pub pipe_ops: i32,
 }
 
-/// What may be chosen for a call.
+/// Which algorithms and protocols can run for a call.
 pub trait Availability {
     /// Whether an algorithm with a protocol can run, by their numbers (`NCCL_ALGO_*`, `NCCL_PROTO_*`).
     fn has(&self, algorithm: u8, protocol: u8) -> bool;
 }
 
-/// What the library is told.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Algorithm and protocol by their numbers; `None` leaves them to the library.
@@ -34,10 +34,10 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// All is left to the library.
+    /// The decision that leaves everything to the library.
     pub const DEFER: Self = Self { pair: None, channels: None };
 
-    /// The arm that asks for the same; `None` where only the channels are limited, which no arm does.
+    /// The arm that corresponds to the decision; `None` where only the channels are limited, which no arm does.
     pub fn arm(self) -> Option<Arm> {
         match self {
             Self { pair: None, channels: None } => Some(Arm::Auto),
@@ -51,16 +51,16 @@ impl Decision {
     }
 }
 
-/// Which arm of a policy a call runs, for the application's log.
+/// The arm by which a call runs, for the log of the application.
 #[derive(Clone, Copy, Debug)]
 pub struct LastDecision {
-    /// The number of the call of its key, from 0.
+    /// The number of the call among those of its key, from 0.
     pub call: u64,
-    /// The arm's place in the policy.
+    /// The index of the arm in the policy.
     pub arm: u32,
-    /// The probability with which it was chosen.
+    /// The probability with which the arm was chosen.
     pub propensity: f64,
-    /// The policy's generation.
+    /// The generation of the policy.
     pub generation: u64,
 }
 
@@ -68,7 +68,7 @@ thread_local! {
     static LAST: Cell<Option<LastDecision>> = const { Cell::new(None) };
 }
 
-/// Keeps what the calling thread's last collective was told, for the application's log.
+/// Keeps the last decision of the calling thread, for the log of the application.
 pub fn remember(last: Option<LastDecision>) {
     LAST.set(last);
 }

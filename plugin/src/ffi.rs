@@ -72,7 +72,7 @@ type GetChunkSize = unsafe extern "C" fn(
     chunk_size: *mut usize,
 ) -> c_int;
 
-/// `ncclTuner_v2_t`, and with the table of costs `ncclTuner_v3_t` and `ncclTuner_v4_t`.
+/// `ncclTuner_v2_t`, and with a table of costs `ncclTuner_v3_t` and `ncclTuner_v4_t`.
 #[repr(C)]
 pub struct Tuner<GetCollInfo> {
     name: *const c_char,
@@ -188,10 +188,10 @@ unsafe extern "C" fn end(context: *mut c_void) -> c_int {
     }
 }
 
-/// Decides and hands the answer to `apply`; nothing is applied for a null context.
+/// Decides about a call and passes the decision to `apply`; for a null context nothing is applied.
 ///
 /// # Safety
-/// `context` is null or what `start` gave out, and no other call with it is under way.
+/// `context` is null or a pointer that `start` returned, and no other call with it is in progress.
 unsafe fn decide(
     context: *mut c_void,
     call: &Call,
@@ -214,7 +214,7 @@ unsafe fn decide(
     }
 }
 
-/// The library's table of costs: `float**` by its type, one block of floats by what it is, a row for each algorithm.
+/// The library's table of costs: declared as `float**`, in fact one block of floats with a row for each algorithm.
 struct Costs<'a> {
     entries: &'a mut [f32],
     protocols: usize,
@@ -228,13 +228,13 @@ impl Costs<'_> {
 }
 
 impl Availability for Costs<'_> {
-    /// An entry below zero (−1.0) can't be used.
+    /// Entries below zero (−1.0) mark combinations that can't run.
     fn has(&self, algorithm: u8, protocol: u8) -> bool {
         self.index(algorithm, protocol).and_then(|index| self.entries.get(index)).is_some_and(|cost| *cost >= 0.0)
     }
 }
 
-/// More rows or columns than any library has: not a table.
+/// The most rows and columns that are accepted: no library has so many.
 const MOST_ALGORITHMS: c_int = 64;
 const MOST_PROTOCOLS: c_int = 16;
 
@@ -252,7 +252,7 @@ unsafe extern "C" fn get_coll_info_v3(
     unsafe { get_coll_info_v4(context, coll, n_bytes, num_pipe_ops, table, num_algo, num_proto, 0, n_channels) }
 }
 
-/// `reg_buff` is not looked at: it can differ between ranks.
+/// `reg_buff` is ignored, because it can differ between ranks.
 unsafe extern "C" fn get_coll_info_v4(
     context: *mut c_void,
     coll: c_int,
@@ -276,7 +276,7 @@ unsafe extern "C" fn get_coll_info_v4(
     // SAFETY: not null, and the library's own variable.
     let n_channels = unsafe { &mut *n_channels };
     let call = Call { coll, bytes: n_bytes as u64, pipe_ops: num_pipe_ops };
-    // The answer is applied to what was looked at.
+    // Apply the decision after the table has been read.
     let mut answer = Decision::DEFER;
     // SAFETY: the library's promise about its context is passed on.
     let result = unsafe { decide(context, &call, &costs, |decided| answer = decided) };
@@ -292,7 +292,7 @@ unsafe extern "C" fn get_coll_info_v4(
     result
 }
 
-/// What version 2 may be told to run: it has no table, and the library of that version checks nothing.
+/// The combinations that version 2 may be given: it passes no table, and the library does not check the answer.
 struct Unchecked {
     coll: c_int,
     ll128: bool,
@@ -344,8 +344,8 @@ unsafe extern "C" fn get_coll_info_v2(
     result
 }
 
-/// What the calling thread's last collective was told: the number of the call of its key, the arm, the probability with
-/// which it was chosen, the generation of the policy. Answers 0, or 1 where a policy decided nothing.
+/// Returns the last decision of the calling thread: the number of the call of its key, the arm, the probability with
+/// which it was chosen, and the generation of the policy. The result is 0, or 1 where no policy decided.
 ///
 /// # Safety
 /// Each pointer is null or may be written.

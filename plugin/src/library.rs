@@ -18,22 +18,22 @@ pub const INTERNAL_ERROR: c_int = 3;
 /// `ncclDebugLogger_t`.
 pub type LoggerFn = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, ...);
 
-/// How much it matters, as the library numbers it (`ncclDebugLogLevel`).
+/// The level of a message (`ncclDebugLogLevel`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Level {
-    /// Something is not as it was meant.
+    /// Something does not work as configured.
     Warn = 2,
-    /// What was loaded.
+    /// Which files were loaded.
     Info = 3,
 }
 
-/// The library's logger.
+/// The library's logger; `None` where it passes none.
 #[derive(Clone, Copy)]
 pub struct Logger(pub Option<LoggerFn>);
 
 impl Logger {
-    /// Hands a text over as an argument, never as a format.
+    /// Logs a text. It is passed as an argument of the format, never as the format.
     pub fn say(self, level: Level, text: &CStr) {
         const TUNING: c_ulong = 0x40;
         if let Some(logger) = self.0 {
@@ -44,8 +44,8 @@ impl Logger {
     }
 }
 
-/// Rust's own message about a panic goes to the standard error, where nothing of the plugin belongs. The hook is that of
-/// this file's copy of the standard library, not the host's.
+/// Suppresses Rust's message about a panic, which would go to the standard error of the job. The hook belongs to the
+/// plugin's own copy of the standard library, not to the host's.
 pub fn silence_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));

@@ -32,9 +32,9 @@ use crate::{
 const GROUP: u64 = 1;
 const COLL: u64 = 1 << 1;
 const KERNEL_CHANNEL: u64 = 1 << 6;
-/// From version 5 on.
+/// Only from version 5 on.
 const COLL_API: u64 = 1 << 9;
-/// Collectives, and the channels of their kernels.
+/// The events that the plugin asks for: collectives, and the channels of their kernels.
 const MASK: c_int = (COLL | KERNEL_CHANNEL) as c_int;
 /// `ncclProfilerKernelChStop`.
 const CHANNEL_STOPS: c_int = 22;
@@ -84,7 +84,7 @@ pub struct DescriptorV5 {
     of: EventDetails,
 }
 
-/// What belongs to an event of one kind; these are the same in versions 4 to 6.
+/// The part of a descriptor that depends on the kind of the event; equal in versions 4 to 6.
 #[repr(C)]
 union EventDetails {
     coll: Coll,
@@ -167,16 +167,16 @@ pub static ncclProfiler_v5: Profiler<InitV5, DescriptorV5> =
 pub static ncclProfiler_v6: Profiler<InitV5, DescriptorV5> =
     Profiler { name: NAME.as_ptr(), init: init_v6, start_event: start_v5, stop_event, record_state, finalize };
 
-/// What the profiler was begun with last, by the thread that asks. The library begins it in the thread that creates the
-/// communicator, before the tuner of the same communicator (src/init.cc), which takes this.
+/// What the last `init` of the profiler in the calling thread did. The library starts the profiler in the thread that
+/// creates the communicator, before the tuner of the same communicator (src/init.cc), which takes this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProfilerState {
-    /// No profiler.
+    /// No profiler was started.
     #[default]
     Absent,
-    /// Of an interface without the GPU's timestamps.
+    /// The interface has no GPU timestamps.
     WithoutTimestamps,
-    /// This rank logs nothing: another one does, or it was not asked for, or it can't, and said so.
+    /// This rank does not log: another rank does, no log was asked for, or it failed with a message.
     NotLogging,
     /// This rank logs.
     Logging { communicator: Communicator, comm_id: u64, ranks: usize, nodes: usize },
@@ -187,18 +187,18 @@ thread_local! {
 }
 
 impl ProfilerState {
-    /// What the profiler was begun with, once.
+    /// Takes the state; the next call returns `Absent`.
     pub fn take() -> Self {
         LAST.take()
     }
 }
 
-/// Communicators that are logged in this process.
+/// The number of communicators that are logged in this process.
 static LOGGED: AtomicUsize = AtomicUsize::new(0);
-/// Their writers.
+/// The communicators that are logged, with their writers.
 static WRITERS: Mutex<Vec<(Communicator, Writer)>> = Mutex::new(Vec::new());
 
-/// The folder of the logs.
+/// The folder of the logs (`COLLECTUNE_TUNER_REWARDS`).
 fn folder() -> Option<PathBuf> {
     env::var_os("COLLECTUNE_TUNER_REWARDS").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
@@ -227,7 +227,7 @@ unsafe fn init(context: *mut *mut c_void, mask: *mut c_int, header: LogHeader, r
     LAST.set(profiled);
     let (number, asks) = match profiled {
         ProfilerState::Logging { communicator, .. } => (communicator.as_number(), Some(MASK)),
-        // The mask is one for the whole process: where another communicator is logged it stays.
+        // The mask applies to the whole process: it stays where another communicator is logged.
         _ => (0, (LOGGED.load(Ordering::Acquire) == 0).then_some(0)),
     };
     // SAFETY: the caller's promise. What is stored is a number, which nobody follows.
@@ -312,7 +312,7 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
         let Some(place) = writers.iter().position(|(own, _)| *own == communicator) else { return };
         let (_, writer) = writers.swap_remove(place);
         if writers.is_empty() {
-            // The library may unload this file now, and nothing of it stays.
+            // The library may unload the plugin after this, so nothing may stay behind.
             *writers = Vec::new();
         }
         drop(writers);
@@ -325,10 +325,10 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
     SUCCESS
 }
 
-/// The bytes of a word; none where there is none.
+/// The bytes of a C string; empty for null.
 ///
 /// # Safety
-/// It is null or ends with NUL, and stays through the use of what is answered.
+/// The pointer is null or a string that ends with NUL and lives as long as the result.
 unsafe fn word<'a>(text: *const c_char) -> &'a [u8] {
     if text.is_null() {
         return &[];
@@ -348,7 +348,7 @@ fn place(words: &[&[u8]], word: &[u8]) -> Option<u8> {
     words.iter().position(|known| *known == word).map(|place| place as u8)
 }
 
-/// `ncclTypeSize` of what `ncclDatatypeToString` calls so; some releases have no name for some types.
+/// `ncclTypeSize` for the name that `ncclDatatypeToString` gives; some releases have no name for some types.
 fn type_size(name: &[u8]) -> Option<u64> {
     match name.strip_prefix(b"ncclFloat8") {
         Some(_) => Some(1),
@@ -369,7 +369,7 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
     let [func, datatype, algorithm, protocol] =
         unsafe { [word(coll.func), word(coll.datatype), word(coll.algorithm), word(coll.protocol)] };
     let func = place(&FUNCTIONS, func);
-    // `ncclFuncMaxSendRecvCount`: what the tuner is told.
+    // The size as `ncclFuncMaxSendRecvCount` computes it for the tuner.
     let times = if matches!(func, Some(ALL_GATHER | REDUCE_SCATTER)) { ranks } else { 1 };
     let bytes = type_size(datatype).and_then(|size| (coll.count as u64).checked_mul(size)?.checked_mul(times));
     Launched {
@@ -380,7 +380,7 @@ unsafe fn launched(coll: &Coll, ranks: u64) -> Launched {
     }
 }
 
-/// What the library is to hold for an event, as a number.
+/// Starts an event; returns the handle that the library is to hold, as a number.
 ///
 /// # Safety
 /// `of` is of this kind.
@@ -453,7 +453,8 @@ unsafe extern "C" fn start_nothing(_context: *mut c_void, handle: *mut *mut c_vo
     SUCCESS
 }
 
-/// The event of a collective ends when it was launched, and that of a channel when its end was recorded: nothing is to be done.
+/// Nothing to do: the event of a collective ends when it was launched, and that of a channel when its stop was
+/// recorded.
 unsafe extern "C" fn stop_event(_handle: *mut c_void) -> c_int {
     SUCCESS
 }

@@ -1,4 +1,4 @@
-//! The rules of a tuner file for one communicator, laid out for finding the one that applies in nanoseconds.
+//! The rules of a tuner file for one communicator, laid out for a lookup in nanoseconds.
 
 use collectune::{
     collective::Scale,
@@ -7,39 +7,39 @@ use collectune::{
 
 use crate::decision::{Availability, Call, Decision};
 
-/// More rules for one communicator are not looked at: finding the borders of all of them takes a time that grows with the
-/// square of their number.
+/// The most rules for one communicator that are used: the preparation takes a time that grows with the square of their
+/// number.
 pub const MOST_RULES: usize = 4096;
 
-/// For each collective by its number, the ranges of sizes.
+/// The size ranges of each collective, by its number.
 pub struct Ranges {
     of: [Collective; COLLECTIVES.len()],
-    /// Each new choice is logged.
+    /// Whether each new choice is logged.
     is_logged: bool,
 }
 
-/// The ranges of one collective: from each start to before the next one, the same rules apply in the same order.
+/// The ranges of one collective: from each start up to the next, the same rules apply in the same order.
 #[derive(Default)]
 struct Collective {
     starts: Vec<u64>,
-    /// Where the candidates of each range begin; one more than there are ranges.
+    /// The index of each range's first candidate, and the number of candidates at the end.
     firsts: Vec<u32>,
     candidates: Vec<Candidate>,
 }
 
-/// A rule that applies to a range, unless it can't run.
+/// A rule that applies to a range, if its algorithm and protocol can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Candidate {
     answer: Decision,
-    /// In groups of so many operations; `None`: any.
+    /// The number of operations in the group for which it applies; `None` for any.
     pipe_ops: Option<u32>,
-    /// The rule's line.
+    /// The line of the rule in the file.
     line: u32,
     was_logged: bool,
 }
 
 impl Candidate {
-    /// Whether nothing is left for a later one that this one doesn't take.
+    /// Whether this rule takes every call that the later one would.
     fn hides(&self, later: &Self) -> bool {
         self.pipe_ops.is_none_or(|number| later.pipe_ops == Some(number))
             && (self.answer.pair.is_none() || self.answer.pair == later.answer.pair)
@@ -47,7 +47,7 @@ impl Candidate {
 }
 
 impl Ranges {
-    /// Of the rules that are about communicators of this scale, at most [`MOST_RULES`] of them; answers how many those
+    /// Prepares the rules for communicators of a scale, at most [`MOST_RULES`] of them; also returns how many there
     /// are.
     pub fn new(rules: &[Rule], scale: Scale, is_logged: bool) -> (Self, usize) {
         let is_about = |rule: &&Rule| {
@@ -62,7 +62,7 @@ impl Ranges {
         (Self { of, is_logged }, about.len())
     }
 
-    /// What the first rule that matches and can run asks for, and its line where it is to be logged.
+    /// The decision of the first rule that matches and can run, and the rule's line if the choice is to be logged.
     pub fn decide(&mut self, call: &Call, available: &impl Availability) -> (Decision, Option<u32>) {
         let Some(of) = usize::try_from(call.coll).ok().and_then(|coll| self.of.get_mut(coll)) else {
             return (Decision::DEFER, None);

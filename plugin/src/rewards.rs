@@ -1,4 +1,4 @@
-//! Which decision of the tuner a collective ran by, and how long it took.
+//! Matches the measured duration of each collective with the tuner's decision about it.
 //!
 //! What the library does, by its source (NVIDIA/nccl, src/enqueue.cc and src/plugin/profiler.cc, 2.27 to 2.30):
 //!
@@ -33,9 +33,9 @@ use collectune::{
 
 use crate::decision::LastDecision;
 
-/// Communicators of which this process has the lowest rank, at a time.
+/// The most communicators of which this process is rank 0 at the same time.
 const MAX_COMMUNICATORS: usize = 32;
-/// Collectives of a communicator that were launched, and not yet written.
+/// The most collectives of a communicator that were launched and not yet written.
 const SLOTS_PER_COMMUNICATOR: usize = 2048;
 
 static STATES: [CommunicatorState; MAX_COMMUNICATORS] = {
@@ -47,56 +47,56 @@ static STATES: [CommunicatorState; MAX_COMMUNICATORS] = {
     }
     all
 };
-/// Apart from the rest, and all zeros: it takes no room in the file, and no memory before it is used.
+/// Separate from the rest and all zeros, so that it takes no space in the file and no memory before it is used.
 static SLOT_POOL: [[Slot; SLOTS_PER_COMMUNICATOR]; MAX_COMMUNICATORS] =
     [const { [const { Slot::new() }; SLOTS_PER_COMMUNICATOR] }; MAX_COMMUNICATORS];
 
-/// What the tuner was asked and answered.
+/// A query of the library to the tuner, with the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct TunerQuery {
     /// The collective's number (`ncclFunc_t`).
     pub coll: i32,
-    /// The size.
+    /// Size in bytes, as the tuner is told it.
     pub bytes: u64,
-    /// What was answered; `None` where no arm is called so: only the channels were limited.
+    /// The decided arm; `None` where no arm corresponds to the decision because only the channels were limited.
     pub arm: Option<Arm>,
-    /// Where a policy answered.
+    /// The decision of a policy, if one decided.
     pub last: Option<LastDecision>,
-    /// The job computes meanwhile.
+    /// Whether the job computes at the same time.
     pub overlap: bool,
 }
 
-/// A collective as its event describes it.
+/// A launched collective, as its event describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Launched {
-    /// The collective's number; `None`: none that a tuner is asked about.
+    /// The collective's number; `None` for one about which no tuner is asked.
     pub coll: Option<i32>,
-    /// The size as a tuner is told it; `None`: the type is not known.
+    /// Size in bytes, as a tuner is told it; `None` for an unknown data type.
     pub bytes: Option<u64>,
-    /// Algorithm and protocol by their numbers; `None`: none that a tuner can choose.
+    /// Algorithm and protocol by their numbers; `None` for one that a tuner can't choose.
     pub pair: Option<(u8, u8)>,
-    /// Channels on which it runs.
+    /// Number of channels.
     pub channels: u8,
 }
 
-/// How often something kept a collective out of the log.
+/// How many collectives were not logged, by reason.
 #[derive(Debug)]
 pub struct Counts {
-    /// It ran in a group with others.
+    /// It ran in a group with other collectives.
     pub grouped: AtomicU64,
-    /// The tuner was not asked about it then: a captured graph, or the library's own choice of kernel.
+    /// The tuner was not asked: a captured graph, or a kernel that the library chooses itself.
     pub unasked: AtomicU64,
-    /// It was of another size, algorithm or protocol than the answer.
+    /// Its size, algorithm or protocol differs from the decision.
     pub mismatched: AtomicU64,
-    /// Its arm has no name.
+    /// No arm corresponds to the decision.
     pub unnamed: AtomicU64,
-    /// There was no room for it.
+    /// All slots were in use.
     pub full: AtomicU64,
-    /// Two threads came at once.
+    /// Two threads used the communicator at the same time.
     pub contended: AtomicU64,
-    /// Its times can't be.
+    /// Its timestamps are not plausible.
     pub implausible: AtomicU64,
-    /// Some channel never ended.
+    /// A channel never stopped.
     pub unfinished: AtomicU64,
 }
 
@@ -114,7 +114,7 @@ impl Counts {
         }
     }
 
-    /// Each with its reason.
+    /// Each count with its reason, for the log.
     pub fn each(&self) -> [(u64, &'static str); 8] {
         [
             (self.grouped.load(Relaxed), "in a group with others"),
@@ -139,27 +139,27 @@ fn increment(count: &AtomicU64) {
     count.fetch_add(1, Relaxed);
 }
 
-/// One communicator's memory.
+/// The memory of one communicator.
 pub struct CommunicatorState {
     number: usize,
-    /// Odd while it is taken: what is of an earlier communicator is known by it.
+    /// Odd while the state is in use; it identifies the communicator, so that stale handles are recognised.
     generation_tag: AtomicU32,
     batch: Mutex<Batch>,
-    /// Somebody found `batch` taken, so it lacks something.
+    /// A thread found `batch` locked, so an entry is missing in it.
     was_contended: AtomicBool,
-    /// Slots given out so far.
+    /// The number of slots given out so far.
     head: AtomicU64,
     ranks: AtomicU64,
     pub counts: Counts,
 }
 
-/// What lies between two moments at which nothing is open.
+/// The queries and launches between two moments at which none is pending.
 struct Batch {
     queries: u32,
     events: u32,
     first: Option<TunerQuery>,
     thread: u64,
-    /// The slot of the first event, if that agreed with the first query.
+    /// The slot of the first event, if that matches the first query.
     slot: Option<(usize, u32)>,
     mismatch: MismatchReason,
     is_ambiguous: bool,
@@ -184,27 +184,28 @@ impl Batch {
     };
 }
 
-/// One collective on its way. Times and query are valid as long as the state says so.
+/// A collective in progress. Times and decision are valid while the state says so.
 struct Slot {
-    /// How often the slot was given out, above 32 bits; channels that have not ended, from bit 8 on; flags.
+    /// How often the slot was used, above 32 bits; the number of channels that have not stopped, from bit 8 on; flags
+    /// below.
     state: AtomicU64,
-    /// In the GPU's nanoseconds.
+    /// In nanoseconds of the GPU's clock.
     start: AtomicU64,
     stop: AtomicU64,
     bytes: AtomicU64,
     arm: AtomicU64,
     call: AtomicU64,
-    /// As bits.
+    /// The bits of an `f64`.
     propensity: AtomicU64,
     generation: AtomicU64,
 }
 
 const IS_TAKEN: u64 = 1;
-/// It is known that query and collective belong together.
+/// Query and collective are known to belong together.
 const IS_MATCHED: u64 = 2;
-/// It is known that nothing is logged.
+/// The collective is known not to be logged.
 const IS_REJECTED: u64 = 4;
-/// More channels ended than it has.
+/// More channels stopped than the collective has.
 const HAS_EXCESS_STOPS: u64 = 8;
 const ONE_CHANNEL: u64 = 1 << 8;
 const CHANNELS: u64 = 0xFFFF * ONE_CHANNEL;
@@ -224,7 +225,7 @@ impl Slot {
         }
     }
 
-    /// Changes the state as long as it is of this use.
+    /// Changes the state, unless the slot is used for another collective by now.
     fn change(&self, tag: u32, change: impl Fn(u64) -> u64) {
         let own = |state: u64| ((state >> 32) as u32 == tag && state & IS_TAKEN != 0).then(|| change(state));
         let _ = self.state.fetch_update(AcqRel, Acquire, own);
@@ -236,23 +237,23 @@ impl Slot {
     }
 }
 
-/// What is logged of a collective.
+/// A collective as it is logged.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// The number of its slot: collectives in the order of their launch.
+    /// The number of its slot: ascending in the order of launches.
     pub number: u64,
     pub coll: u8,
     pub bytes: u64,
-    /// In the GPU's nanoseconds.
+    /// In nanoseconds of the GPU's clock.
     pub start: u64,
-    /// The same clock.
+    /// In nanoseconds of the GPU's clock.
     pub stop: u64,
     pub arm: Arm,
     pub last: Option<LastDecision>,
     pub overlap: bool,
 }
 
-/// An arm, a collective and overlap as a number.
+/// Packs arm, collective and overlap into a number.
 fn packed(query: &TunerQuery, arm: Arm) -> u64 {
     let rest = (query.coll as u64 & 0xFF) << 48 | u64::from(query.overlap) << 56;
     match arm {
@@ -266,7 +267,7 @@ fn packed(query: &TunerQuery, arm: Arm) -> u64 {
     }
 }
 
-/// The arm of such a number.
+/// The arm of a packed number.
 fn unpacked(packed: u64) -> Arm {
     let byte = |shift: u32| (packed >> shift) as usize & 0xFF;
     match (packed >> 57 & 1, ALGORITHMS.get(byte(40)), PROTOCOLS.get(byte(32))) {
@@ -277,7 +278,7 @@ fn unpacked(packed: u64) -> Arm {
     }
 }
 
-/// A communicator, as the library and the tuner hold it: stale ones are known and do nothing.
+/// A communicator as the library and the tuner hold it. After its end, calls with it do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Communicator {
     place: usize,
@@ -291,15 +292,15 @@ pub struct Handle(u64);
 const KIND: u64 = 0b11;
 
 impl Handle {
-    /// Of a group: nothing is done with it, but a library before 2.28 starts no event below a group without one.
+    /// The handle of a group. It is not used, but a library before 2.28 starts no event below a group without a handle.
     pub const GROUP: Self = Self(1);
 
-    /// Of a collective.
+    /// The handle of a collective.
     fn new(place: usize, slot: usize, tag: u32) -> Self {
         Self(u64::from(tag) << 32 | (place as u64) << 16 | (slot as u64) << 2 | 2)
     }
 
-    /// Of a channel of that.
+    /// The handle of a channel of the collective.
     pub fn of_channel(self) -> Option<Self> {
         (self.0 & KIND == 2).then_some(Self(self.0 | KIND))
     }
@@ -312,7 +313,7 @@ impl Handle {
         Self(number as u64)
     }
 
-    /// The slot of a collective or a channel, if it is still that one's.
+    /// The slot of a collective or a channel; `None` if it is used for another one by now.
     fn slot(self) -> Option<(&'static Slot, u32)> {
         if self.0 & 2 == 0 {
             return None;
@@ -323,21 +324,21 @@ impl Handle {
         slot.is_of(tag).then_some((slot, tag))
     }
 
-    /// A channel of a collective begins, by the GPU's clock.
+    /// Records that a channel of the collective started, in nanoseconds of the GPU's clock.
     pub fn begin_channel(self, at: u64) {
         if let Some((slot, _)) = self.slot() {
             slot.start.fetch_min(at, AcqRel);
         }
     }
 
-    /// A channel ends, by the GPU's clock.
+    /// Records that a channel stopped, in nanoseconds of the GPU's clock.
     pub fn end_channel(self, at: u64) {
         if self.0 & KIND != KIND {
             return;
         }
         let Some((slot, tag)) = self.slot() else { return };
         slot.stop.fetch_max(at, AcqRel);
-        // One that ends twice would be one too many: then nothing is sure.
+        // A second stop of the same channel can't be told from one of another channel: then the times are not used.
         slot.change(tag, |state| if state & CHANNELS == 0 { state | HAS_EXCESS_STOPS } else { state - ONE_CHANNEL });
     }
 }
@@ -346,7 +347,7 @@ thread_local! {
     static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A number that no other thread has or had.
+/// A number that identifies the calling thread, never reused.
 fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     THREAD.with(|thread| {
@@ -358,7 +359,7 @@ fn this_thread() -> u64 {
 }
 
 impl Communicator {
-    /// Takes a free place for a communicator of so many ranks; `None` where all are taken.
+    /// Takes a free state for a communicator of `ranks` ranks; `None` where all are in use.
     pub fn begin(ranks: u64) -> Option<Self> {
         for (number, place) in STATES.iter().enumerate() {
             let generation_tag = place.generation_tag.load(Acquire);
@@ -376,23 +377,23 @@ impl Communicator {
         None
     }
 
-    /// From what the library holds.
+    /// Reconstructs a communicator from the number that the library holds.
     pub fn from_number(number: usize) -> Option<Self> {
         let (place, generation_tag) = (number & 0xFFFF, (number >> 16) as u32);
         (generation_tag & 1 == 1).then_some(Self { place, generation_tag })
     }
 
-    /// What the library holds; never 0.
+    /// The number that the library holds; never 0.
     pub fn as_number(self) -> usize {
         self.place | (self.generation_tag as usize) << 16
     }
 
-    /// Its memory, if it still has it.
+    /// The communicator's state; `None` after its end.
     pub fn place(self) -> Option<&'static CommunicatorState> {
         STATES.get(self.place).filter(|place| place.generation_tag.load(Acquire) == self.generation_tag)
     }
 
-    /// The tuner was asked.
+    /// Records a query to the tuner.
     pub fn ask(self, query: &TunerQuery) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| {
@@ -409,8 +410,8 @@ impl Communicator {
         });
     }
 
-    /// The application called a collective; told from version 5 on. What was asked before and has not run never will, or in a
-    /// captured graph.
+    /// Records that the application called a collective, which versions from 5 on report. Queries before it that led to
+    /// no launch will not, or only in a captured graph.
     pub fn call(self, is_captured: bool) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| {
@@ -421,7 +422,7 @@ impl Communicator {
         });
     }
 
-    /// A collective was launched; what the library is to hold for it, if its channels are of interest.
+    /// Records the launch of a collective; returns the handle for the library if its channels are of interest.
     pub fn launch(self, launched: &Launched) -> Option<Handle> {
         let place = self.place()?;
         let handle = place.with_batch(|batch| {
@@ -466,17 +467,17 @@ impl Communicator {
         }
     }
 
-    /// What is open is judged: nothing more will come of it.
+    /// Decides the open batch: nothing more will be added to it.
     pub fn close_batch(self) {
         let Some(place) = self.place() else { return };
         place.with_batch(|batch| place.close(batch));
     }
 
-    /// Hands the place back.
+    /// Frees the state for another communicator.
     pub fn end(self) {
         let Some(place) = self.place() else { return };
         for slot in place.slots() {
-            // What is still held of it is stale from here on.
+            // Handles of this communicator are stale from here on.
             let freed = |state: u64| (state & IS_TAKEN != 0).then_some(state & !0xFFFF_FFFF);
             let _ = slot.state.fetch_update(AcqRel, Acquire, freed);
         }
@@ -501,7 +502,7 @@ impl CommunicatorState {
         SLOT_POOL.get(self.number).map_or(&[], |slots| slots.as_slice())
     }
 
-    /// Changes what is open; `None` where somebody else does at this moment, which then lacks something.
+    /// Runs `change` on the open batch; `None` where another thread holds it, and the entry is lost.
     fn with_batch<T>(&self, change: impl FnOnce(&mut Batch) -> T) -> Option<T> {
         let mut batch = match self.batch.try_lock() {
             Ok(batch) => batch,
@@ -517,7 +518,7 @@ impl CommunicatorState {
         Some(change(&mut batch))
     }
 
-    /// Judges what is open, and begins anew.
+    /// Decides whether the batch is one query with its launch, and empties it.
     fn close(&self, batch: &mut Batch) {
         let is_matched = batch.queries == 1 && batch.events == 1 && !batch.is_ambiguous;
         if let Some((slot, tag)) = batch.slot
@@ -539,9 +540,9 @@ impl CommunicatorState {
         *batch = Batch::EMPTY;
     }
 
-    /// Gives out a slot; the caller has the batch, so nobody else does at the same time.
+    /// Takes a free slot. The caller holds the batch, so no other thread does the same at this time.
     fn take_slot(&self, query: &TunerQuery, arm: Arm, channels: u8) -> Option<(usize, u32)> {
-        /// So many that never end may lie in a row.
+        /// How many slots in a row may hold collectives that never end.
         const TRIES: u64 = 8;
         let head = self.head.load(Relaxed);
         for number in head..head + TRIES {
@@ -567,7 +568,8 @@ impl CommunicatorState {
         None
     }
 
-    /// Takes out what is decided, in the order of the launches. `from` is where to look from on, and is moved.
+    /// Passes the decided collectives to `found` in the order of their launches, and frees their slots. `from` is the
+    /// slot to begin with, and is advanced.
     ///
     /// Only one thread may do this at a time.
     pub fn take(&self, from: &mut u64, mut found: impl FnMut(Measured)) {
@@ -584,7 +586,7 @@ impl CommunicatorState {
                     HAS_EXCESS_STOPS => increment(&self.counts.implausible),
                     _ => {}
                 }
-                // Nothing else changes a slot that is decided, but a channel that ends twice.
+                // After the decision only an excess stop can change the slot.
                 slot.state.fetch_and(!0xFFFF_FFFF, AcqRel);
             } else if state & IS_TAKEN != 0 {
                 is_first = false;
@@ -597,7 +599,7 @@ impl CommunicatorState {
 
     fn read(&self, slot: &Slot, number: u64, found: &mut impl FnMut(Measured)) {
         let (start, stop) = (slot.start.load(Acquire), slot.stop.load(Acquire));
-        // A clock that was not read is 0.
+        // The library reports 0 for a timestamp that was not read.
         if start == 0 || stop <= start {
             increment(&self.counts.implausible);
             return;
@@ -622,7 +624,7 @@ impl CommunicatorState {
         });
     }
 
-    /// What has not ended is counted, at the end.
+    /// Counts the collectives that have not ended, when the communicator ends.
     pub fn count_unfinished(&self) {
         let is_open = |slot: &&Slot| {
             let state = slot.state.load(Acquire);
@@ -631,12 +633,12 @@ impl CommunicatorState {
         self.counts.unfinished.fetch_add(self.slots().iter().filter(is_open).count() as u64, Relaxed);
     }
 
-    /// Ranks of the communicator.
+    /// Number of ranks of the communicator.
     pub fn ranks(&self) -> u64 {
         self.ranks.load(Relaxed)
     }
 
-    /// Where the next slot lies.
+    /// The number of slots given out so far.
     pub fn head(&self) -> u64 {
         self.head.load(Acquire)
     }

@@ -14,7 +14,7 @@ use collectune::{
 
 use crate::decision::{Availability, Call, Decision, LastDecision};
 
-/// A policy's keys of one communicator, one for each collective and band: at most 160, so that there is always room.
+/// A policy for one communicator: a key for each collective and band, at most 160.
 pub struct Table {
     generation: u64,
     bands: Bands,
@@ -25,10 +25,10 @@ pub struct Table {
 }
 
 struct Key {
-    /// Calls since the communicator was created.
+    /// The number of calls since the communicator was created.
     calls: u64,
     choice: KeyChoice,
-    /// From this call on, a key that is dealt runs `auto`: no rewards of it came in.
+    /// From this call on a scheduled key runs `auto`, because no rewards of it arrived.
     until: u64,
     /// A bit for each arm that was logged.
     logged: u64,
@@ -39,14 +39,14 @@ enum KeyChoice {
     Scheduled(Block),
 }
 
-/// The present block of calls and the next one, which is dealt while the present one runs: one exchange a call.
+/// The present block of calls and the next one, which is shuffled while the present one runs: one swap per call.
 struct Block {
     seed: u64,
     key_hash: u64,
     counts: Vec<u32>,
-    /// How often `auto` is chosen in a block.
+    /// How often `auto` is scheduled in a block.
     auto: u32,
-    /// How often each algorithm and protocol is, whatever the channels.
+    /// How often each pair of algorithm and protocol is scheduled in a block, over all channels.
     pairs: Vec<((u8, u8), u32)>,
     /// The number of the present block.
     number: u64,
@@ -57,7 +57,7 @@ struct Block {
     shuffle: Shuffle,
 }
 
-/// A choice that was not made before.
+/// A choice that the communicator makes for the first time.
 pub struct NewChoice {
     pub collective: &'static str,
     pub band: u32,
@@ -65,7 +65,8 @@ pub struct NewChoice {
 }
 
 impl Table {
-    /// A policy for a communicator; `before` is the table that it takes the place of, whose calls go on counting.
+    /// Prepares a policy for a communicator. The counts of calls continue those of `before`, the table that this one
+    /// replaces.
     pub fn new(policy: &Policy, scale: Scale, overlap: bool, is_logged: bool, before: Option<&Self>) -> Self {
         let answer = |arm: &Arm| match arm {
             Arm::Auto => Decision::DEFER,
@@ -94,12 +95,12 @@ impl Table {
         Self { generation: policy.generation, bands, names, arms, keys, is_logged }
     }
 
-    /// An arm by its place.
+    /// The arm of an index.
     pub fn name(&self, arm: u32) -> Arm {
         self.names.get(arm as usize).copied().unwrap_or_default()
     }
 
-    /// What the next call of a key runs, and what is to be logged of it.
+    /// The decision about the next call of a key, its probability, and what is to be logged of it.
     pub fn decide(
         &mut self,
         call: &Call,
@@ -133,7 +134,7 @@ impl Table {
 }
 
 impl Block {
-    /// The block in which a call of the key lies, at its place.
+    /// Prepares the block in which a call of the key lies, at its position.
     fn new(counts: &[u32], arms: &[Decision], seed: u64, key_hash: u64, call: u64) -> Self {
         // A policy's counts have a sum of at least 1.
         let length = block_length(counts).max(1);
@@ -181,14 +182,14 @@ impl Block {
             self.next.copy_from_slice(&self.unshuffled);
             self.shuffle = Shuffle::new(self.seed, self.key_hash, self.number.wrapping_add(1), self.next.len());
         }
-        // As many calls as entries, and one exchange less than entries.
+        // A block has as many calls as entries and needs one swap less, so the next block is shuffled in time.
         self.shuffle.step(&mut self.next);
         let arm = self.present[self.position];
         self.position += 1;
         arm
     }
 
-    /// The probability that an arm runs: of `auto`, also that of all arms which can't run now.
+    /// The probability that an arm runs; for `auto` including the probability of all arms that can't run at present.
     fn propensity(&self, arm: u8, available: &impl Availability) -> f64 {
         let count = match arm {
             0 => {

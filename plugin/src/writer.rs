@@ -1,4 +1,4 @@
-//! Writes the log of rewards, in a thread of its own.
+//! Writes the log of rewards in a thread of its own.
 
 use std::{
     collections::VecDeque,
@@ -21,19 +21,19 @@ use crate::{
     thread::Thread,
 };
 
-/// How often it looks for what is decided.
+/// How often the thread looks for finished collectives.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// So many collectives of a channel the library keeps the GPU's timestamps of (`MAX_PROFILER_EVENTS_PER_CHANNEL`): whoever
-/// reads them later gets those of a later collective.
+/// The number of collectives per channel whose GPU timestamps the library keeps (`MAX_PROFILER_EVENTS_PER_CHANNEL`);
+/// read later, the timestamps are those of a later collective.
 const TIMESTAMP_RING: usize = 64;
 /// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does without).
 const FORMAT_LINE: &str = "# collectune-rewards 1";
-/// After so many looks that find nothing, no later collective was read either: all that is held is written.
+/// The number of polls without a new collective after which all lines are written: then none of them was overwritten.
 const IDLE_POLLS: u32 = 50;
 const HEADER: &str =
     "collective,size_bytes,num_nodes,num_gpus,latency_us,arm,propensity,call,generation,overlap,rank,timestamp";
 
-/// Of what the lines are.
+/// What the header of a log says about its communicator.
 #[derive(Clone, Copy, Debug)]
 pub struct LogHeader {
     /// The communicator's identifier.
@@ -44,7 +44,7 @@ pub struct LogHeader {
     pub version: u32,
 }
 
-/// A log that is being written.
+/// A log that is written in the background.
 pub struct Writer {
     shared: Arc<Shared>,
     thread: Thread,
@@ -58,14 +58,14 @@ struct Shared {
     is_over: Mutex<bool>,
     over: Condvar,
     written: AtomicU64,
-    /// LineBuffer whose timestamps were those of a later collective.
+    /// Lines dropped because their timestamps were those of a later collective.
     late: AtomicU64,
-    /// LineBuffer that the file system did not take.
+    /// Lines that could not be written.
     lost: AtomicU64,
     error: Mutex<Option<io::Error>>,
 }
 
-/// The file of a communicator, with its first lines.
+/// Opens the file of a communicator, with a header if it is new.
 fn open(folder: &Path, header: &LogHeader) -> (PathBuf, io::Result<File>) {
     let path = folder.join(format!("nccl_tuner_rewards_{:016x}.log", header.comm_id));
     let open = || {
@@ -88,7 +88,7 @@ fn open(folder: &Path, header: &LogHeader) -> (PathBuf, io::Result<File>) {
 }
 
 impl Writer {
-    /// Opens the file and begins; `None`, with a word header it, where one of both can't be.
+    /// Opens the file and starts the thread; `None`, after a warning, if one of them fails.
     pub fn begin(folder: &Path, header: LogHeader, communicator: Communicator, mut log: Log) -> Option<Self> {
         let (path, file) = open(folder, &header);
         let file = match file {
@@ -100,7 +100,7 @@ impl Writer {
         };
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
-        // What was given out before was another communicator's.
+        // Slots given out before belong to an earlier communicator.
         let from = communicator.place()?.head();
         let lines = LineBuffer { file, header, held: VecDeque::new(), text: String::new() };
         let Some(thread) = Thread::begin(move || run(&own, communicator, from, lines)) else {
@@ -111,7 +111,7 @@ impl Writer {
         Some(Self { shared, thread, communicator, path, log })
     }
 
-    /// Writes what is left, and says what became of all.
+    /// Writes the remaining lines, stops the thread, and logs a summary.
     pub fn end(mut self) {
         *self.shared.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.over.notify_all();
@@ -125,7 +125,7 @@ impl Writer {
             let _ = write!(left, "{}{count} {why}", if left.is_empty() { "; left out: " } else { ", " });
         }
         let (written, path) = (self.shared.written.load(Relaxed), self.path.display());
-        // Who asked for a log and gets none is told, however little is said otherwise.
+        // An empty log is reported as a warning to the user who asked for one.
         let is_empty = written == 0 && !left.is_empty();
         let say = if is_empty { Log::warn } else { Log::info };
         say(&mut self.log, format_args!("rewards: {written} collectives were logged in {path}{left}"));
@@ -159,18 +159,18 @@ fn run(shared: &Shared, communicator: Communicator, mut from: u64, mut lines: Li
     }
 }
 
-/// LineBuffer on their way to the file.
+/// Lines that are not written yet.
 struct LineBuffer {
     file: File,
     header: LogHeader,
-    /// In the order of the launches; as long as a later collective can show that their times are not theirs.
+    /// In the order of launches, as long as a later collective can show that their timestamps are not their own.
     held: VecDeque<Measured>,
     text: String,
 }
 
 impl LineBuffer {
-    /// Keeps a line. One that began no earlier than one that was launched after it has the times of a later collective: those
-    /// of a communicator run one after the other.
+    /// Adds a line. Collectives of a communicator run one after the other, so a line that started no earlier than one
+    /// launched after it has the timestamps of a later collective, and is dropped.
     fn push(&mut self, new: Measured, shared: &Shared) {
         let before = self.held.len();
         self.held.retain(|held| held.number > new.number || held.start < new.start);

@@ -19,7 +19,7 @@ use collectune::{
         synthesize::{Method, Search, SearchState},
     },
     topology::{
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         generate::{Kind, Recipe},
         model::Topology,
     },
@@ -31,7 +31,7 @@ fn made(form: &str) -> Topology {
 }
 
 fn problem(form: &str) -> Problem {
-    Wanted::default().problem(&made(form)).unwrap().0
+    CollectiveRequest::default().problem(&made(form)).unwrap().0
 }
 
 const RAREST: GreedyOptions = GreedyOptions { rule: MatchingRule::Rarest, hold_back: 0.0 };

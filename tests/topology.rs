@@ -20,7 +20,7 @@ use collectune::{
         verify::Fault,
     },
     topology::{
-        conditions::{Custom, Wanted, WantedError, read_custom},
+        conditions::{CollectiveRequest, Custom, RequestError, read_custom},
         dump::{self, Dump, Rates},
         export::{Form, Material, topology_csv},
         generate::{Kind, Recipe},
@@ -49,12 +49,12 @@ fn graph(name: &str) -> Option<Topology> {
     Some(read::read(&text, name, Options::default()).unwrap().topology)
 }
 
-fn wanted(collective: Collective) -> Wanted {
-    Wanted { collective: Some(collective), ..Wanted::default() }
+fn wanted(collective: Collective) -> CollectiveRequest {
+    CollectiveRequest { collective: Some(collective), ..CollectiveRequest::default() }
 }
 
 /// Searches until it has nothing more to try, or for so many decisions.
-fn searched(topology: &Topology, wanted: &Wanted, method: Method, seed: u64, most: u64) -> (Search, Clock) {
+fn searched(topology: &Topology, wanted: &CollectiveRequest, method: Method, seed: u64, most: u64) -> (Search, Clock) {
     let (problem, clock) = wanted.problem(topology).unwrap();
     let mut search = Search::new(problem, method, seed);
     let mut spent = 0;
@@ -65,7 +65,7 @@ fn searched(topology: &Topology, wanted: &Wanted, method: Method, seed: u64, mos
 }
 
 fn all_gather_ns(topology: &Topology, method: Method, seed: u64) -> f64 {
-    let (search, clock) = searched(topology, &Wanted::default(), method, seed, 20_000_000);
+    let (search, clock) = searched(topology, &CollectiveRequest::default(), method, seed, 20_000_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), [], "{} by {method:?}", topology.name);
     assert!(search.time().unwrap() >= search.proven());
@@ -127,7 +127,7 @@ const REFERENCE: [(&str, f64, f64, f64, f64); 20] = [
 fn bounds_are_those_of_the_reference() {
     for (name, fluid, cut, path, _) in REFERENCE {
         let Some(topology) = graph(name) else { return };
-        let (problem, clock) = Wanted::default().problem(&topology).unwrap();
+        let (problem, clock) = CollectiveRequest::default().problem(&topology).unwrap();
         let of = &problem.bounds()[0];
         let near = clock.fluid_ns(of.fluid.chunks, of.fluid.rate);
         assert!((near - fluid).abs() < 0.001, "{name}: L1 {near} instead of {fluid}");
@@ -142,7 +142,7 @@ fn schedules_are_as_short_as_the_reference() {
     for (name, _, _, _, optimum) in REFERENCE {
         let Some(topology) = graph(name) else { return };
         for seed in 1..=3 {
-            let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, seed, 20_000_000);
+            let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, seed, 20_000_000);
             let (schedule, _) = search.best().unwrap();
             assert_eq!(search.problem.faults(&schedule), [], "{name}");
             assert_eq!(clock.ns(schedule.end(&search.problem.graph)), optimum, "{name}, seed {seed}");
@@ -157,7 +157,7 @@ fn the_ring_and_the_sample_need_no_files() {
     assert_eq!(all_gather_ns(&sample(), Method::Auto, 1), 3_906.25);
     let decimal = Topology { unit: Unit::Gb, ..seed_ring() };
     assert_eq!(all_gather_ns(&decimal, Method::Auto, 1), 85_886.08);
-    let more = Wanted { chunks: 4, ..Wanted::default() };
+    let more = CollectiveRequest { chunks: 4, ..CollectiveRequest::default() };
     let (search, clock) = searched(&seed_ring(), &more, Method::Auto, 1, 1_000_000);
     assert_eq!(clock.ns(search.time().unwrap()), 320_500.0);
     assert!(search.is_optimal());
@@ -209,16 +209,16 @@ fn the_closed_construction_is_optimal_on_symmetric_graphs() {
     }
     assert_eq!(all_gather_ns(&ring, Method::Symmetric, 1), 3.0 * 20_031.25);
     // Several chunks of each node, and dimensions of different speeds.
-    let three = Wanted { chunks: 3, ..Wanted::default() };
+    let three = CollectiveRequest { chunks: 3, ..CollectiveRequest::default() };
     let (search, clock) = searched(&made("torus:4x4"), &three, Method::Symmetric, 1, 1_000_000);
     assert_eq!(clock.ns(search.time().unwrap()), 12.0 * 20_031.25);
     let slow = Recipe { slow_bandwidth: Some(25.0), ..Recipe::new(Kind::Torus(vec![4, 4])) }.make().unwrap();
-    let (search, _) = searched(&slow, &Wanted::default(), Method::Symmetric, 1, 1_000_000);
+    let (search, _) = searched(&slow, &CollectiveRequest::default(), Method::Symmetric, 1, 1_000_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() <= search.bound() * 5 / 4);
     // A mesh is none.
-    let (search, _) = searched(&made("mesh:3x3"), &Wanted::default(), Method::Symmetric, 1, 1000);
+    let (search, _) = searched(&made("mesh:3x3"), &CollectiveRequest::default(), Method::Symmetric, 1, 1000);
     assert!(search.best().is_none());
 }
 
@@ -240,7 +240,7 @@ fn searches_find_what_greed_does_not() {
 fn tacos_does_not_break_causality() {
     for seed in 0..300 {
         let topology = random(seed, 7);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Tacos, seed, 1);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Tacos, seed, 1);
         let (schedule, _) = search.best().unwrap();
         assert_eq!(search.problem.faults(&schedule), []);
         assert!(search.time().unwrap() >= search.proven());
@@ -309,7 +309,7 @@ fn every_schedule_is_right_and_above_the_bound() {
         let root = seed as u32 % topology.nodes;
         let chunks = 1 + (seed / 64) as u32 % 3;
         let chunk_bytes = [1, 4096, 1 << 20, 1_000_003][(seed / 7) as usize % 4];
-        let wanted = Wanted { collective: Some(collective), root, chunks, chunk_bytes, custom: None };
+        let wanted = CollectiveRequest { collective: Some(collective), root, chunks, chunk_bytes, custom: None };
         let (problem, _) = wanted.problem(&topology).unwrap();
         let mut search = Search::new(problem, method, seed);
         for _ in 0..3 {
@@ -367,12 +367,12 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
         };
         let should_be_met = chunks.iter().all(is_possible);
         let custom = Custom { names: (0..chunks.len()).map(|chunk| chunk.to_string()).collect(), chunks };
-        let wanted = Wanted {
+        let wanted = CollectiveRequest {
             collective: (!is_own).then(|| COLLECTIVES[(seed / 4) as usize % COLLECTIVES.len()]),
             root: stream.below(nodes) as u32,
             chunks: 1 + stream.below(3) as u32,
             custom: is_own.then(|| Arc::new(custom)),
-            ..Wanted::default()
+            ..CollectiveRequest::default()
         };
         let problem = wanted.problem(&topology);
         if is_own {
@@ -404,7 +404,7 @@ fn conditions_of_any_kind_on_any_graph_are_met_or_refused() {
 fn a_search_in_small_pieces_finds_the_same() {
     for form in ["mesh:5x5", "dgx1v", "random:12:3:7"] {
         let of = |piece: u64| {
-            let (problem, _) = Wanted::default().problem(&made(form)).unwrap();
+            let (problem, _) = CollectiveRequest::default().problem(&made(form)).unwrap();
             let mut search = Search::new(problem, Method::Earliest, 3);
             let mut last = 0;
             while search.work(piece) == SearchState::Working {
@@ -422,7 +422,7 @@ fn a_search_in_small_pieces_finds_the_same() {
 
 #[test]
 fn a_window_shows_the_transfers_of_the_whole_timeline() {
-    let (search, clock) = searched(&made("mesh:20x20"), &Wanted::default(), Method::Earliest, 1, u64::MAX);
+    let (search, clock) = searched(&made("mesh:20x20"), &CollectiveRequest::default(), Method::Earliest, 1, u64::MAX);
     let (schedule, _) = search.best().unwrap();
     let whole = Timeline::new(&search.problem, &schedule, None, clock.ticks_per_ns).unwrap();
     assert!(whole.len() > MAX_TRANSFERS);
@@ -466,9 +466,9 @@ fn no_search_beats_what_is_proven() {
     // What is proven by one seed, no other seed may beat.
     for seed in 0..150 {
         let topology = random(1_000_000 + seed, 6);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Exact, seed, 60_000);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 60_000);
         let proven = search.proven();
-        let (other, _) = searched(&topology, &Wanted::default(), Method::Restarts, seed + 1, 200_000);
+        let (other, _) = searched(&topology, &CollectiveRequest::default(), Method::Restarts, seed + 1, 200_000);
         assert!(other.time().unwrap() >= proven, "seed {seed}: {:?} below {proven}", other.time());
         if search.is_optimal() {
             assert!(other.time() >= search.time());
@@ -481,9 +481,9 @@ fn what_is_proven_is_what_a_search_over_everything_finds() {
     // All schedules of tiny graphs, by brute force over orders: every order of (link, chunk) pairs, each as early as can be.
     for seed in 0..60 {
         let topology = random(2_000_000 + seed, 3);
-        let (search, _) = searched(&topology, &Wanted::default(), Method::Exact, seed, 1_000_000);
+        let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Exact, seed, 1_000_000);
         assert!(search.is_optimal(), "seed {seed}");
-        let (problem, _) = Wanted::default().problem(&topology).unwrap();
+        let (problem, _) = CollectiveRequest::default().problem(&topology).unwrap();
         assert_eq!(search.time().unwrap(), brute(&problem, u64::MAX), "seed {seed}");
     }
 }
@@ -546,7 +546,7 @@ fn brute(problem: &Problem, known: u64) -> u64 {
 
 #[test]
 fn the_verifier_sees_what_is_wrong() {
-    let (search, _) = searched(&seed_ring(), &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, _) = searched(&seed_ring(), &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let good = search.best().unwrap().0.into_owned();
     let problem = &search.problem;
     assert_eq!(problem.faults(&good), []);
@@ -719,7 +719,7 @@ fn bad_files_are_told_where() {
     let bare = read::read("2\n0,1,5e2,50\n1,0,500,50\n", "x", Options::default()).unwrap();
     assert_eq!((bare.topology.links.len(), bare.notes.len()), (2, 1));
     let cut = Topology { links: made("line:4").links[..4].to_vec(), ..made("line:4") };
-    assert_eq!(Wanted::default().problem(&cut).unwrap_err(), WantedError::NoWay { chunk: 0, node: 3 },);
+    assert_eq!(CollectiveRequest::default().problem(&cut).unwrap_err(), RequestError::NoWay { chunk: 0, node: 3 },);
     for form in [
         "ring:1",
         "mesh:0x4",
@@ -739,10 +739,10 @@ fn bad_files_are_told_where() {
 #[test]
 fn result_files_are_read_in_every_dialect() {
     let topology = sample();
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let graph = &search.problem.graph;
-    let written = result::write(&topology, graph, &schedule, &clock, 5, &Wanted::default());
+    let written = result::write(&topology, graph, &schedule, &clock, 5, &CollectiveRequest::default());
     assert!(result::is_result(&written));
     let ours = result::read(&written, "ours", Unit::Gib).unwrap();
     let checked = study::check(&ours, Some(&topology), None).unwrap();
@@ -817,7 +817,7 @@ fn exported_algorithms_compute_their_collective() {
                 if topology.nodes > 16 && (chunks > 1 || collective == Collective::AllToAll) {
                     continue;
                 }
-                let wanted = Wanted { collective: Some(collective), chunks, ..Wanted::default() };
+                let wanted = CollectiveRequest { collective: Some(collective), chunks, ..CollectiveRequest::default() };
                 let (search, _) = searched(&topology, &wanted, Method::Auto, 1, 20_000);
                 let (schedule, _) = search.best().unwrap();
                 let algo = msccl::write(&search.problem.graph, &schedule, collective, chunks as usize, "x").unwrap();
@@ -830,7 +830,7 @@ fn exported_algorithms_compute_their_collective() {
     }
     // What does not compute it is found out.
     let topology = made("ring:4");
-    let (search, _) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let text = msccl::write(&search.problem.graph, &schedule, Collective::AllGather, 1, "x").unwrap().to_xml();
     let wrong = text.replacen(
@@ -873,10 +873,10 @@ fn exported_algorithms_compute_their_collective() {
 #[test]
 fn schedules_are_replayed_and_made_again() {
     let topology = seed_ring();
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let link = (0..).zip(&topology.links).find(|(_, link)| (link.from, link.to) == (1, 2)).unwrap().0;
-    let asked = Wanted::default();
+    let asked = CollectiveRequest::default();
     let material = Material {
         topology: &topology,
         wanted: &asked,
@@ -890,12 +890,12 @@ fn schedules_are_replayed_and_made_again() {
     assert_eq!((damaged[0].half_ns, damaged[0].tenth_ns), (119_187.5, 431_687.5));
     // Chunks 0 and 1 come to 2, 3 and 4 over it.
     assert_eq!(damaged[0].undelivered, 6);
-    assert!(damaged[0].again.as_ref().is_some_and(|again| again.time_ns.is_some()));
+    assert!(damaged[0].resynthesis.as_ref().is_some_and(|again| again.time_ns.is_some()));
     // Without node 1, chunk 0 does not come to 2 and 3, nor theirs to 0 and 4; what is left is a line over the slow pair.
     let node = &damaged[1];
     assert!(node.half_ns > 80_125.0 && node.tenth_ns > node.half_ns && node.undelivered > 0, "{node:?}");
-    assert_eq!(node.again.as_ref().unwrap().time_ns, Some(2_931_187.5));
-    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::Question::default());
+    assert_eq!(node.resynthesis.as_ref().unwrap().time_ns, Some(2_931_187.5));
+    let varied = robust::varied(&search.problem, &schedule, &topology, &clock, &robust::VariationOptions::default());
     assert_eq!(varied.nominal_ns, 80_125.0);
     // Five of 500 draws lie beyond the last.
     for (ns, about, share) in
@@ -903,14 +903,14 @@ fn schedules_are_replayed_and_made_again() {
     {
         assert!((ns / about - 1.0_f64).abs() < share, "{varied:?}");
     }
-    let again = |damage: Damage| robust::again(&material, &damage, 1, 1_000_000);
+    let again = |damage: Damage| robust::resynthesize(&material, &damage, 1, 1_000_000);
     let pair = again(Damage::Pair(2, 3));
     assert_eq!(pair.time_ns, Some(2_951_218.75));
     assert_eq!(again(Damage::Pair(0, 1)).time_ns, Some(3_908_250.0));
     assert!(pair.stale.1 > 0);
     assert_eq!(again(Damage::Node(4)).time_ns, Some(60_093.75));
     let nobody = Topology { links: topology.links[..2].to_vec(), nodes: 2, ..topology.clone() };
-    let (search, clock) = searched(&nobody, &Wanted::default(), Method::Auto, 1, 1000);
+    let (search, clock) = searched(&nobody, &CollectiveRequest::default(), Method::Auto, 1, 1000);
     let (schedule, _) = search.best().unwrap();
     let material = Material {
         topology: &nobody,
@@ -920,7 +920,7 @@ fn schedules_are_replayed_and_made_again() {
         schedule: &schedule,
         bound_ns: 0.0,
     };
-    let cut = robust::again(&material, &Damage::Link(0), 1, 1000);
+    let cut = robust::resynthesize(&material, &Damage::Link(0), 1, 1000);
     assert!(cut.time_ns.is_none() && cut.why.unwrap().contains("can't come to node"));
     // An all_reduce loses sums as well.
     let (search, clock) = searched(&topology, &wanted(Collective::AllReduce), Method::Auto, 1, 1000);
@@ -958,7 +958,7 @@ fn dumps_become_links() {
     let (topology, _) = machine.topology("nodes", &Rates { nodes: 2, ..Rates::default() }).unwrap();
     assert_eq!((topology.nodes, topology.links.len()), (16, 2 * 56 + 16));
     assert!(topology.notes().is_empty());
-    let (search, _) = searched(&topology, &Wanted::default(), Method::Auto, 1, 500_000);
+    let (search, _) = searched(&topology, &CollectiveRequest::default(), Method::Auto, 1, 500_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
     assert!(search.time().unwrap() as f64 / search.bound() as f64 <= 1.1);
@@ -999,7 +999,12 @@ fn conditions_of_ones_own() {
     let text = r#"{"chunk_size": 1048576, "chunks": [7, "x"], "preconditions": {"0": [7], "1": ["x"], "2": ["x"]},
         "postconditions": {"3": [7, "x"], "0": [7]}}"#;
     let (custom, size) = read_custom(text).unwrap();
-    let wanted = Wanted { collective: None, custom: Some(custom), chunk_bytes: size.unwrap(), ..Wanted::default() };
+    let wanted = CollectiveRequest {
+        collective: None,
+        custom: Some(custom),
+        chunk_bytes: size.unwrap(),
+        ..CollectiveRequest::default()
+    };
     let (search, clock) = searched(&made("line:4"), &wanted, Method::Auto, 1, 100_000);
     let (schedule, _) = search.best().unwrap();
     assert_eq!(search.problem.faults(&schedule), []);
@@ -1015,7 +1020,9 @@ fn conditions_of_ones_own() {
         let wrong = text.replacen(from, to, 1);
         assert_ne!(wrong, text);
         let error = read_custom(&wrong).and_then(|(custom, _)| {
-            Wanted { custom: Some(custom), collective: None, ..Wanted::default() }.problem(&made("line:4")).map(|_| ())
+            CollectiveRequest { custom: Some(custom), collective: None, ..CollectiveRequest::default() }
+                .problem(&made("line:4"))
+                .map(|_| ())
         });
         assert!(error.as_ref().unwrap_err().to_string().contains(said), "{error:?}");
     }
@@ -1026,7 +1033,7 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     let text =
         r#"{"chunks": [0, 1], "preconditions": {"0": [0, 0, 1]}, "postconditions": {"1": [0, 0], "2": [1, 0, 1]}}"#;
     let (custom, _) = read_custom(text).unwrap();
-    let own = Wanted { collective: None, custom: Some(custom), ..Wanted::default() };
+    let own = CollectiveRequest { collective: None, custom: Some(custom), ..CollectiveRequest::default() };
     let (search, _) = searched(&made("line:3"), &own, Method::Auto, 1, 200_000);
     assert_eq!(search.problem.copy.as_ref().unwrap().pairs(), 3);
     let (schedule, _) = search.best().unwrap();
@@ -1035,16 +1042,17 @@ fn conditions_may_name_a_node_twice_and_ask_for_no_more_than_can_be_held() {
     let line = made("line:4096");
     let on = |topology: &Topology, wants: &[u32], count: usize| {
         let many = Custom { names: Vec::new(), chunks: vec![(vec![0], wants.to_vec()); count] };
-        Wanted { collective: None, custom: Some(Arc::new(many)), ..Wanted::default() }.problem(topology)
+        CollectiveRequest { collective: None, custom: Some(Arc::new(many)), ..CollectiveRequest::default() }
+            .problem(topology)
     };
     let of = |wants: &[u32], count: usize| on(&mesh, wants, count);
     assert_eq!(of(&[1], 20_000).unwrap().0.chunks(), 20_000);
-    assert_eq!(of(&[1], 50_000).unwrap_err(), WantedError::TooManyHeld(50_000, 4096));
+    assert_eq!(of(&[1], 50_000).unwrap_err(), RequestError::TooManyHeld(50_000, 4096));
     let all: Vec<u32> = (0..4096).collect();
-    assert_eq!(of(&all, 9800).unwrap_err(), WantedError::TooMany(40_140_800));
+    assert_eq!(of(&all, 9800).unwrap_err(), RequestError::TooMany(40_140_800));
     assert_eq!(on(&line, &[1], 20_000).unwrap().0.chunks(), 20_000);
-    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), WantedError::TooManySent(81_900_000));
-    let scatter = Wanted { chunks: 4000, ..wanted(Collective::Scatter) };
+    assert_eq!(on(&line, &[4095], 20_000).unwrap_err(), RequestError::TooManySent(81_900_000));
+    let scatter = CollectiveRequest { chunks: 4000, ..wanted(Collective::Scatter) };
     let refused = scatter.problem(&made("ring:4000")).unwrap_err();
     assert!(
         refused
@@ -1059,7 +1067,7 @@ fn faults_are_cut_by_their_own_number() {
     // Nothing is ever sent, on a ring of another size: 99 nodes, or 101, miss the chunk, and the sizes are told apart.
     let of = made("ring:5");
     let (graph, clock) = of.graph(1 << 20).unwrap();
-    let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, &Wanted::default());
+    let text = result::write(&of, &graph, &Schedule::default(), &clock, 1, &CollectiveRequest::default());
     let file = result::read(&text, "nothing", Unit::Gib).unwrap();
     for (form, faults, is_cut) in [("ring:99", 99, false), ("ring:100", 100, false), ("ring:102", 101, true)] {
         let verified = study::check(&file, Some(&made(form)), Some(wanted(Collective::Broadcast))).unwrap();
@@ -1070,9 +1078,9 @@ fn faults_are_cut_by_their_own_number() {
 #[test]
 fn a_long_result_without_times_is_timed() {
     let topology = made("mesh:16x16");
-    let (search, clock) = searched(&topology, &Wanted::default(), Method::Earliest, 1, u64::MAX);
+    let (search, clock) = searched(&topology, &CollectiveRequest::default(), Method::Earliest, 1, u64::MAX);
     let (schedule, _) = search.best().unwrap();
-    let text = result::write(&topology, &search.problem.graph, &schedule, &clock, 256, &Wanted::default());
+    let text = result::write(&topology, &search.problem.graph, &schedule, &clock, 256, &CollectiveRequest::default());
     let without = |cell: &str| cell.split(':').next().unwrap_or_default().to_owned();
     let lines = text.lines().map(|line| match line.starts_with(|first: char| first.is_ascii_digit()) {
         true => line.split(',').map(without).collect::<Vec<_>>().join(","),
@@ -1090,7 +1098,7 @@ fn timelines_say_what_happens_when() {
     let topology = seed_ring();
     let mut study = Study::default();
     study.open(Source::Edited(topology.clone())).unwrap();
-    study.begin(Wanted::default(), Method::Auto, 1, 10_000, &mut Silent).unwrap();
+    study.begin(CollectiveRequest::default(), Method::Auto, 1, 10_000, &mut Silent).unwrap();
     let shown = study.show().unwrap();
     let timeline = shown.timeline.unwrap();
     assert_eq!((timeline.len(), timeline.ns(timeline.end)), (20, 80_125.0));
@@ -1144,7 +1152,7 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
     let opened = study.open(Source::Edited(made("dgx1v"))).unwrap();
     assert_eq!(opened.places.len(), 8);
     assert!(study.open(Source::Machine(0, Rates::default())).is_err());
-    let mut standing = study.begin(Wanted::default(), Method::Auto, 1, 100, &mut Silent).unwrap();
+    let mut standing = study.begin(CollectiveRequest::default(), Method::Auto, 1, 100, &mut Silent).unwrap();
     let mut last = f64::INFINITY;
     while standing.is_working {
         let time = standing.time_ns.unwrap_or(f64::INFINITY);
@@ -1156,7 +1164,7 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
     assert_eq!(standing.sentence, "60.694 µs: proven optimal, 1.000 times the bound.");
     let links: Vec<Damage> = (0..32).map(Damage::Link).collect();
     assert_eq!(study.damaged(&links, 0).unwrap().rows.len(), 32);
-    let varied = study.varied(&robust::Question::default()).unwrap();
+    let varied = study.varied(&robust::VariationOptions::default()).unwrap();
     assert!(varied.p50_ns <= varied.p95_ns && varied.p95_ns <= varied.p99_ns);
 }
 
@@ -1164,13 +1172,13 @@ fn a_study_never_gets_worse_and_tells_what_damage_does() {
 fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
     let mut study = Study::default();
     study.open(Source::Edited(made("twogroups:4x2"))).unwrap();
-    study.begin(Wanted::default(), Method::Exact, 1, 50_000, &mut Silent).unwrap();
+    study.begin(CollectiveRequest::default(), Method::Exact, 1, 50_000, &mut Silent).unwrap();
     let mut shown = study.show().unwrap();
     let mut is_working = true;
     while is_working {
         let standing = study.improve(5000, &mut Silent).unwrap();
         is_working = standing.is_working;
-        if standing.time_ns == shown.standing.time_ns {
+        if standing.time_ns == shown.status.time_ns {
             study.renew(&mut shown).unwrap();
         } else {
             shown = study.show().unwrap();
@@ -1182,7 +1190,7 @@ fn a_bound_that_is_raised_is_told_of_the_schedule_that_is_shown() {
 
 #[test]
 fn greed_alone_stops_at_its_limit() {
-    let (problem, _) = Wanted::default().problem(&made("mesh:4x4")).unwrap();
+    let (problem, _) = CollectiveRequest::default().problem(&made("mesh:4x4")).unwrap();
     let demand = problem.copy.as_ref().unwrap();
     let task: Task<'_> = problem.task(Phase::Copy).unwrap();
     assert!(exact::is_small(&task));

@@ -1,13 +1,13 @@
 //! Charts of schedules.
 
-use super::{listing, robust::Varied, timeline::Timeline};
+use super::{listing, robust::Variation, timeline::Timeline};
 use crate::plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing};
 
 fn axis(label: &str, quantity: Quantity) -> Axis {
     Axis { label: label.to_owned(), quantity, spacing: Spacing::Linear }
 }
 
-/// The share of links that are busy over time.
+/// The chart of the share of links that are busy over time.
 #[must_use]
 pub fn utilisation(timeline: &Timeline) -> Chart {
     const STEPS: usize = 120;
@@ -32,7 +32,7 @@ pub fn utilisation(timeline: &Timeline) -> Chart {
     }
 }
 
-/// How much has arrived over time, of one schedule or of several.
+/// The chart of arrivals over time, of one schedule or of several.
 #[must_use]
 pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
     const MOST: usize = 400;
@@ -68,9 +68,9 @@ pub fn progress(timelines: &[(&str, &Timeline)]) -> Chart {
     }
 }
 
-/// When runs end under bandwidths that vary, with the times by which half, 95 and 99 of 100 do.
+/// The distribution of end times under varying bandwidths, with their median and their 95th and 99th percentile.
 #[must_use]
-pub fn varied(varied: &Varied, sigma: f64) -> Chart {
+pub fn varied(varied: &Variation, sigma: f64) -> Chart {
     const MOST: usize = 200;
     let longer = |ns: f64| (ns / varied.nominal_ns.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
     let runs = varied.ends_ns.len();
@@ -111,7 +111,7 @@ pub fn varied(varied: &Varied, sigma: f64) -> Chart {
     }
 }
 
-/// How often which time is found over seeds, as by how much it is longer than the bound: a step for each of equal ranges.
+/// The histogram of the times that a greedy schedule takes over seeds, in per cent above the bound.
 #[must_use]
 pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     const BINS: usize = 24;
@@ -119,7 +119,7 @@ pub fn seeds(all: &[(&str, Vec<f64>)], best_ns: f64, bound_ns: f64) -> Chart {
     let times = || all.iter().flat_map(|(_, times)| times).map(|ns| longer(*ns));
     let most = times().fold(longer(best_ns), f64::max);
     let least = times().fold(longer(best_ns), f64::min);
-    // The best and the worst are not at the rim; where all are alike, there is a width all the same.
+    // Keep the best and the worst off the rim, and a width above zero where all times are equal.
     let width = ((most - least) / (BINS - 2) as f64).max(0.1);
     let from = least - width * 0.5;
     let series = |(index, (name, times)): (usize, &(&str, Vec<f64>))| {

@@ -1,10 +1,10 @@
-//! Tables for people.
+//! Tables and sentences about schedules on a topology.
 
 use super::{
-    conditions::Wanted,
+    conditions::CollectiveRequest,
     dump::Pattern,
     model::Topology,
-    robust::{Again, Damage, Damaged, Varied},
+    robust::{Damage, Damaged, Resynthesis, Variation},
     time::Clock,
     timeline::{Idle, Timeline},
 };
@@ -14,7 +14,7 @@ use crate::{
     units::{count, significant},
 };
 
-/// A time for people: `80.125 µs`.
+/// Formats a time: `80.125 µs`.
 #[must_use]
 pub fn time(ns: f64) -> String {
     if !ns.is_finite() {
@@ -37,13 +37,13 @@ fn ns_cell(ns: f64) -> Entry {
     Entry::number(Some(ns).filter(|ns| ns.is_finite()), ns_text)
 }
 
-/// A time in ns as a table has it: exact for all but odd fractions.
+/// Formats a time in ns for a table: exact unless it has a long fraction.
 fn ns_text(ns: f64) -> String {
     let text = format!("{ns:.5}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A few nodes by name.
+/// The names of some nodes, abbreviated.
 #[must_use]
 pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     const TOLD: usize = 8;
@@ -56,7 +56,7 @@ pub fn nodes(topology: &Topology, some: &[u32]) -> String {
     }
 }
 
-/// What has to leave a cut, over which links: the smaller side is named.
+/// Describes a cut: the chunks that must leave, and the links over which. The smaller side is named.
 #[must_use]
 pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     let is_inside = |node: u32| cut.inside.binary_search(&node).is_ok();
@@ -71,12 +71,12 @@ pub fn cut_words(topology: &Topology, cut: &NodeCut) -> String {
     }
 }
 
-/// Why L4 holds.
+/// Why the bound L4 holds.
 const LOAD: &str = "each chunk goes at least the shortest way, and each link carries one after the other";
 
-/// The bounds of each part, with what makes them.
+/// The table of the bounds of each phase, with the cut or path of each.
 #[must_use]
-pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &Clock) -> Listing {
+pub fn bounds(topology: &Topology, wanted: &CollectiveRequest, bounds: &[&Bounds], clock: &Clock) -> Listing {
     const COLUMNS: [Column; 4] = [
         Column::words("Bound", "what no schedule can beat, and by which argument"),
         Column::numbers("ns", "the least time, in ns"),
@@ -118,7 +118,7 @@ pub fn bounds(topology: &Topology, wanted: &Wanted, bounds: &[&Bounds], clock: &
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 
-/// Every link: how busy it is, and how much it matters.
+/// The table of links: how long each is busy, why it is idle, and its slack.
 #[must_use]
 pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 9] = [
@@ -155,7 +155,7 @@ pub fn links(topology: &Topology, timeline: &Timeline) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: (0..).zip(&topology.links).map(row).collect() }
 }
 
-/// The transfers that decide when all is done.
+/// The table of the transfers on the critical path.
 #[must_use]
 pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
     const COLUMNS: [Column; 5] = [
@@ -189,7 +189,7 @@ pub fn critical(topology: &Topology, timeline: &Timeline) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: timeline.critical.iter().map(row).collect() }
 }
 
-/// The way of one chunk.
+/// The table of one chunk's transfers.
 #[must_use]
 pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
     const COLUMNS: [Column; 4] = [
@@ -210,7 +210,7 @@ pub fn tree(topology: &Topology, timeline: &Timeline, chunk: u32) -> Listing {
     Listing { columns: COLUMNS.to_vec(), rows: timeline.tree(chunk).into_iter().map(row).collect() }
 }
 
-/// Each link, or each node, damaged; with new schedules where they were looked for.
+/// The table of damaged links or nodes, with new schedules where they were searched.
 #[must_use]
 pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing {
     const LINK: [Column; 5] = [
@@ -235,7 +235,7 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
         Column::numbers("New bound ns", "what no schedule can beat without it"),
     ];
     let is_of_nodes = all.iter().any(|of| matches!(of.damage, Damage::Node(_)));
-    let is_again = all.iter().any(|of| of.again.is_some());
+    let is_again = all.iter().any(|of| of.resynthesis.is_some());
     let name = |damage: &Damage| match *damage {
         Damage::Node(node) => topology.label(node),
         Damage::Pair(a, b) => format!("{} and {}", topology.label(a), topology.label(b)),
@@ -253,7 +253,7 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
             Entry::number(Some(of.undelivered as f64), |pairs| format!("{pairs}")),
         ];
         if is_again {
-            let (new, bound) = of.again.as_ref().map(new_cells).unwrap_or_default();
+            let (new, bound) = of.resynthesis.as_ref().map(new_cells).unwrap_or_default();
             row.extend([new, bound]);
         }
         row
@@ -263,8 +263,8 @@ pub fn damaged(topology: &Topology, nominal_ns: f64, all: &[Damaged]) -> Listing
     Listing { columns, rows: all.iter().map(row).collect() }
 }
 
-/// A new schedule's time and its bound.
-fn new_cells(of: &Again) -> (Entry, Entry) {
+/// The cells of a new schedule's time and bound.
+fn new_cells(of: &Resynthesis) -> (Entry, Entry) {
     let new = match (&of.time_ns, &of.why) {
         (Some(ns), _) => ns_cell(*ns),
         (None, why) => Entry::text(why.clone().unwrap_or_default()),
@@ -272,7 +272,7 @@ fn new_cells(of: &Again) -> (Entry, Entry) {
     (new, Entry::number(of.time_ns.map(|_| of.bound_ns), ns_text))
 }
 
-/// Dumped rings and trees with the times they take, beside the best schedule.
+/// The table of dumped rings and trees with their times, beside the best schedule.
 #[must_use]
 pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing {
     const COLUMNS: [Column; 6] = [
@@ -301,9 +301,9 @@ pub fn dumped(all: &[(&Pattern, Option<f64>)], found_ns: Option<f64>) -> Listing
     Listing { columns: COLUMNS.to_vec(), rows }
 }
 
-/// Under bandwidths that vary, in a sentence.
+/// A sentence about the end times under varying bandwidths.
 #[must_use]
-pub fn varied(of: &Varied, sigma: f64) -> String {
+pub fn varied(of: &Variation, sigma: f64) -> String {
     let draws = of.ends_ns.len();
     format!(
         "With bandwidths that vary by a log-normal factor (σ {sigma}, mean 1, {draws} draws) it takes {} in half of the runs, {} in 95 of \
@@ -315,7 +315,7 @@ pub fn varied(of: &Varied, sigma: f64) -> String {
     )
 }
 
-/// Schedules beside each other.
+/// The table that compares schedules.
 #[must_use]
 pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     const COLUMNS: [Column; 6] = [
@@ -329,7 +329,7 @@ pub fn comparison(all: &[(&str, &Timeline, f64)]) -> Listing {
     let row = |(name, timeline, bound_ns): &(&str, &Timeline, f64)| {
         let links = timeline.links.len() as u32;
         let busy = (0..links).map(|link| timeline.busy_share(link)).sum::<f64>() / f64::from(links.max(1));
-        // Each looks at all transfers.
+        // Each step below inspects all transfers.
         let looked_at = (50_000_000 / timeline.len().max(1)).clamp(1, 512) as u32;
         let depth = (0..timeline.chunks.min(looked_at))
             .filter_map(|chunk| timeline.tree(chunk).iter().map(|branch| branch.depth + 1).max())

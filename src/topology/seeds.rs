@@ -1,4 +1,4 @@
-//! How much a greedy schedule owes to its seed.
+//! The seed variance of greedy schedules.
 
 use super::time::Clock;
 use crate::{
@@ -9,7 +9,8 @@ use crate::{
     },
 };
 
-/// When one greedy schedule of each seed ends, in ns; `None` where something has to be relayed, which no seed does.
+/// The time of one greedy schedule for each seed, in ns; `None` where a chunk must be relayed, which greedy matching
+/// does not do.
 #[must_use]
 pub fn times_ns(problem: &Problem, clock: &Clock, rule: MatchingRule, seeds: std::ops::Range<u64>) -> Option<Vec<f64>> {
     let time = |seed: u64| {
@@ -29,14 +30,14 @@ pub fn times_ns(problem: &Problem, clock: &Clock, rule: MatchingRule, seeds: std
 mod tests {
     use super::*;
     use crate::topology::{
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         generate::{Kind, Recipe},
     };
 
     #[test]
     fn the_rarest_first_needs_no_luck_on_a_mesh_and_tacos_does() {
         let mesh = Recipe::new(Kind::Mesh(vec![3, 3])).make().unwrap();
-        let (problem, clock) = Wanted::default().problem(&mesh).unwrap();
+        let (problem, clock) = CollectiveRequest::default().problem(&mesh).unwrap();
         let ours = times_ns(&problem, &clock, MatchingRule::Rarest, 1..21).unwrap();
         assert!(ours.iter().all(|ns| *ns == 80_125.0), "{ours:?}");
         let theirs = times_ns(&problem, &clock, MatchingRule::Tacos, 1..21).unwrap();

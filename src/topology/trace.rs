@@ -1,11 +1,11 @@
-//! Schedules as traces for Perfetto and Chrome: a process per node, a track per link.
+//! Schedules as traces for Perfetto and Chrome.
 
 use std::fmt::Write as _;
 
 use super::timeline::Timeline;
 use crate::order::CompactSort;
 
-/// A schedule as the JSON of the Trace Event Format: times in µs.
+/// A schedule as JSON in the Trace Event Format, with times in µs.
 #[must_use]
 pub fn perfetto(timeline: &Timeline, label: &dyn Fn(u32) -> String) -> String {
     let us = |ticks: u64| timeline.ns(ticks) / 1000.0;
@@ -51,7 +51,7 @@ pub fn perfetto(timeline: &Timeline, label: &dyn Fn(u32) -> String) -> String {
             us(sent.end - sent.start),
         ));
         if let Some(before) = arrivals.get(&(from, chunk)) {
-            // From what brought it to what sends it on.
+            // An arrow leads from the transfer that brought a chunk to the one that forwards it.
             let before = timeline.transfer(*before);
             let sender = timeline.links[before.link as usize].0;
             event(format!(

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::order::CompactSort;
 
-/// Up to this number of nodes all cuts are enumerated, unless that takes more than [`MAX_ENUMERATION_STEPS`].
+/// Up to this number of nodes all cuts are enumerated, unless that takes more than `MAX_ENUMERATION_STEPS`.
 pub const MAX_ENUMERATED_NODES: usize = 16;
 /// The most steps of the enumeration of cuts. A demand with many kinds of chunks takes more steps per cut.
 const MAX_ENUMERATION_STEPS: u64 = 1_000_000_000;

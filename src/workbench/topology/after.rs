@@ -12,7 +12,7 @@ use crate::{
     text::Listing,
     topology::{
         charts,
-        conditions::Wanted,
+        conditions::CollectiveRequest,
         listing,
         model::Topology,
         robust, seeds,
@@ -30,7 +30,7 @@ const UNASKED: usize = 6_000_000;
 /// How a schedule does when links and nodes are slow or dead.
 #[derive(Default)]
 pub(super) struct Robustness {
-    pub varied: robust::Question,
+    pub varied: robust::VariationOptions,
     /// Damages every link and node, however long that takes.
     pub every: bool,
     /// What was found, in sentences.
@@ -48,7 +48,7 @@ pub(super) struct Robustness {
 
 impl Robustness {
     /// Of nothing yet.
-    pub fn new(varied: robust::Question, every: bool) -> Self {
+    pub fn new(varied: robust::VariationOptions, every: bool) -> Self {
         Self { varied, every, ..Self::default() }
     }
 
@@ -70,7 +70,7 @@ impl Robustness {
                 self.text.push("The schedule is too long to be run again and again.".into());
                 self.is_done = true;
             } else {
-                let question = robust::Question { draws, ..self.varied.clone() };
+                let question = robust::VariationOptions { draws, ..self.varied.clone() };
                 let varied = study.varied(&question)?;
                 self.text.push(listing::varied(&varied, question.sigma));
                 self.chart = Some(charts::varied(&varied, question.sigma));
@@ -235,7 +235,7 @@ impl Rival {
     /// The collective can't be done on the topology.
     pub fn go_on(
         &mut self,
-        wanted: &Wanted,
+        wanted: &CollectiveRequest,
         topology: &Topology,
         seed: u64,
         piece: u64,

@@ -19,7 +19,7 @@ use crate::{
         layout, listing,
         network::{self, Network},
         robust,
-        study::{self, Opened, Part, Shown, Source, Standing, StudyError},
+        study::{self, Opened, Part, SearchStatus, Shown, Source, StudyError},
         timeline::{MAX_TRANSFERS, Timeline},
     },
     units::{capitalised, count},
@@ -174,15 +174,15 @@ impl Topology {
 
     /// Looks at the best so far, from all sides where it is another.
     fn look(&mut self) -> Result<(), WorkbenchError> {
-        let standing = self.active().standing()?;
-        let Some(time_ns) = standing.time_ns else {
-            if let (false, Some(asked)) = (standing.is_working, &self.asked) {
+        let status = self.active().status()?;
+        let Some(time_ns) = status.time_ns else {
+            if let (false, Some(asked)) = (status.is_working, &self.asked) {
                 let why = asked.by.made_for().unwrap_or("it has nothing more to try");
                 self.why = Some(format!("{} makes no schedule here: {why}; take another", asked::title(asked.by)));
             }
             return Ok(());
         };
-        if let Some(mut shown) = self.found.take().filter(|shown| shown.standing.time_ns == Some(time_ns)) {
+        if let Some(mut shown) = self.found.take().filter(|shown| shown.status.time_ns == Some(time_ns)) {
             self.active().renew(&mut shown)?;
             self.found = Some(shown);
             return Ok(());
@@ -195,19 +195,19 @@ impl Topology {
 
     /// What else is chosen besides the search.
     fn settle(&mut self) -> Result<(), WorkbenchError> {
-        let usual = robust::Question::default();
+        let usual = robust::VariationOptions::default();
         let within = |label: &str, value: f64, least: f64, most: f64| {
             let expected = || format!("from {least} to {most}");
             let is_in = (least..=most).contains(&value);
             if is_in { Ok(()) } else { Err(asked::wrong(label, &value.to_string(), &expected())) }
         };
-        let varied = robust::Question {
+        let varied = robust::VariationOptions {
             sigma: self.choices.parsed("sigma", "a number")?.unwrap_or(usual.sigma),
             draws: self.choices.parsed("draws", "a whole number")?.unwrap_or(usual.draws),
             ..usual
         };
-        within("Spread of durations", varied.sigma, 0.0, robust::WIDEST)?;
-        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MOST_DRAWS))?;
+        within("Spread of durations", varied.sigma, 0.0, robust::MAX_SIGMA)?;
+        within("Draws", f64::from(varied.draws), 1.0, f64::from(robust::MAX_DRAWS))?;
         within(
             "Search for at most",
             self.choices.parsed("limit", "a number of seconds")?.unwrap_or(1.0),
@@ -265,10 +265,10 @@ impl Topology {
     }
 
     fn is_searching(&self) -> bool {
-        let standing = self.active().standing();
+        let status = self.active().status();
         // Until there is something to be left with, no time is over.
-        let is_open = |standing: Standing| standing.time_ns.is_none() || self.spent_ms < self.limit_ms();
-        self.why.is_none() && standing.is_ok_and(|standing| standing.is_working && is_open(standing))
+        let is_open = |status: SearchStatus| status.time_ns.is_none() || self.spent_ms < self.limit_ms();
+        self.why.is_none() && status.is_ok_and(|status| status.is_working && is_open(status))
     }
 
     fn timeline(&self) -> Option<&Timeline> {
@@ -385,7 +385,7 @@ impl Topology {
                 (false, true) => continue,
                 (false, false) => robust::Damage::Link(*link),
             };
-            words.push(robust::words(topology, &damage));
+            words.push(robust::describe(topology, &damage));
         }
         let more = words.len().saturating_sub(NAMED);
         words.truncate(NAMED);
@@ -395,7 +395,7 @@ impl Topology {
 
     /// Schedules that stand beside each other, the best first.
     fn timelines(&self) -> Vec<(&str, &Timeline, f64)> {
-        let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
+        let bound = self.found.as_ref().map_or(0.0, |found| found.status.bound_ns);
         let best = self.timeline().map(|timeline| ("Best so far", timeline, bound));
         let rivals = self.rivals.iter().filter_map(|rival| Some((rival.name(), rival.timeline.as_ref()?, bound)));
         let dropped =
@@ -439,7 +439,7 @@ impl Topology {
         }
         section.text.extend(self.luck.text());
         if let Some(shown) = &self.found
-            && let Some(chart) = self.luck.chart(shown.standing.time_ns.unwrap_or_default(), shown.standing.bound_ns)
+            && let Some(chart) = self.luck.chart(shown.status.time_ns.unwrap_or_default(), shown.status.bound_ns)
         {
             section.text.push(chart.summary.clone());
             section.charts.extend(Some(chart).filter(|_| contents.charts));
@@ -489,7 +489,7 @@ impl Topology {
         let (wanted, ..) = study.search().ok()?;
         let collective = wanted.collective?;
         if let Some(shown) = &self.found {
-            found = shown.standing.time_ns;
+            found = shown.status.time_ns;
         }
         let machine = asked::chosen_machine(&asked::graph(&self.choices, self.study.parts()), self.study.parts());
         let rates = asked::rates(&self.choices).ok()?;
@@ -578,7 +578,7 @@ impl Study for Topology {
             places: self.opened.places.clone(),
             cut: Default::default(),
             patterns: self.opened.patterns.clone(),
-            bound_ns: shown.map_or(0.0, |shown| shown.standing.bound_ns),
+            bound_ns: shown.map_or(0.0, |shown| shown.status.bound_ns),
             timelines: self
                 .timelines()
                 .into_iter()
@@ -620,10 +620,10 @@ impl Study for Topology {
         };
         let mut report = report::topology::report(material, contents)?;
         if self.found.is_some() {
-            if let Ok(standing) = self.active().standing()
+            if let Ok(status) = self.active().status()
                 && let Some(sentence) = report.summary.get_mut(1)
             {
-                *sentence = standing.sentence;
+                *sentence = status.sentence;
             }
             if let Some(words) = self.damage_words() {
                 report.summary.insert(0, format!("{words}:"));

@@ -1,4 +1,4 @@
-//! Lets strategies play in a environment and adds up what it costs them.
+//! Runs strategies in an environment and records their cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,51 +12,52 @@ use crate::{
     progress::Progress,
 };
 
-/// At how many steps regret is told.
+/// The number of steps at which regret is recorded.
 pub const CHECKPOINTS: usize = 10;
-/// Into how many stretches the steps are cut to tell shares of arms.
+/// The number of stretches of steps for which the pulls of each arm are counted.
 pub const STRETCHES: usize = 20;
-/// Steps of the windows of convergence, and of the end.
+/// The length of the windows that decide on convergence, in steps.
 const WINDOW: usize = 100;
-/// So many of a window must be of the best arm.
+/// The pulls of the best arm that a window must have.
 const WINDOW_PULLS: usize = 95;
-/// The last steps that tell where a strategy ended.
+/// The number of last steps over which the share of the best arm is taken.
 const LAST_STEPS: usize = 200;
 
-/// What to play.
+/// What is replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StrategyReplay {
-    /// Where latencies come from.
+    /// The source of latencies.
     pub environment: Environment,
-    /// Which arm is the library's own choice.
+    /// The index of the library's own choice.
     pub auto: u32,
-    /// How many steps.
+    /// Number of steps.
     pub steps: u32,
-    /// Which strategies.
+    /// The strategies to be compared.
     pub strategies: Vec<StrategyKind>,
 }
 
-/// What became of one strategy over some seeds. Vectors of numbers have an entry per seed.
+/// The outcome of one strategy over some seeds. Lists have an entry per seed, unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StrategyOutcome {
     /// Cumulative pseudo-regret at each of [`StrategyReplay::checkpoints`], in milliseconds; seed by seed.
     pub regret: Vec<f64>,
-    /// The first step from which every window of 100 steps has 95 pulls of the best arm; −1: never.
+    /// The first step from which every window of 100 steps has at least 95 pulls of the best arm; −1 for never.
     pub converged: Vec<i32>,
-    /// Share of the best arm among the last 200 steps.
+    /// The share of the best arm among the last 200 steps.
     pub best_at_end: Vec<f64>,
-    /// Σ over exploring pulls of (mean of the arm − mean of `auto`), in milliseconds; below zero: it gained.
+    /// Σ over exploring pulls of (mean of the arm − mean of `auto`), in milliseconds; negative where exploration
+    /// gained.
     pub exploration: Vec<f64>,
-    /// After how many steps all pulls so far have cost no more than `auto`, for good; −1: never.
+    /// The step from which on all pulls so far have cost no more than `auto`; −1 for never.
     pub paid_back: Vec<i32>,
-    /// Pulls of each arm in each of [`STRETCHES`], over all seeds; stretch by stretch.
+    /// The number of pulls of each arm in each of [`STRETCHES`], over all seeds; stretch by stretch.
     pub pulls: Vec<u64>,
-    /// The sum of latencies, in milliseconds.
+    /// The sum of all latencies, in milliseconds.
     pub total: Vec<f64>,
 }
 
 impl StrategyReplay {
-    /// The steps after which regret is told: log-spaced, the last is the end.
+    /// The steps after which regret is recorded: logarithmically spaced, the last one is the end.
     #[must_use]
     pub fn checkpoints(&self) -> [u32; CHECKPOINTS] {
         let steps = f64::from(self.steps.max(1));
@@ -66,7 +67,7 @@ impl StrategyReplay {
         })
     }
 
-    /// Plays seeds `first..first + count` with every strategy; a outcome for each, in their order.
+    /// Runs every strategy with the seeds `first..first + count`; returns an outcome for each strategy, in their order.
     pub fn run(&self, first: u32, count: u32, progress: &mut dyn Progress) -> Vec<StrategyOutcome> {
         let arms = self.environment.arms();
         let mut outcomes: Vec<StrategyOutcome> = self
@@ -115,7 +116,7 @@ impl StrategyReplay {
             *is_best = arm == best;
             regret += mean - table.mean(step, best);
             total += value;
-            // A pull explores where another arm looked better.
+            // A pull explores if another arm has the lowest observed mean, or the arm was never pulled.
             let least =
                 seen.iter().fold(f64::INFINITY, |least, arm| if arm.n > 0.0 { arm.mean.min(least) } else { least });
             if seen[arm].n == 0.0 || seen[arm].mean > least {
@@ -161,7 +162,7 @@ fn converged(is_best: &[bool]) -> Option<usize> {
 }
 
 impl StrategyOutcome {
-    /// Takes in what became of further seeds.
+    /// Adds the outcome of further seeds.
     pub fn merge(&mut self, other: &Self) {
         self.regret.extend(&other.regret);
         self.converged.extend(&other.converged);
@@ -176,13 +177,13 @@ impl StrategyOutcome {
         }
     }
 
-    /// How many seeds were played.
+    /// Number of seeds.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.total.len()
     }
 
-    /// Regret at one of the checkpoints, of every seed.
+    /// The regret at one of the checkpoints, for every seed.
     #[must_use]
     pub fn regret_at(&self, checkpoint: usize) -> Vec<f64> {
         self.regret.chunks(CHECKPOINTS).filter_map(|checkpoints| checkpoints.get(checkpoint)).copied().collect()

@@ -1,4 +1,4 @@
-//! What the plugin does: the arms of a whole epoch are dealt out ahead, by how probably each is the best.
+//! The strategy of the plugin: the arms of an epoch are scheduled ahead, by the probability of each to be the best.
 
 use super::{Known, Strategy};
 use crate::{
@@ -51,7 +51,7 @@ pub fn rounded(best: &[f64]) -> Vec<f64> {
     best.iter().map(|p| (p * 2000.0).round() / 2000.0).collect()
 }
 
-/// An epoch of calls after the other.
+/// The strategy: at the end of each epoch the next one is scheduled.
 pub(super) struct Epochs {
     known: Known,
     calls: u32,

@@ -1,4 +1,4 @@
-//! Held-out folds over groups, so that nothing of a group is seen in training.
+//! Cross-validation folds over groups: rows of a group are never in training and test set at once.
 
 use crate::order::CompactSort;
 
@@ -11,7 +11,7 @@ pub fn by_rank<G: Ord + Copy>(groups: &[G], folds: usize) -> Vec<usize> {
     groups.iter().map(|group| distinct.binary_search(group).unwrap_or_default() % folds.max(1)).collect()
 }
 
-/// Rows outside and inside a fold.
+/// The rows outside and the rows inside a fold.
 #[must_use]
 pub fn split(assignment: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (0..assignment.len()).partition(|&row| assignment[row] != fold)

@@ -4,24 +4,24 @@
 use super::{LearnError, Table};
 use crate::{math::Stream, progress::Progress};
 
-/// What a perceptron is made with.
+/// The parameters of the training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// The most passes over the rows.
+    /// The most passes over the training rows.
     pub epochs: u32,
-    /// Stops after this many passes without a lower error on the rows that are held out.
+    /// The number of passes without a lower error on the held-out rows after which training stops.
     pub patience: u32,
-    /// The length of a step.
+    /// The learning rate of Adam.
     pub learning_rate: f64,
-    /// Seed of the weights, of the rows that are held out, and of their order.
+    /// The seed of the initial weights, the held-out rows, and the order of rows.
     pub seed: u64,
 }
 
-/// Units of the hidden layers.
+/// The numbers of units in the hidden layers.
 const HIDDEN: [usize; 2] = [64, 32];
-/// Rows of a step.
+/// The number of rows in a mini-batch.
 const BATCH: usize = 32;
-/// One row of so many is held out to see when to stop.
+/// One row in this many is held out for early stopping.
 const HELD_OUT: usize = 7;
 
 /// A fitted perceptron.
@@ -32,7 +32,7 @@ pub struct Perceptron {
     layers: Vec<Layer>,
 }
 
-/// How a number becomes one of mean 0 and deviation 1.
+/// The standardisation of a number to mean 0 and standard deviation 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Standard {
     mean: f64,
@@ -53,17 +53,17 @@ impl Standard {
     }
 }
 
-/// One layer with what Adam remembers of it.
+/// A fully connected layer.
 #[derive(Clone, Debug, PartialEq)]
 struct Layer {
     inputs: usize,
     outputs: usize,
-    /// Weights of the first input to all outputs, then of the second …; at last the biases.
+    /// The weights from the first input to all outputs, then those from the second and so on; at the end the biases.
     weights: Vec<f32>,
 }
 
 impl Layer {
-    /// Weights as He, Zhang, Ren and Sun (2015) draw them, uniform.
+    /// Initial weights by He, Zhang, Ren and Sun (2015), uniformly distributed.
     fn new(inputs: usize, outputs: usize, stream: &mut Stream) -> Self {
         let bound = (6.0 / inputs as f64).sqrt();
         let mut weights: Vec<f32> =
@@ -72,7 +72,7 @@ impl Layer {
         Self { inputs, outputs, weights }
     }
 
-    /// Each input's weight times it, and the bias, summed for each output.
+    /// Computes the outputs: the weighted sums of the inputs plus the biases.
     fn forward(&self, input: &[f32], output: &mut [f32]) {
         let (weights, biases) = self.weights.split_at(self.inputs * self.outputs);
         output.copy_from_slice(biases);
@@ -83,7 +83,7 @@ impl Layer {
         }
     }
 
-    /// Adds the gradients of the weights; answers that of the inputs in `back`.
+    /// Adds the gradients of the weights to `sums`, and writes those of the inputs to `back`.
     fn backward(&self, input: &[f32], gradient: &[f32], sums: &mut [f32], back: &mut [f32]) {
         let (sums, biases) = sums.split_at_mut(self.inputs * self.outputs);
         add_scaled(biases, 1.0, gradient);
@@ -104,7 +104,7 @@ fn add_scaled(to: &mut [f32], factor: f32, values: &[f32]) {
     }
 }
 
-/// The sum of products, in eight lanes whatever the processor has: the same bits everywhere.
+/// The dot product, summed in eight lanes on every processor, so that the result has the same bits everywhere.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 8;
     let mut sums = [0.0_f32; LANES];
@@ -118,14 +118,14 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     rest + sums.iter().sum::<f32>()
 }
 
-/// What Adam remembers of a layer.
+/// Adam's moment estimates for the weights of a layer.
 struct Adam {
     mean: Vec<f32>,
     square: Vec<f32>,
 }
 
 impl Adam {
-    /// Takes step number `step` (from 1) down the gradient.
+    /// Updates the weights. `correction` has the bias corrections 1 / (1 − βᵗ) of both moments.
     fn step(&mut self, weights: &mut [f32], gradient: &[f32], rate: f32, correction: [f32; 2]) {
         const DECAY: [f32; 2] = [0.9, 0.999];
         for (((weight, gradient), mean), square) in
@@ -138,7 +138,7 @@ impl Adam {
     }
 }
 
-/// What the layers say of one row.
+/// The inputs, and the outputs of each layer, for one row.
 struct Activations(Vec<Vec<f32>>);
 
 impl Activations {
@@ -159,7 +159,8 @@ impl Perceptron {
     /// Fits to `target`, one number per row.
     ///
     /// # Errors
-    /// Fewer than ten rows, numbers that are not finite, no epochs, or shapes that don't match.
+    /// Returns a [`LearnError`] for fewer than ten rows, numbers that are not finite, no epochs, or shapes that do not
+    /// match.
     pub fn fit(
         table: &Table,
         target: &[f64],
@@ -203,10 +204,10 @@ impl Perceptron {
         Ok(Self { features, target: scaled, layers: best.1 })
     }
 
-    /// One prediction per row.
+    /// Predicts one number per row.
     ///
     /// # Errors
-    /// Another number of features than in training, or numbers that are not finite.
+    /// Returns a [`LearnError`] for another number of features than in training, or numbers that are not finite.
     pub fn predict(&self, table: &Table) -> Result<Vec<f64>, LearnError> {
         table.check_width(self.features.len())?;
         let mut activations = activations(&[self.features.len(), HIDDEN[0], HIDDEN[1], 1]);
@@ -226,15 +227,15 @@ fn activations(sizes: &[usize]) -> Activations {
     Activations(sizes.iter().map(|size| vec![0.0; *size]).collect())
 }
 
-/// Layers on their way.
+/// The state of the training.
 struct Fit {
     layers: Vec<Layer>,
     adam: Vec<Adam>,
     gradients: Vec<Vec<f32>>,
     activations: Activations,
-    /// Gradients of what the layers say.
+    /// The gradients of the outputs of each layer.
     back: Vec<Vec<f32>>,
-    /// Adam's decays to the power of the steps taken.
+    /// Adam's decay rates to the power of the number of steps.
     decayed: [f32; 2],
 }
 
@@ -263,7 +264,7 @@ impl Fit {
                 let input = &self.activations.0[index];
                 self.layers[index].backward(input, &after[0], &mut self.gradients[index], &mut before[index]);
                 if index > 0 {
-                    // A unit that is off passes nothing back.
+                    // The derivative of a rectified unit is 0 where its output is 0.
                     for (back, value) in before[index].iter_mut().zip(input) {
                         *back = if *value > 0.0 { *back } else { 0.0 };
                     }

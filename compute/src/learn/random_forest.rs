@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{math::Stream, progress::Progress};
 
-/// Settings, named as scikit-learn names them.
+/// The parameters, named as in scikit-learn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// `n_estimators`.
+    /// `n_estimators`: the number of trees.
     pub trees: u32,
     /// `max_depth`; `None` for no limit.
     pub max_depth: Option<u32>,
@@ -24,14 +24,14 @@ pub struct Parameters {
     pub min_samples_split: u32,
     /// `min_samples_leaf`: no leaf has fewer rows.
     pub min_samples_leaf: u32,
-    /// Seed.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 /// Fits to `target`, one number per row.
 ///
 /// # Errors
-/// No row, numbers that are not finite, no trees, or shapes that don't match.
+/// Returns a [`LearnError`] without a row, for numbers that are not finite, no trees, or shapes that do not match.
 pub fn fit(
     table: &Table,
     target: &[f64],
@@ -45,7 +45,7 @@ pub fn fit(
     let rows = table.rows();
     let ranked = Ranked::new(table, Precision::Double, Edges::OfTable);
     let limits = Limits {
-        // Deeper than rows no tree can grow; the limit only bounds the stack.
+        // No tree is deeper than its number of rows; the limit bounds the recursion.
         depth: parameters.max_depth.map_or(u16::MAX, |depth| depth.try_into().unwrap_or(u16::MAX)).min(MAX_DEPTH),
         min_samples_split: parameters.min_samples_split as usize,
         min_samples_leaf: parameters.min_samples_leaf,

@@ -8,43 +8,43 @@
 use super::ranked::{Ranked, RankedFeature};
 use crate::math::Stream;
 
-/// When a tree stops to grow.
+/// The limits of a tree's growth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// The most splits between root and leaf.
+    /// The most splits on the path from the root to a leaf.
     pub(super) depth: u16,
-    /// A node of fewer rows is not split.
+    /// The least number of rows of a node that is split.
     pub(super) min_samples_split: usize,
-    /// No side of a split has fewer rows.
+    /// The least number of rows on either side of a split.
     pub(super) min_samples_leaf: u32,
 }
 
-/// By what splits are judged.
+/// The criterion by which splits are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Criterion {
-    /// The squared error that a split removes. Of splits that are equally good the first one in a random order of the
-    /// features is taken, an order for each node.
+    /// The reduction of the squared error. Of equally good splits the first in a random order of features is chosen,
+    /// with a new order for each node.
     SquaredError,
-    /// The gain of XGBoost for squared error (hessian 1), with its L2 penalty of leaves, in its arithmetic and in the
+    /// The gain of XGBoost for squared error (hessian 1) with an L2 penalty of leaves, in its arithmetic and in the
     /// order in which its exact method searches: features ascending, values descending.
     Gain {
-        /// The penalty λ.
+        /// The L2 penalty λ of leaves.
         lambda: f64,
         /// The least gain γ of a split.
         gamma: f64,
-        /// No side of a split has less weight (`min_child_weight`).
+        /// The least weight on either side of a split (`min_child_weight`).
         min_child_weight: f64,
     },
 }
 
-/// What a tree is grown on.
+/// The data on which a tree is grown.
 #[derive(Clone, Copy)]
 pub(super) struct Sample<'a> {
-    /// A number per row.
+    /// The target of each row.
     pub(super) target: &'a [f64],
-    /// How often each row counts; `None` for once each.
+    /// The number of times that each row counts; `None` for once each.
     pub(super) weights: Option<&'a [u32]>,
-    /// The features that may split, by their place among the ranked row_sums; `None` for all.
+    /// The features that may split, by their index among the ranked ones; `None` for all.
     pub(super) features: Option<&'a [usize]>,
 }
 
@@ -57,10 +57,10 @@ impl<'a> From<&'a [f64]> for Sample<'a> {
 /// The least gain of a split by [`Criterion::Gain`]: XGBoost's `kRtEps`.
 const LEAST_GAIN: f32 = 1e-6;
 
-/// A fitted tree, or one that was read.
+/// A fitted tree, or one from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RegressionTree {
-    /// The root first; children after their parents.
+    /// The root first; children come after their parents.
     pub(super) nodes: Vec<Node>,
 }
 
@@ -68,34 +68,34 @@ pub(super) struct RegressionTree {
 pub(super) enum Node {
     Leaf {
         value: f64,
-        /// The sum of its rows' weights.
+        /// The sum of the weights of its rows.
         cover: f64,
     },
     Split {
         feature: usize,
-        /// Rows below this value go low.
+        /// Rows with a value below it go to the low side.
         threshold: f64,
         low: usize,
         high: usize,
-        /// By how much the split lowers what is minimised.
+        /// The reduction of the loss by the split.
         improvement: f64,
-        /// The sum of its rows' weights.
+        /// The sum of the weights of its rows.
         cover: f64,
     },
 }
 
-/// What the splits of a tree by one feature are worth.
+/// The use of one feature in the splits of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// How many splits there are (XGBoost's importance `weight`).
+    /// The number of splits (XGBoost's importance `weight`).
     pub splits: u32,
-    /// What they remove of the error in all (`total_gain`); over the number of splits it is `gain`.
+    /// The total reduction of the loss (`total_gain`); divided by the number of splits it is `gain`.
     pub total_gain: f64,
 }
 
 impl RegressionTree {
-    /// Grows a tree. `leaf` gives the value of a leaf by its rows, ascending, and the weighted sum of their targets; it
-    /// is put into `fitted` for each of them. Rows without weight are left as they are.
+    /// Grows a tree. `leaf` gives the value of a leaf from its rows, ascending, and the weighted sum of their targets;
+    /// the value is written to `fitted` for each of the rows. Rows of weight 0 are not changed.
     pub(super) fn fit(
         ranked: &Ranked,
         sample: Sample<'_>,
@@ -133,7 +133,7 @@ impl RegressionTree {
         Self { nodes: builder.nodes }
     }
 
-    /// What the tree says of a row of the table's features, rounded as the tree's thresholds are.
+    /// The prediction for a row of the table's features, rounded like the tree's thresholds.
     pub(super) fn predict(&self, row: &[f64]) -> f64 {
         match self.nodes[self.leaf(row)] {
             Node::Leaf { value, .. } => value,
@@ -141,7 +141,7 @@ impl RegressionTree {
         }
     }
 
-    /// The leaf that such a row comes to, by its place among the nodes.
+    /// The index of the leaf for such a row.
     pub(super) fn leaf(&self, row: &[f64]) -> usize {
         let mut at = 0;
         while let Node::Split { feature, threshold, low, high, .. } = self.nodes[at] {
@@ -150,7 +150,7 @@ impl RegressionTree {
         at
     }
 
-    /// The weight of the rows that each leaf was fitted to, by its place among the nodes; 0 for splits.
+    /// The training weight of each leaf, by the index of the node; 0 for splits.
     pub(super) fn weights(&self) -> Vec<f64> {
         let weight = |node: &Node| match node {
             Node::Leaf { cover, .. } => *cover,
@@ -159,7 +159,7 @@ impl RegressionTree {
         self.nodes.iter().map(weight).collect()
     }
 
-    /// What the splits of each feature are worth, added to `usage`.
+    /// Adds the use of each feature in this tree.
     pub(super) fn add_usage(&self, usage: &mut [Usage]) {
         for node in &self.nodes {
             if let Node::Split { feature, improvement, .. } = node {
@@ -189,12 +189,12 @@ impl Sum {
         Self { target: self.target - other.target, weight, rows }
     }
 
-    /// What the mean of these rows explains of their sum of squares.
+    /// The part of the sum of squares that the mean of these rows explains.
     fn explained(self) -> f64 {
         self.target * self.target / f64::from(self.weight)
     }
 
-    /// What one leaf gains: G²/(H + λ), both rounded before they are divided, as XGBoost does (`Divide` of
+    /// The gain of a leaf, G²/(H + λ); both are rounded before the division, as in XGBoost (`Divide` in
     /// src/tree/split_evaluator.h takes floats).
     fn gain(self, lambda: f64) -> f32 {
         (self.target * self.target) as f32 / (f64::from(self.weight) + lambda) as f32
@@ -202,11 +202,11 @@ impl Sum {
 }
 
 struct Split {
-    /// Which of the ranked features.
+    /// The index of the feature among the ranked ones.
     feature: usize,
-    /// The lowest slot that goes high.
+    /// The lowest slot on the high side.
     slot: u32,
-    /// The slot below it that rows of the node have.
+    /// The highest slot on the low side that rows of the node have.
     below: u32,
     improvement: f64,
 }
@@ -218,29 +218,29 @@ struct TreeBuilder<'a> {
     leaf: &'a mut dyn FnMut(&[u32], f64) -> f64,
     stream: &'a mut Stream,
     fitted: &'a mut [f64],
-    /// Each node has a range of it.
+    /// The rows; each node has a range of this list.
     rows: Vec<u32>,
-    /// The same ranges for each feature, in the order of its values; empty where values are few.
+    /// For each feature the same ranges in the order of its values; empty if there are few distinct values.
     sorted: Vec<u32>,
-    /// By row, of the split at hand.
+    /// For each row whether it goes to the low side of the present split.
     goes_low: Vec<bool>,
     scratch: Vec<u32>,
-    /// What each row counts.
+    /// Target and weight of each row.
     row_sums: Vec<Sum>,
-    /// Sums by slot that no node needs any more.
+    /// Buffers of sums by slot for reuse.
     free_sums: Vec<Vec<Sum>>,
-    /// Of the node and the feature at hand: slots that rows have, ascending, with their sums.
+    /// For the present node and feature, the slots that rows have, ascending, with their sums.
     groups: Vec<(u32, Sum)>,
     order: Vec<usize>,
     nodes: Vec<Node>,
 }
 
-/// A node of fewer rows is grouped by sorting them, not by adding them up by slot: all slots would be passed over.
+/// Nodes with fewer rows are grouped by sorting: adding up by slot would visit all slots.
 const SMALL_NODE: usize = 24;
 
 impl TreeBuilder<'_> {
-    /// Grows the node of the rows in `begin..end`, and says which one it is. `sums` are those of its rows by slot, where
-    /// they are known.
+    /// Grows the node of the rows in `begin..end`, and returns its index. `sums` are the sums of its rows by slot, if
+    /// known.
     fn grow(&mut self, begin: usize, end: usize, depth: u16, sums: Option<Vec<Sum>>) -> usize {
         let total = self.total(begin, end);
         let cover = f64::from(total.weight);
@@ -292,7 +292,7 @@ impl TreeBuilder<'_> {
         depth < self.limits.depth && rows >= self.limits.min_samples_split.max(2)
     }
 
-    /// The sums of some rows by slot; `None` where rows are sorted instead.
+    /// The sums of some rows by slot; `None` if rows are sorted instead.
     fn sum_up(&mut self, begin: usize, end: usize) -> Option<Vec<Sum>> {
         if self.ranked.sorted.is_some() || end - begin < SMALL_NODE {
             return None;
@@ -309,8 +309,8 @@ impl TreeBuilder<'_> {
         Some(sums)
     }
 
-    /// The sums of both sides of a split, where they are worth it: those of the larger side are what the smaller one
-    /// leaves of the whole. Methods that follow others to the last bit add each side up.
+    /// The sums of both sides of a split, if that is worth it: those of the larger side are the difference of the whole
+    /// and the smaller side. Criteria that reproduce other programs to the last bit add up each side.
     fn child_sums(
         &mut self,
         sums: Option<Vec<Sum>>,
@@ -342,7 +342,7 @@ impl TreeBuilder<'_> {
         if low_is_larger { (Some(whole), of_smaller) } else { (of_smaller, Some(whole)) }
     }
 
-    /// The best split, if any is better than none.
+    /// The best split that is better than no split.
     fn best_split(&mut self, begin: usize, end: usize, total: Sum, sums: &[Sum]) -> Option<Split> {
         if self.criterion == Criterion::SquaredError {
             self.stream.shuffle(&mut self.order);
@@ -372,8 +372,8 @@ impl TreeBuilder<'_> {
         best.filter(|split| split.improvement >= least)
     }
 
-    /// The split of two rows: any feature in which they differ explains all, and the first one is taken. A third of the
-    /// nodes of a whole tree have two rows.
+    /// The split of two rows: any feature in which they differ explains all, so the first one is taken. A third of the
+    /// nodes of a full tree have two rows.
     fn split_two(&self, begin: usize, total: Sum) -> Option<Split> {
         let (first, second) = (self.rows[begin], self.rows[begin + 1]);
         let both = self.row_sums[first as usize].explained() + self.row_sums[second as usize].explained();
@@ -381,11 +381,11 @@ impl TreeBuilder<'_> {
         let (first, second) = (self.ranked.slots_of(first), self.ranked.slots_of(second));
         let feature = *self.order.iter().find(|feature| first[**feature] != second[**feature])?;
         let (below, slot) = (first[feature].min(second[feature]), first[feature].max(second[feature]));
-        // As any split it has to be better than none.
+        // The split must be better than no split, as elsewhere.
         (both > total.explained()).then_some(Split { feature, slot, below, improvement })
     }
 
-    /// Sums the rows of a node up by the slots of a feature.
+    /// Sums up the rows of a node by the slots of a feature.
     fn group(&mut self, feature: usize, begin: usize, end: usize, sums: &[Sum]) {
         self.groups.clear();
         if !sums.is_empty() {
@@ -398,7 +398,7 @@ impl TreeBuilder<'_> {
         let slot_of = |row: u32| slots[row as usize * width];
         let mut few = [0; SMALL_NODE];
         let rows = if end - begin < SMALL_NODE {
-            // By slot, then by row: both in one number.
+            // Insertion sort by slot and then by row, both in one integer.
             let mut keys = [0; SMALL_NODE];
             for (count, row) in self.rows[begin..end].iter().enumerate() {
                 let key = u64::from(slot_of(*row)) << 32 | u64::from(*row);
@@ -430,7 +430,7 @@ impl TreeBuilder<'_> {
         self.groups.push((last, Sum { target, weight, rows: count }));
     }
 
-    /// The split of the grouped feature that explains the most, if that is more than `to_beat`: the slots on its sides.
+    /// The split of the grouped feature that explains most, if that exceeds `to_beat`: the slots on both sides.
     fn least_error(&self, total: Sum, to_beat: &mut f64) -> Option<(u32, u32)> {
         let least = self.limits.min_samples_leaf;
         let mut found = None;
@@ -447,7 +447,7 @@ impl TreeBuilder<'_> {
         found
     }
 
-    /// The split of the grouped feature with the largest gain, if that is more than `to_beat`: the slots on its sides.
+    /// The split of the grouped feature with the largest gain, if that exceeds `to_beat`: the slots on both sides.
     fn largest_gain(&self, total: Sum, (lambda, least): (f64, f64), to_beat: &mut f64) -> Option<(u32, u32)> {
         let root = total.gain(lambda);
         let mut found = None;
@@ -464,8 +464,8 @@ impl TreeBuilder<'_> {
         found
     }
 
-    /// Puts the rows that go low first, in their order, and says how many they are. Sorted rows follow where they are
-    /// looked at again.
+    /// Moves the rows of the low side to the front, in their order, and returns their number. Sorted rows are
+    /// partitioned too if the children may be split.
     fn partition(&mut self, begin: usize, end: usize, split: &Split, again: bool) -> usize {
         let slot_of = |row: u32| self.ranked.slots_of(row)[split.feature];
         let goes_low = |row: u32| slot_of(row) < split.slot;
@@ -483,8 +483,9 @@ impl TreeBuilder<'_> {
     }
 }
 
-/// Puts the rows of which this holds first, all in their order, and says how many they are. Each row is written to both
-/// places, of which the next one overwrites one: which way rows go can't be foreseen, and a branch would cost more.
+/// Moves the rows for which `holds` is true to the front, keeping the order, and returns their number. Each row is
+/// written to both places, of which the next write overwrites one: the outcome is not predictable, and a branch would
+/// be slower.
 fn stable_partition(rows: &mut [u32], scratch: &mut [u32], holds: impl Fn(u32) -> bool) -> usize {
     let mut first = 0;
     for place in 0..rows.len() {

@@ -1,7 +1,7 @@
 //! Sorting and collecting with little code.
 //!
-//! The standard library's sort is compiled again for every type and comparison, about four kilobytes of the page each. The
-//! functions here sort indices instead, by one compiled sort for all types.
+//! The standard library's sort is compiled again for every type and comparison, about four kilobytes of the page each.
+//! The functions here sort indices instead, by one compiled sort for all types.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ pub trait CompactSort<T> {
         self.compact_sort_by(|a, b| key(a).cmp(&key(b)));
     }
 
-    /// Sorts by an integer key, ascending: nearly as fast as the standard library also for millions of items. Items that
-    /// are in order already cost one pass.
+    /// Sorts by an integer key, ascending: nearly as fast as the standard library also for millions of items. Items
+    /// that are in order already cost one pass.
     fn compact_sort_by_number(&mut self, key: impl Fn(&T) -> u64);
 
     /// Sorts ascending.

@@ -1,8 +1,8 @@
 //! A pipeline of stages that train on micro-batches: which stage computes what, and when.
 //!
-//! The schedule is one forward, one backward (1F1B; Narayanan et al., arXiv 2104.04473, section 2.2), with several chunks
-//! of layers per stage its interleaved form. A stage does its operations in a fixed order; each starts when the stage is
-//! free and its input has arrived.
+//! The schedule is one forward, one backward (1F1B; Narayanan et al., arXiv 2104.04473, section 2.2), with several
+//! chunks of layers per stage its interleaved form. A stage does its operations in a fixed order; each starts when the
+//! stage is free and its input has arrived.
 
 /// The times of a pipeline, all in one unit. The model is divided into parts: part `chunk · stages + stage` is chunk
 /// `chunk` of a stage, and micro-batches pass the parts in this order.

@@ -1,8 +1,8 @@
 //! The tuner's interface as NCCL and RCCL declare it, versions 2 to 6.
 //!
 //! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h (RCCL has the same). The library looks up the
-//! highest version that it knows as a data symbol, so all of them are exported. Each returns a `ncclResult_t`; any result
-//! but success makes the collective fail.
+//! highest version that it knows as a data symbol, so all of them are exported. Each returns a `ncclResult_t`; any
+//! result but success makes the collective fail.
 
 #![allow(unsafe_code, non_upper_case_globals)]
 

@@ -7,8 +7,8 @@ use collectune::policy::file::LONGEST;
 /// Reads a whole file.
 ///
 /// # Errors
-/// Those of the file system; also for a folder or a pipe, which could block the job, and for more bytes than a policy file may
-/// have.
+/// Those of the file system; also for a folder or a pipe, which could block the job, and for more bytes than a policy
+/// file may have.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("is no file"));

@@ -1,4 +1,5 @@
-//! What the tuner's and the profiler's interfaces have in common: result codes, the library's logger, the plugin's name.
+//! What the tuner's and the profiler's interfaces have in common: result codes, the library's logger, the plugin's
+//! name.
 
 #![allow(unsafe_code)]
 

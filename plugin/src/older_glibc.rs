@@ -1,6 +1,6 @@
-//! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin loads on
-//! machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with 2.33; functions of
-//! threads, which moved into the C library with 2.34, are taken by the version that they had before.
+//! What Rust's standard library takes of glibc from versions after 2.28, as calls of the kernel, so that the plugin
+//! loads on machines of that age: `gettid` came with 2.30, `stat64` and `fstat64` became symbols of the library with
+//! 2.33; functions of threads, which moved into the C library with 2.34, are taken by the version that they had before.
 //!
 //! The names stay inside the plugin: they are hidden, so the process that loads it keeps its own.
 

@@ -1,12 +1,12 @@
 //! The profiler's interface as NCCL and RCCL declare it, versions 1 to 6.
 //!
-//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h; for which values a library fills in, and
-//! which thread calls, src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner, the library takes the
-//! highest version that it knows as a data symbol.
+//! Source: NVIDIA/nccl, src/include/plugin/profiler/profiler_v1.h to profiler_v6.h; for which values a library fills
+//! in, and which thread calls, src/plugin/profiler.cc (src/misc/profiler.cc before 2.27). As with the tuner, the
+//! library takes the highest version that it knows as a data symbol.
 //!
-//! Only from version 4 on do events of a kernel's channels carry the GPU's timestamps. Versions 1 and 2 have no such events; in
-//! version 3 a thread of the library notices some time later that a channel began or ended, and the event of a collective does
-//! not say how many channels it has. So these three ask for no events at all.
+//! Only from version 4 on do events of a kernel's channels carry the GPU's timestamps. Versions 1 and 2 have no such
+//! events; in version 3 a thread of the library notices some time later that a channel began or ended, and the event of
+//! a collective does not say how many channels it has. So these three ask for no events at all.
 
 #![allow(unsafe_code, non_upper_case_globals)]
 

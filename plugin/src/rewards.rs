@@ -2,18 +2,20 @@
 //!
 //! What the library does, by its source (NVIDIA/nccl, src/enqueue.cc and src/plugin/profiler.cc, 2.27 to 2.30):
 //!
-//! - Of a group, `ncclPrepareTasks` asks the tuner about all collectives of a communicator first, in the thread that launches
-//!   the group; those of one kind within four times the size of each other are one query about the sum of their bytes.
-//! - After the launch, the same thread starts an event for each collective (`hostStreamPlanTask`). Only the events of captured
-//!   graphs come from another thread, some time later and any number of times (`hostStreamPlanCallback`).
-//! - When a collective runs on the GPU, its channels are told one by one by a thread of the library, with the GPU's timestamps.
+//! - Of a group, `ncclPrepareTasks` asks the tuner about all collectives of a communicator first, in the thread that
+//!   launches the group; those of one kind within four times the size of each other are one query about the sum of
+//!   their bytes.
+//! - After the launch, the same thread starts an event for each collective (`hostStreamPlanTask`). Only the events of
+//!   captured graphs come from another thread, some time later and any number of times (`hostStreamPlanCallback`).
+//! - When a collective runs on the GPU, its channels are told one by one by a thread of the library, with the GPU's
+//!   timestamps.
 //!
 //! So a collective belongs to a query for certain where, between two moments at which nothing is open, there was one
-//! query and one event, of the same thread, collective and size, with the algorithm and protocol that were answered. Only
-//! these are logged; all others are counted.
+//! query and one event, of the same thread, collective and size, with the algorithm and protocol that were answered.
+//! Only these are logged; all others are counted.
 //!
-//! Nothing here allocates, waits, or reads a file or a clock. All memory is static: what the library hands back is a number
-//! that is looked up in it, never a pointer that is followed.
+//! Nothing here allocates, waits, or reads a file or a clock. All memory is static: what the library hands back is a
+//! number that is looked up in it, never a pointer that is followed.
 
 use std::{
     cell::Cell,

@@ -26,7 +26,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of collectives per channel whose GPU timestamps the library keeps (`MAX_PROFILER_EVENTS_PER_CHANNEL`);
 /// read later, the timestamps are those of a later collective.
 const TIMESTAMP_RING: usize = 64;
-/// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does without).
+/// The first line of a log of rewards as Collectune writes it (`collectune::policy::read`, which the plugin does
+/// without).
 const FORMAT_LINE: &str = "# collectune-rewards 1";
 /// The number of polls without a new collective after which all lines are written: then none of them was overwritten.
 const IDLE_POLLS: u32 = 50;

@@ -2,10 +2,10 @@
 //!
 //! [`read`] parses CSV, [`dump`] the dumps of NCCL and RCCL, and [`generate`] the names of known forms; each gives a
 //! [`model::Topology`]. [`time`] converts its links to exact ticks, and [`conditions`] turns a collective into a
-//! [`crate::schedule::problem::Problem`], which [`crate::schedule`] solves. [`study`] holds the state and answers requests:
-//! a [`timeline`] of the best schedule so far, its bounds, [`robust`]ness, the variance over [`seeds`], [`listing`]s and
-//! [`charts`]. Exports are [`result`] files, a [`trace`] and algorithms of [`msccl`]. [`layout`] computes the positions of
-//! nodes, and [`network`] is the data of the network view.
+//! [`crate::schedule::problem::Problem`], which [`crate::schedule`] solves. [`study`] holds the state and answers
+//! requests: a [`timeline`] of the best schedule so far, its bounds, [`robust`]ness, the variance over [`seeds`],
+//! [`listing`]s and [`charts`]. Exports are [`result`] files, a [`trace`] and algorithms of [`msccl`]. [`layout`]
+//! computes the positions of nodes, and [`network`] is the data of the network view.
 
 pub mod charts;
 pub mod conditions;

@@ -1,4 +1,5 @@
-//! Schedules as algorithms of MSCCL, which RCCL and Microsoft's fork of NCCL run; and a reader and an interpreter of them.
+//! Schedules as algorithms of MSCCL, which RCCL and Microsoft's fork of NCCL run; and a reader and an interpreter of
+//! them.
 //!
 //! Rules are those of RCCL's `mscclGetAlgoFromXmlFile` and `msccl_struct.h`; what steps do is `msccl_kernel_impl.h`.
 

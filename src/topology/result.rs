@@ -1,8 +1,8 @@
 //! Result files: a schedule as CSV, in the four dialects that programs write.
 //!
-//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`; of what is no
-//! all_gather `Collective` and `Root`, which are ours), then a header
-//! `SrcID,DestID,Latency (ns),Bandwidth (GB/s),<cells>`, then a row for each link with a cell for each transfer:
+//! Metadata (`NPUs Count`, `Links Count`, `Chunks Count`, `Chunk Size`, `Collective Time`, `Synthesis Time`; of what is
+//! no all_gather `Collective` and `Root`, which are ours), then a header `SrcID,DestID,Latency (ns),Bandwidth
+//! (GB/s),<cells>`, then a row for each link with a cell for each transfer:
 //!
 //! | dialect | last header | cell |
 //! |---|---|---|

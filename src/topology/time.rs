@@ -68,8 +68,8 @@ fn fraction(link: &Link, unit: Unit, chunk_bytes: u64) -> Option<(u128, u128)> {
 }
 
 impl Clock {
-    /// Chooses ticks in which all durations are whole numbers. Where the longest would exceed `LONGEST` ticks, durations
-    /// are rounded.
+    /// Chooses ticks in which all durations are whole numbers. Where the longest would exceed `LONGEST` ticks,
+    /// durations are rounded.
     #[must_use]
     pub fn new(links: &[Link], unit: Unit, chunk_bytes: u64) -> Self {
         let finite = links.iter().map(|link| link.bandwidth).filter(|bandwidth| bandwidth.is_finite());

@@ -100,8 +100,8 @@ pub fn compare(draws: &[Vec<f64>], means: &[f64], auto: usize) -> Vec<Option<Com
     (0..draws.len()).map(of).collect()
 }
 
-/// So many independent values per arm tell a difference of `difference` from none, one-sided at 5 %, with a power of 80 %:
-/// ⌈2 ((1.645 + 0.842) s / Δ)²⌉; `None` where it can't be said.
+/// So many independent values per arm tell a difference of `difference` from none, one-sided at 5 %, with a power of 80
+/// %: ⌈2 ((1.645 + 0.842) s / Δ)²⌉; `None` where it can't be said.
 ///
 /// ```
 /// use collectune_compute::bandit::compare::values_needed;

@@ -1,9 +1,9 @@
 //! A paired comparison of an arm with `auto` that is robust to other changes: differences are taken within a round of a
 //! campaign, a run, or a stretch of a run.
 //!
-//! Values of one run of a job have the run's own level (its nodes, its neighbours, the clock of the day), so runs are what
-//! is independent, not the values in them. Where both arms ran in turns within one run its level is common to both and drops
-//! out of the difference.
+//! Values of one run of a job have the run's own level (its nodes, its neighbours, the clock of the day), so runs are
+//! what is independent, not the values in them. Where both arms ran in turns within one run its level is common to both
+//! and drops out of the difference.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! Gradient boosting of regression trees (Friedman 2001): for squared error, for absolute error, and as XGBoost does it.
+//! Gradient boosting of regression trees (Friedman 2001): for squared error, for absolute error, and as XGBoost does
+//! it.
 
 use super::{
     LearnError, Table,

@@ -1,16 +1,16 @@
 //! Kriged surfaces over two coordinates, one for each of several kinds: a Gaussian process on what a trend leaves.
 //!
 //! The covariance is σ²·(k₃(Δx/ℓx)·k₅(Δy/ℓy)·ρ[other kind] + η·[same point]) with the Matérn functions (Rasmussen and
-//! Williams 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d), along
-//! y: the first coordinate may bend sharply, the second bends gently. ρ is how much of what one kind leaves the others
-//! leave at the same place, so that a kind is known where only others were measured (a model of coregionalization;
-//! Goovaerts 1997). Lengths, ρ and nugget are the most likely ones of a fixed grid, with σ² at its most likely value for
-//! each (5.4): no starting point, no local optimum.
+//! Williams 2006, 4.2) 3/2, k₃(d) = (1 + √3·d)·exp(−√3·d), along x, and 5/2, k₅(d) = (1 + √5·d + 5/3·d²)·exp(−√5·d),
+//! along y: the first coordinate may bend sharply, the second bends gently. ρ is how much of what one kind leaves the
+//! others leave at the same place, so that a kind is known where only others were measured (a model of
+//! coregionalization; Goovaerts 1997). Lengths, ρ and nugget are the most likely ones of a fixed grid, with σ² at its
+//! most likely value for each (5.4): no starting point, no local optimum.
 //!
-//! On a complete grid of x × (y, kind) the covariance is a Kronecker product, and two small eigendecompositions give the
-//! likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
-//! of all points. Where the grid is not complete, or has many columns, each kind is kriged by itself; one whose own grid is
-//! not complete takes the general form, on at most [`MOST_POINTS`] points.
+//! On a complete grid of x × (y, kind) the covariance is a Kronecker product, and two small eigendecompositions give
+//! the likelihood and the solution exactly (Saatçi 2011, chapter 5): thousands of times cheaper than a Cholesky factor
+//! of all points. Where the grid is not complete, or has many columns, each kind is kriged by itself; one whose own
+//! grid is not complete takes the general form, on at most [`MOST_POINTS`] points.
 
 use super::{
     LearnError,
@@ -264,8 +264,8 @@ impl Grid {
     }
 }
 
-/// Quadratic form and log determinant of the covariance with a nugget, from the eigenvalues of both axes and the heights
-/// rotated into their eigenvectors.
+/// Quadratic form and log determinant of the covariance with a nugget, from the eigenvalues of both axes and the
+/// heights rotated into their eigenvectors.
 fn spectrum(eigen_x: &Eigen, eigen_y: &Eigen, rotated: &[f64], nugget: f64) -> (f64, f64) {
     let (mut quadratic, mut log_determinant) = (0.0, 0.0);
     for (line, x) in rotated.chunks_exact(eigen_y.values.len()).zip(&eigen_x.values) {

@@ -1,4 +1,5 @@
-//! A Gaussian process over the cells of a matrix: each row is something that was tried, each column a workloads.
+//! A Gaussian process over the cells of a matrix: each row is something that was tried, each column a task on which it
+//! was measured.
 //!
 //! Every row is measured in all columns or in none. The covariance of two cells is (covariance of their rows) ×
 //! (correlation of their columns), plus noise. In the basis of the eigenvectors of the columns' correlation the columns

@@ -4,11 +4,11 @@
 //! [`xgboost`] reads and writes; [`random_forest`] grows bootstrapped trees that become a [`step_function`].
 //! [`perceptron`] is a small neural network. All of these report progress.
 //!
-//! Surfaces over two coordinates: [`polynomial`], [`hockney`] and [`kriging`]; [`power_law`] is linear in logarithms, with
-//! trees on its residuals. Curves over one coordinate: [`curve`] interpolates, [`latency_bandwidth`] extrapolates.
+//! Surfaces over two coordinates: [`polynomial`], [`hockney`] and [`kriging`]; [`power_law`] is linear in logarithms,
+//! with trees on its residuals. Curves over one coordinate: [`curve`] interpolates, [`latency_bandwidth`] extrapolates.
 //!
-//! Validation: [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals, [`importance`]
-//! ranks features.
+//! Validation: [`folds`] holds out, [`metrics`] scores, [`conformal`] turns held-out errors into intervals,
+//! [`importance`] ranks features.
 
 pub mod boosting;
 pub mod conformal;

@@ -1,5 +1,5 @@
-//! A multi-layer perceptron: two hidden layers of rectified linear units, fitted by Adam (Kingma, Ba 2015) to the squared
-//! error, with early stopping.
+//! A multi-layer perceptron: two hidden layers of rectified linear units, fitted by Adam (Kingma, Ba 2015) to the
+//! squared error, with early stopping.
 
 use super::{LearnError, Table};
 use crate::{math::Stream, progress::Progress};

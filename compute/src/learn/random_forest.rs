@@ -1,9 +1,9 @@
 //! Random forests (Breiman 2001) with scikit-learn's settings: each tree is grown on as many rows as there are, drawn
 //! with replacement, all features are tried at every split, and the trees' mean is the answer.
 //!
-//! Unlike those of [`super::forest`] its trees are not kept: they are added to a [`StepFunction`] as they grow. For that
-//! a split lies in the middle between neighbouring values of the table, of which the node's own middle chooses one;
-//! on values of the table that is the same.
+//! Unlike those of [`super::forest`] its trees are not kept: they are added to a [`StepFunction`] as they grow. For
+//! that a split lies in the middle between neighbouring values of the table, of which the node's own middle chooses
+//! one; on values of the table that is the same.
 
 use super::{
     LearnError, Table,

@@ -1,8 +1,8 @@
 //! Reading of delimited text: encodings, dialects, records, lines, numbers.
 //!
-//! Reading is a chain of streams: [`Preview`] inspects the beginning of a stream without consuming it, [`Decoder`] converts
-//! any Unicode encoding to UTF-8, [`Dialect`] is detected from the beginning, and [`Records`] splits the stream into
-//! records that know their line. A file is never in memory as a whole.
+//! Reading is a chain of streams: [`Preview`] inspects the beginning of a stream without consuming it, [`Decoder`]
+//! converts any Unicode encoding to UTF-8, [`Dialect`] is detected from the beginning, and [`Records`] splits the
+//! stream into records that know their line. A file is never in memory as a whole.
 
 mod decoder;
 mod dialect;

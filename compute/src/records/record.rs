@@ -16,8 +16,9 @@ use super::{
 /// Streams the records of a delimited text, in bounded memory, whatever the bytes are.
 ///
 /// A record is a line. A quoted cell may go on over further lines, as long as those are no records themselves: where
-/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty cells are passed over. Bytes that are no UTF-8
-/// read as U+FFFD. Between tabs or semicolons `8,2` is a number with a decimal comma and reads as `8.2`.
+/// they are, the quote before was a stray one, which costs its own line and no other. Blank lines and lines of empty
+/// cells are passed over. Bytes that are no UTF-8 read as U+FFFD. Between tabs or semicolons `8,2` is a number with a
+/// decimal comma and reads as `8.2`.
 ///
 /// ```
 /// use collectune_compute::records::{Dialect, Records};

@@ -95,8 +95,8 @@ pub struct PartSchedule {
 /// A search for a schedule of one part of a collective, in slices: between two slices it can be stopped, and `best`
 /// holds the shortest schedule so far.
 pub trait Synthesizer {
-    /// Continues the search for about `effort` decisions on a transfer. Replaces `best` by a shorter schedule, and raises
-    /// `bounds` where more is proven.
+    /// Continues the search for about `effort` decisions on a transfer. Replaces `best` by a shorter schedule, and
+    /// raises `bounds` where more is proven.
     fn work(
         &mut self,
         task: &Task<'_>,

@@ -1,7 +1,7 @@
 //! Timelines: a schedule ordered by link and by time, for drawing and for tables.
 //!
-//! A timeline answers quickly what each link carries at an instant. A schedule of millions of transfers is too large to be
-//! sent from the worker to the page: then the page gets a summary and the transfers of one window of time.
+//! A timeline answers quickly what each link carries at an instant. A schedule of millions of transfers is too large to
+//! be sent from the worker to the page: then the page gets a summary and the transfers of one window of time.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,8 +73,8 @@ pub struct TimelineSummary {
     pub busy: Vec<(f64, f64)>,
     /// Number of neighbouring links that are aggregated in one row of [`TimelineSummary::lanes`].
     pub links_of_lane: u32,
-    /// Share of the time for which each row of links is busy, in units of 1/255, in [`STEPS`] equal steps of time; row by
-    /// row.
+    /// Share of the time for which each row of links is busy, in units of 1/255, in [`STEPS`] equal steps of time; row
+    /// by row.
     pub lanes: Vec<u8>,
 }
 
@@ -125,8 +125,8 @@ const SUMMARY_LANES: usize = 250;
 const SUMMARY_CELLS: usize = 200;
 
 impl Timeline {
-    /// The timeline of a whole schedule; `None` where the problem asks for nothing. Slack and critical path are filled in
-    /// from `analysis`.
+    /// The timeline of a whole schedule; `None` where the problem asks for nothing. Slack and critical path are filled
+    /// in from `analysis`.
     #[must_use]
     pub fn new(problem: &Problem, schedule: &Schedule, analysis: Option<&Analysis>, ticks_per_ns: u64) -> Option<Self> {
         let graph: &Graph = &problem.graph;
@@ -202,8 +202,8 @@ impl Timeline {
         timeline
     }
 
-    /// The transfers of a window that begins at the tick `from`, and all transfers of `chunk`. Links, durations and sources
-    /// are left out: [`Timeline::completed`] adds them at the receiver.
+    /// The transfers of a window that begins at the tick `from`, and all transfers of `chunk`. Links, durations and
+    /// sources are left out: [`Timeline::completed`] adds them at the receiver.
     #[must_use]
     pub fn window_from(&self, from: u64, chunk: Option<u32>) -> Self {
         let span = (u128::from(self.end) * u128::from(WINDOW_TRANSFERS) / (self.len() as u128).max(1)) as u64;
@@ -373,8 +373,8 @@ impl Timeline {
         &self.sources[self.first_source[chunk] as usize..self.first_source[chunk + 1] as usize]
     }
 
-    /// The tick at which each node has each chunk, at `[node * chunks + chunk]`; `u64::MAX` where it never does. A sum is
-    /// complete when its last part has arrived.
+    /// The tick at which each node has each chunk, at `[node * chunks + chunk]`; `u64::MAX` where it never does. A sum
+    /// is complete when its last part has arrived.
     #[must_use]
     pub fn ownership(&self) -> Vec<u64> {
         let chunks = self.chunks as usize;
@@ -446,7 +446,8 @@ impl Timeline {
         progress
     }
 
-    /// The share of links that are busy, in `steps` equal steps of time: unweighted, and weighted by the speed of links.
+    /// The share of links that are busy, in `steps` equal steps of time: unweighted, and weighted by the speed of
+    /// links.
     #[must_use]
     pub fn utilisation(&self, steps: usize) -> Vec<(f64, f64)> {
         let steps = steps.max(1);

@@ -202,8 +202,8 @@ fn copied(graph: &Graph, demand: &Demand, chunk: usize, ready: u64, transfers: &
     }
 }
 
-/// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be put
-/// together. Returns when it is complete.
+/// Every node gives its sum away exactly once, after all that it is to hold has come, and all ends where it is to be
+/// put together. Returns when it is complete.
 fn reduced(graph: &Graph, demand: &Demand, chunk: usize, transfers: &[Transfer], faults: &mut Faults) -> u64 {
     let target = demand.sources(chunk).first().copied();
     let mut given: Vec<Option<u64>> = vec![None; graph.nodes()];

@@ -1,7 +1,8 @@
 //! How long the library waits for an answer, from both sides of the interface: `cargo bench -p collectune-plugin-host`.
 //!
-//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, one first call of an epoch in a
-//! hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel more than 200 ns.
+//! Fails where the mean is above 100 ns, one call in a thousand takes more than a microsecond, one first call of an
+//! epoch in a hundred more than 20 ms, or with the profiler a launch with its question more than 1,000 ns or a channel
+//! more than 200 ns.
 
 use std::{fs, process::Command};
 

@@ -1,5 +1,5 @@
-//! Counts what anybody in the process allocates, the plugin included: the program's own `malloc` goes before that of the C
-//! library, which does the work.
+//! Counts what anybody in the process allocates, the plugin included: the program's own `malloc` goes before that of
+//! the C library, which does the work.
 
 #![allow(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! The tuner interface from the library's side, versions 2 to 6.
 //!
-//! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h, and for version 2 src/plugin/tuner/tuner_v2.cc.
+//! Source: NVIDIA/nccl, src/include/plugin/tuner/tuner_v2.h to tuner_v6.h, and for version 2
+//! src/plugin/tuner/tuner_v2.cc.
 
 #![allow(unsafe_code)]
 
@@ -83,8 +84,8 @@ thread_local! {
     static MESSAGES: RefCell<Vec<Message>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The library's logger: without its dots, which Rust can't define, and which the calling conventions of Linux on x86-64
-/// and AArch64 don't need for pointers.
+/// The library's logger: without its dots, which Rust can't define, and which the calling conventions of Linux on
+/// x86-64 and AArch64 don't need for pointers.
 pub(crate) unsafe extern "C" fn logger(
     level: c_int,
     subsystem: c_ulong,

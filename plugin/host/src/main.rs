@@ -1,5 +1,5 @@
-//! `tuner-host PLUGIN VERSION ID RANKS NODES COMMAND …`: one rank of a job, in a process of its own, so that each has its
-//! own environment. Prints what came of it, then what the plugin said.
+//! `tuner-host PLUGIN VERSION ID RANKS NODES COMMAND …`: one rank of a job, in a process of its own, so that each has
+//! its own environment. Prints what came of it, then what the plugin said.
 
 mod allocations;
 mod profiled;
@@ -284,8 +284,8 @@ fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<
     Ok(())
 }
 
-/// An application all of whose calls are an allreduce of 64 MiB: the third arm is the fastest. What ran is told by the plugin, and
-/// not written down: the log has calls and generations.
+/// An application all of whose calls are an allreduce of 64 MiB: the third arm is the fastest. What ran is told by the
+/// plugin, and not written down: the log has calls and generations.
 fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str) -> Result<(), String> {
     const MEANS_MS: [f64; 4] = [10.5, 10.0, 9.0, 11.0];
     let [epochs, length, pause_ms] = how;

@@ -122,8 +122,8 @@ impl Job<'_> {
         self.expected = Some(format!("expect {:x} {} {bytes} {took} {last}", comm.id, launch.coll));
     }
 
-    /// What follows shows that the last collective was alone, or leaves it open: where no call of the application is told, a
-    /// kernel without a question may be of the same group.
+    /// What follows shows that the last collective was alone, or leaves it open: where no call of the application is
+    /// told, a kernel without a question may be of the same group.
     fn tell(&mut self, next: Option<Step>) {
         if let Some(expected) = self.expected.take()
             && (self.interface >= 5 || next != Some(Step::Unasked))

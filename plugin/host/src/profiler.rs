@@ -191,8 +191,8 @@ pub struct Profiler<'a> {
     plugin: PhantomData<&'a Plugin>,
 }
 
-/// Where functions of a profiler lie, and as which version they are called: those of the plugin, or of a library's own wrapper
-/// around them.
+/// Where functions of a profiler lie, and as which version they are called: those of the plugin, or of a library's own
+/// wrapper around them.
 #[derive(Clone, Copy, Debug)]
 pub struct Interface {
     /// Its number.
@@ -228,7 +228,8 @@ impl Plugin {
         let name = CString::new("group").unwrap_or_default();
         let mut context = ptr::null_mut();
         let (nodes, ranks) = (comm.nodes as c_int, comm.ranks as c_int);
-        // SAFETY: the functions are of these types, as the headers say. A wrapper has all but the first only after that.
+        // SAFETY: the functions are of these types, as the headers say. A wrapper has all but the first only after
+        // that.
         let (result, functions) = unsafe {
             let (init, mask) = ((*functions).init, MASK.as_ptr());
             let result = match version {

@@ -1,8 +1,9 @@
 //! A real libnccl that loads the plugin by its own code, without a GPU.
 //!
-//! No communicator can be made without one, so the functions that a communicator's creation calls are called alone. They are
-//! not exported; the libraries of NVIDIA's wheels carry their names in a table of symbols. Source: NVIDIA/nccl,
-//! src/plugin/tuner.cc (`ncclTunerPluginLoad`) and src/plugin/tuner/tuner_v2.cc to tuner_v6.cc (`getNcclTuner_v2` …).
+//! No communicator can be made without one, so the functions that a communicator's creation calls are called alone.
+//! They are not exported; the libraries of NVIDIA's wheels carry their names in a table of symbols. Source:
+//! NVIDIA/nccl, src/plugin/tuner.cc (`ncclTunerPluginLoad`) and src/plugin/tuner/tuner_v2.cc to tuner_v6.cc
+//! (`getNcclTuner_v2` …).
 
 #![allow(unsafe_code)]
 
@@ -65,8 +66,8 @@ impl Nccl {
         version
     }
 
-    /// Lets it load the plugin that `NCCL_TUNER_PLUGIN` names, as it does for a new communicator; the address of the tuner that
-    /// it took, `None` where it took none.
+    /// Lets it load the plugin that `NCCL_TUNER_PLUGIN` names, as it does for a new communicator; the address of the
+    /// tuner that it took, `None` where it took none.
     ///
     /// # Errors
     /// It has no such function, or that failed.
@@ -87,8 +88,8 @@ impl Nccl {
         Ok(communicator.into_iter().find(|word| *word > 1 << 33))
     }
 
-    /// Lets it begin and end the profiler that `NCCL_PROFILER_PLUGIN` names, as it does for rank 0 of a new communicator, all other
-    /// numbers of which are 0.
+    /// Lets it begin and end the profiler that `NCCL_PROFILER_PLUGIN` names, as it does for rank 0 of a new
+    /// communicator, all other numbers of which are 0.
     ///
     /// # Errors
     /// It has no such functions, or they failed.
@@ -96,7 +97,8 @@ impl Nccl {
         let mut communicator = vec![0_usize; COMMUNICATOR / size_of::<usize>()];
         for name in ["_Z22ncclProfilerPluginInitP8ncclComm", "_Z26ncclProfilerPluginFinalizeP8ncclComm"] {
             let place = self.place(name).ok_or_else(|| format!("it has no {name}"))?;
-            // SAFETY: the function is at this place; of a communicator it reads numbers and a name, and writes a context.
+            // SAFETY: the function is at this place; of a communicator it reads numbers and a name, and writes a
+            // context.
             let result = unsafe {
                 let call: unsafe extern "C" fn(*mut c_void) -> c_int = std::mem::transmute(self.base + place);
                 call(communicator.as_mut_ptr().cast())
@@ -108,8 +110,8 @@ impl Nccl {
         Ok(())
     }
 
-    /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest that it knows. `None` where it
-    /// has no such wrapper.
+    /// The plugin's profiler of a version behind the library's own wrapper, to be called as the newest that it knows.
+    /// `None` where it has no such wrapper.
     #[must_use]
     pub fn wrapped_profiler(&self, version: u32, plugin: &Plugin) -> Option<Interface> {
         let wrapper = |version: u32| self.place(&format!("_Z18getNcclProfiler_v{version}Pv"));
@@ -124,8 +126,8 @@ impl Nccl {
         (!profiler.is_null()).then(|| unsafe { Interface::at(newest, profiler as usize) })
     }
 
-    /// The plugin behind its own wrapper around a version of the interface, to be asked as its newest. `None` where it has no such
-    /// wrapper, or takes no tuner of this version.
+    /// The plugin behind its own wrapper around a version of the interface, to be asked as its newest. `None` where it
+    /// has no such wrapper, or takes no tuner of this version.
     #[must_use]
     pub fn wrapped(&self, version: Version, plugin: &Plugin) -> Option<Plugin> {
         let place = self.place(&format!("_Z15getNcclTuner_v{}Pv", version.number()))?;

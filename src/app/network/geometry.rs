@@ -123,7 +123,8 @@ impl Geometry {
             let length = distance(from, to).max(1e-6);
             let middle = between(from, to, 0.5);
             if wraps && length > 2.5 * nearest {
-                // Above its row or left of its column, which are bent the other way; the two directions beside each other.
+                // Above its row or left of its column, which are bent the other way; the two directions beside each
+                // other.
                 let aside = nearest * if link.from < link.to { 0.2 } else { 0.32 };
                 let (x, y) = if (to.0 - from.0).abs() > (to.1 - from.1).abs() { (0.0, -1.0) } else { (-1.0, 0.0) };
                 let bend = (middle.0 + 2.0 * aside * x, middle.1 + 2.0 * aside * y);

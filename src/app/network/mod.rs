@@ -1,6 +1,7 @@
-//! Plays schedules over a network. Everything is linked to one cursor in time: [`canvas`] draws links, nodes and what moves,
-//! [`timeline_chart`] links over time, [`matrix`] who has what, [`panel`] what is picked and [`edits`] what is done to it. [`viewer`] holds the cursor and moves it,
-//! [`drawing`] and [`geometry`] prepare what is drawn. Each layer is a canvas of its own, which counts how often it is drawn.
+//! Plays schedules over a network. Everything is linked to one cursor in time: [`canvas`] draws links, nodes and what
+//! moves, [`timeline_chart`] links over time, [`matrix`] who has what, [`panel`] what is picked and [`edits`] what is
+//! done to it. [`viewer`] holds the cursor and moves it, [`drawing`] and [`geometry`] prepare what is drawn. Each layer
+//! is a canvas of its own, which counts how often it is drawn.
 
 mod canvas;
 mod drawing;

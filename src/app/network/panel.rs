@@ -1,5 +1,5 @@
-//! What is picked: a link with its data, a node with what it has, a chunk with its way; what can be done to links and nodes is
-//! in [`super::edits`].
+//! What is picked: a link with its data, a node with what it has, a chunk with its way; what can be done to links and
+//! nodes is in [`super::edits`].
 
 use std::sync::Arc;
 

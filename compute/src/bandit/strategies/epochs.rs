@@ -38,8 +38,8 @@ pub fn counts(best: &[f64], calls: u32, floor: f64) -> Vec<u32> {
     counts
 }
 
-/// Probabilities to what quadrature knows of them, a two-thousandth: what is below is equally improbable, and the order of
-/// such arms must not decide who gets the calls that are left.
+/// Probabilities to what quadrature knows of them, a two-thousandth: what is below is equally improbable, and the order
+/// of such arms must not decide who gets the calls that are left.
 ///
 /// ```
 /// use collectune_compute::bandit::strategies::{counts, rounded};

@@ -10,7 +10,7 @@ use std::{
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Allocations so far.
+/// The number of allocations so far.
 pub fn count() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }

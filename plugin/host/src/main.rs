@@ -151,7 +151,7 @@ fn init(plugin: &Plugin, version: Version, comm: Comm, logs: bool) -> Result<Com
     })
 }
 
-/// `tree/ll`, or `-`.
+/// The name of a combination, `tree/ll`, or `-`.
 fn name(pair: Option<(usize, usize)>) -> String {
     let word = |(algorithm, protocol): (usize, usize)| {
         Some(format!("{}/{}", ALGORITHMS.get(algorithm)?.0, PROTOCOLS.get(protocol)?.0))
@@ -193,7 +193,7 @@ fn ask(plugin: &Plugin, version: Version, comm: Comm, questions: &[String]) -> R
     Ok(())
 }
 
-/// Random questions, mostly such as a library asks; the same for the same seed.
+/// Random queries, mostly such as a library makes; equal for equal seeds.
 struct Questions {
     stream: Stream,
     tables: [Table; 2],
@@ -205,7 +205,7 @@ impl Questions {
         Self { stream: Stream::new(seed), tables: [Table::new(6, 3), Table::new(7, 3)], before: vec![0.0; 21] }
     }
 
-    /// Asks one; answers what the library would run, as a number.
+    /// Makes a query; returns what the library would run, as a number.
     fn ask(&mut self, communicator: &mut Communicator<'_>) -> Result<u32, String> {
         let stream = &mut self.stream;
         let table = &mut self.tables[usize::from(stream.below(4) > 0)];
@@ -231,7 +231,7 @@ fn drive(plugin: &Plugin, version: Version, comm: Comm, calls: u64, seed: u64) -
     let mut communicator = init(plugin, version, comm, seed.is_multiple_of(2))?;
     println!("allocations of init {}", allocations::count() - before);
     let mut questions = Questions::new(seed);
-    // The first call of a thread makes the loader lay out the thread's variables.
+    // The first access of a thread makes the loader allocate its thread-local variables.
     questions.ask(&mut communicator)?;
     let before = allocations::count();
     let mut forced = 0_u64;
@@ -284,8 +284,8 @@ fn threads(plugin: &Plugin, version: Version, comm: Comm, calls: u64) -> Result<
     Ok(())
 }
 
-/// An application all of whose calls are an allreduce of 64 MiB: the third arm is the fastest. What ran is told by the
-/// plugin, and not written down: the log has calls and generations.
+/// An application that calls only an allreduce of 64 MiB, for which the third arm is the fastest. Its log has call
+/// numbers and generations, but no arms: these follow from the policy.
 fn learn(plugin: &Plugin, version: Version, comm: Comm, how: [u64; 3], log: &str) -> Result<(), String> {
     const MEANS_MS: [f64; 4] = [10.5, 10.0, 9.0, 11.0];
     let [epochs, length, pause_ms] = how;
@@ -344,7 +344,7 @@ fn real(path: &str, comm: Comm, rest: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The library unloads its plugin with its last communicator.
+/// A library unloads its plugin with its last communicator.
 fn reload(path: &str, version: Version, comm: Comm, times: u64) -> Result<(), String> {
     let is_loaded = || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains(path));
     let mut digests = Vec::new();
@@ -369,7 +369,7 @@ struct Epochs {
 
 fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Result<(), String> {
     let mut communicator = init(plugin, version, comm, true)?;
-    // All ranks ask the same questions.
+    // All ranks ask the same queries.
     let mut questions = Questions::new(comm.id);
     let mut first_calls_us = Vec::new();
     for epoch in 0..how.epochs {
@@ -399,7 +399,7 @@ fn epochs_of(plugin: &Plugin, version: Version, comm: Comm, how: &Epochs) -> Res
                 arms |= 1 << last.arm;
             }
         }
-        // Whole lines, so that those of a rank that is killed are a beginning of the others'.
+        // Print whole lines, so that the output of a killed rank is a prefix of that of the others.
         let line = format!("epoch {epoch} generation {generation} arms {arms:b} digest {:08X}\n", checksum.value());
         stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).map_err(|error| error.to_string())?;
     }

@@ -1,4 +1,4 @@
-//! The network: links and nodes on one canvas, what moves over them on another.
+//! The canvas of a network: links and nodes on one layer, moving chunks on another.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use crate::{
     workbench::topology::edit::Spot,
 };
 
-/// The geometry of a drawing on a sheet, as long as both stay.
+/// The geometry of a drawing on a sheet, kept while both stay the same.
 type Kept = StoredValue<Option<(Key, Sheet, Rc<Geometry>)>, LocalStorage>;
 
 fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry> {
@@ -37,11 +37,12 @@ fn geometry(kept: Kept, drawing: &NetworkDrawing, sheet: &Sheet) -> Rc<Geometry>
     })
 }
 
-/// The network with one of its schedules. It takes the focus; keys move the cursor, a click picks a node or a link.
+/// The network with one of its schedules. It takes the keyboard focus: keys move the time cursor, a click picks a node
+/// or a link.
 #[component]
 pub fn NetworkCanvas(
     viewer: Viewer,
-    /// Which schedule.
+    /// The index of the schedule.
     timeline: Signal<usize>,
 ) -> impl IntoView {
     let frame = NodeRef::<html::Div>::new();
@@ -59,39 +60,39 @@ pub fn NetworkCanvas(
         viewer.with(|drawing| {
             let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
-            still(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
-            if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.moving(timeline, &windows)) {
-                tree(&pen, &inks, drawing, timeline, &geometry, chunk);
+            draw_links(&pen, 1.0 / sheet.pixel_ratio, &inks, drawing, &geometry, overlay, channel);
+            if let (Some(chunk), Some((timeline, _))) = (chunk, drawing.window(timeline, &windows)) {
+                draw_tree(&pen, &inks, drawing, timeline, &geometry, chunk);
             }
             let picked = drawing.picked(picked);
             if let Some(Picked::Gap(from, to)) = picked {
-                missing(&pen, &inks, &geometry, (from, to));
+                draw_missing_link(&pen, &inks, &geometry, (from, to));
             }
-            nodes(&pen, &inks, drawing, &geometry, picked);
+            draw_nodes(&pen, &inks, drawing, &geometry, picked);
         });
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (over.get(), sheet.get(), Inks::of(theme.get())) else { return };
         let (time, chunk, timeline) = (viewer.time_ns.get(), viewer.chunk.get(), timeline.get());
-        viewer.moving(timeline, |drawing, of, window| {
+        viewer.with_window(timeline, |drawing, of, window| {
             let time = ticks(of, time).min(of.end);
-            // What was drawn stays until more of it is there.
+            // Keep the last frame until the window at this time has been loaded.
             if !of.covers(time) && time < of.end {
                 return;
             }
             let geometry = geometry(kept, drawing, &sheet);
             let Some(pen) = pen(&canvas, &sheet) else { return };
             let hair = 1.0 / sheet.pixel_ratio;
-            moving(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
+            draw_transfers(&pen, hair, &inks, (drawing, &geometry), (of, window), time, chunk);
             if let Some(prepared) = drawing.timelines.get(timeline) {
-                rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
+                draw_rings(&pen, &inks, (drawing, &geometry), prepared, window, time);
             }
         });
     });
     let said = move || {
-        // Not told while it plays.
+        // Not announced during playback.
         let time = if viewer.plays.get() { return None } else { viewer.time_ns.get() };
-        viewer.with(|drawing| drawing.words(timeline.get(), &viewer.windows.get(), time))
+        viewer.with(|drawing| drawing.description(timeline.get(), &viewer.windows.get(), time))
     };
     let aspect = move || viewer.with(|drawing| format!("1 / {:.3}", Geometry::aspect(&drawing.network).max(0.3)));
     let on_key = move |event: web_sys::KeyboardEvent| {
@@ -149,8 +150,8 @@ fn dashed(pen: &CanvasRenderingContext2d, lengths: &[f64]) {
     let _ = pen.set_line_dash(&lengths);
 }
 
-/// Links by bandwidth; what is damaged, the bottleneck, or what was dumped.
-fn still(
+/// Draws the links by bandwidth, the damaged ones, and the overlay: the bottleneck, or dumped rings and trees.
+fn draw_links(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
@@ -176,7 +177,7 @@ fn still(
         pen.set_line_width(if is_fine { hair } else { (0.7 + 0.75 * step as f64) * thick });
         stroke(pen, geometry, &mut (0..links.len()).filter(|link| width(*link) == step && is_whole(*link)));
     }
-    // Where a link has no other direction, an arrow says which it has.
+    // An arrow shows the direction of a link that has no opposite.
     pen.begin_path();
     for link in (0..links.len()).filter(|link| geometry.is_single[*link]) {
         let [a, b] = geometry.arrow(link, (geometry.radius * 0.9).max(4.0));
@@ -205,7 +206,7 @@ fn still(
                     pen.set_global_alpha(0.75);
                     match (found, geometry.nodes.get(from as usize), geometry.nodes.get(to as usize)) {
                         (Some(link), ..) => stroke(pen, geometry, &mut [link].into_iter()),
-                        (None, Some(from), Some(to)) => no_link(pen, *from, *to),
+                        (None, Some(from), Some(to)) => draw_dashed_line(pen, *from, *to),
                         _ => {}
                     }
                     pen.set_global_alpha(1.0);
@@ -223,8 +224,8 @@ fn still(
     dashed(pen, &[]);
 }
 
-/// The way of a chunk over the links, darker the later.
-fn tree(
+/// Draws the tree of a chunk over the links.
+fn draw_tree(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
     drawing: &NetworkDrawing,
@@ -239,17 +240,17 @@ fn tree(
     stroke(pen, geometry, &mut links.by_ref().map(|link| *link as usize));
 }
 
-/// Where a link could be added.
-fn missing(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, (from, to): (u32, u32)) {
+/// Draws a place where a link can be added.
+fn draw_missing_link(pen: &CanvasRenderingContext2d, inks: &Inks, geometry: &Geometry, (from, to): (u32, u32)) {
     let at = |node: u32| geometry.nodes.get(node as usize);
     let (Some(from), Some(to)) = (at(from), at(to)) else { return };
     pen.set_stroke_style_str(&inks.picked);
     pen.set_line_width(2.0);
-    no_link(pen, *from, *to);
+    draw_dashed_line(pen, *from, *to);
 }
 
-/// A straight line between nodes that no link joins.
-fn no_link(pen: &CanvasRenderingContext2d, from: (f64, f64), to: (f64, f64)) {
+/// Draws a dashed line between two nodes without a link.
+fn draw_dashed_line(pen: &CanvasRenderingContext2d, from: (f64, f64), to: (f64, f64)) {
     dashed(pen, &[4.0, 4.0]);
     pen.begin_path();
     pen.move_to(from.0, from.1);
@@ -263,7 +264,7 @@ fn disc(pen: &CanvasRenderingContext2d, at: (f64, f64), radius: f64) {
     let _ = pen.arc(at.0, at.1, radius, 0.0, TAU);
 }
 
-fn nodes(
+fn draw_nodes(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
     drawing: &NetworkDrawing,
@@ -278,7 +279,7 @@ fn nodes(
     geometry.nodes.iter().for_each(|at| disc(pen, *at, geometry.radius));
     pen.fill();
     pen.stroke();
-    // A dead node is crossed out.
+    // Cross out dead nodes.
     pen.set_stroke_style_str(&inks.critical);
     pen.set_line_width(1.6);
     pen.begin_path();
@@ -313,19 +314,19 @@ fn nodes(
     }
 }
 
-/// How much is in one path: browsers draw many small ones faster than one that is all over the canvas.
+/// Curves per path: browsers draw many small paths faster than one that covers the canvas.
 const BATCH: usize = 16;
-/// So many busy links are drawn as thin as can be, which takes a fifth of the time of any other width.
+/// From this number of busy links on, lines are one device pixel wide, which takes a fifth of the time of wider ones.
 const MANY: usize = 200;
-/// Links that are still told apart; more are drawn thin, and are not drawn again where they are busy.
+/// From this number of links on, links are drawn thin, and busy ones are not drawn again.
 const FINE: usize = 3000;
-/// Nodes that have room for a ring.
+/// The most nodes around which progress rings are drawn.
 const RINGED: usize = 1500;
-/// Dots smaller than this look the same as squares, which are drawn three times as fast.
+/// Below this radius squares look like discs and are drawn three times as fast.
 const SMALL: f64 = 2.5;
 
-/// Busy links and the chunks on them. `hair` is the width of a device's pixel.
-fn moving(
+/// Draws busy links and the chunks on them. `hair` is the width of a device pixel.
+fn draw_transfers(
     pen: &CanvasRenderingContext2d,
     hair: f64,
     inks: &Inks,
@@ -349,7 +350,7 @@ fn moving(
             .filter(|sent| kind(sent) == group)
             .filter_map(|sent| Some((sent, geometry.curves.get(*drawing.whole.get(sent.link as usize)? as usize)?)))
             .collect();
-        // What decides the time stands out from what does not.
+        // Critical transfers are more opaque.
         let (width, alpha) = match group {
             0 if of_group.len() > MANY => (hair, 0.7),
             0 => ((dot * 0.6).max(1.2), 0.4),
@@ -373,7 +374,7 @@ fn moving(
                 if dot < SMALL {
                     pen.rect(x - dot, y - dot, 2.0 * dot, 2.0 * dot);
                 } else {
-                    // The round ends of a line without length make a disc, faster than an arc does.
+                    // A line of no length with round caps is a disc, and faster than an arc.
                     pen.move_to(x, y);
                     pen.line_to(x + 0.01, y);
                 }
@@ -384,8 +385,8 @@ fn moving(
     }
 }
 
-/// Rings around nodes, as much of them as there is of what they wait for.
-fn rings(
+/// Draws the share of expected transfers that have arrived as rings around nodes.
+fn draw_rings(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
     (drawing, geometry): (&NetworkDrawing, &Geometry),
@@ -402,7 +403,7 @@ fn rings(
         pen.begin_path();
         for (node, at) in (batch * BATCH..).zip(places) {
             let Some(node) = drawing.node_in_timeline(node as u32) else { continue };
-            let there = window.there(node, time);
+            let there = window.arrived_by(node, time);
             if there > 0 {
                 let share = f64::from(there) / f64::from(prepared.due[node]);
                 pen.move_to(at.0, at.1 - geometry.radius);

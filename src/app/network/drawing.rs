@@ -1,4 +1,4 @@
-//! What is drawn, prepared once: when chunks arrive, when anything happens, which link is which.
+//! A network prepared for drawing: the arrival order of chunks, the events of its timelines, the numbering of links.
 
 use std::sync::{Arc, Weak};
 
@@ -9,7 +9,7 @@ use crate::{
     workbench::topology::edit::Spot,
 };
 
-/// Which network something was made of: no other one can come to stand in its place as long as this is held.
+/// The identity of a network. While a key exists, its address is not reused by another network.
 #[derive(Clone, Default)]
 pub struct Key(Weak<Network>);
 
@@ -19,94 +19,94 @@ impl PartialEq for Key {
     }
 }
 
-/// A network with its schedules.
+/// A network and its timelines, prepared for drawing.
 pub struct NetworkDrawing {
-    /// Links and schedules.
+    /// The network.
     pub network: Arc<Network>,
-    /// The link of the topology that timelines call by each place.
+    /// The indices in the topology of the links that timelines number: see [`Network::whole`].
     pub whole: Vec<u32>,
-    /// The node of the topology that timelines call by each place.
+    /// The indices in the topology of the nodes that timelines number: see [`Network::alive`].
     pub alive: Vec<u32>,
-    /// Its schedules, prepared.
+    /// The timelines of the network, prepared.
     pub timelines: Vec<PreparedTimeline>,
-    /// When the last schedule is done, in ns.
+    /// The end of the longest timeline, in ns.
     pub end_ns: f64,
-    /// How long a transfer takes on average, in ns.
+    /// The average duration of a transfer, in ns.
     pub step_ns: f64,
 }
 
-/// Drawings are the same that were made of the same network.
+/// Drawings of the same network are equal.
 impl PartialEq for NetworkDrawing {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.network, &other.network)
     }
 }
 
-/// A schedule, prepared.
+/// A timeline with the aggregates that are drawn.
 pub struct PreparedTimeline {
-    /// Nodes down and chunks across of which it is told when they meet; every so many there is one.
+    /// The size of the matrix of arrivals: rows (nodes) and columns (chunks).
     pub cells: (u32, u32),
-    /// See [`PreparedTimeline::cells`].
+    /// The strides in nodes and in chunks of the matrix.
     pub every: (u32, u32),
-    /// When each of these chunks is whole at each of these nodes, as [`Timeline::ownership`] says.
+    /// The tick at which each sampled node has each sampled chunk, as [`Timeline::ownership`].
     pub ownership: Vec<u64>,
-    /// The cells of it in the order of arrival.
+    /// The cells of the matrix in the order of arrival.
     pub order: Vec<u32>,
-    /// Shares of busy links over time.
+    /// The shares of busy links over time.
     pub busy: Vec<(f64, f64)>,
-    /// How many transfers come to each node.
+    /// The number of transfers that each node receives.
     pub due: Vec<u32>,
-    /// What moves: all of it, or its beginning.
+    /// The transfers that can be played: all, or those of the first window.
     pub window: PreparedWindow,
 }
 
-/// What is picked of a graph.
+/// A picked element of the graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Picked {
     /// A node.
     Node(u32),
-    /// A link, by its place.
+    /// A link, by its index in the topology.
     Link(u32),
-    /// Two nodes that no link joins: one can be added.
+    /// Two nodes without a link, where one can be added.
     Gap(u32, u32),
 }
 
-/// What moves in each schedule of a network that is cut, as it was last asked for.
+/// The windows that were loaded last, for the timelines that are abridged.
 #[derive(Default)]
 pub struct PreparedWindows {
     of: Key,
     all: Vec<Option<PreparedWindow>>,
 }
 
-/// What moves in a span of time.
+/// The transfers of a window of time, prepared for playing.
 pub struct PreparedWindow {
-    /// The timeline of the span; `None` where it is that of the network.
+    /// The timeline of the window; `None` where it is that of the network.
     pub timeline: Option<Timeline>,
-    /// The chunk that was asked for besides.
+    /// The chunk of which all transfers are included.
     pub chunk: Option<u32>,
-    /// Transfers that have arrived at each node before, and when more do, ascending.
+    /// The number of transfers that have arrived at each node before the window.
     pub arrived: Vec<u32>,
-    /// See [`PreparedWindow::arrived`].
+    /// The ticks at which transfers arrive at each node within the window, ascending.
     pub arrivals: Vec<Vec<u64>>,
-    /// When anything begins or ends, ascending.
+    /// The ticks within the window at which a transfer begins or ends, ascending.
     pub events: Vec<u64>,
-    /// Transfers on the critical path.
+    /// Whether each transfer is on the critical path.
     pub is_critical: Vec<bool>,
 }
 
 impl PreparedWindow {
-    /// What moves in a timeline.
+    /// Prepares the transfers of a timeline.
     pub fn new(timeline: &Timeline) -> Self {
         let mut is_critical = vec![false; timeline.len()];
         timeline.critical.iter().for_each(|index| is_critical[*index as usize] = true);
         let (mut arrivals, mut events) = (timeline.arrivals(), timeline.events());
         let mut arrived = vec![0; arrivals.len()];
-        if let Some(cut) = &timeline.window {
-            // A chunk that was asked for moves beyond the span as well.
-            let is_inside = |at: &u64| (cut.from + 1..=cut.to).contains(at);
+        if let Some(span) = &timeline.window {
+            // The transfers of a requested chunk also lie outside the window.
+            let is_inside = |at: &u64| (span.from + 1..=span.to).contains(at);
             arrivals.iter_mut().for_each(|arrivals| arrivals.retain(is_inside));
             events.retain(is_inside);
-            arrived.clone_from(&cut.arrived);
+            arrived.clone_from(&span.arrived);
         }
         Self { timeline: None, chunk: None, arrived, arrivals, events, is_critical }
     }
@@ -115,8 +115,8 @@ impl PreparedWindow {
         Self { timeline: Some(timeline), ..self }
     }
 
-    /// How many transfers have arrived at a node by an instant.
-    pub fn there(&self, node: usize, time: u64) -> u32 {
+    /// The number of transfers that have arrived at a node by a tick.
+    pub fn arrived_by(&self, node: usize, time: u64) -> u32 {
         self.arrived[node] + self.arrivals[node].partition_point(|arrival| *arrival <= time) as u32
     }
 }
@@ -138,7 +138,7 @@ impl PreparedTimeline {
 }
 
 impl NetworkDrawing {
-    /// Prepares what is drawn.
+    /// Prepares a network.
     pub fn new(network: Arc<Network>) -> Self {
         let timelines = || network.timelines.iter().map(|(_, timeline)| timeline);
         Self {
@@ -151,13 +151,13 @@ impl NetworkDrawing {
         }
     }
 
-    /// A schedule with what was prepared of it.
+    /// A timeline and its prepared aggregates.
     pub fn prepared(&self, index: usize) -> Option<(&Timeline, &PreparedTimeline)> {
         Some((&self.network.timelines.get(index)?.1, self.timelines.get(index)?))
     }
 
-    /// What moves of a schedule, by what came last.
-    pub fn moving<'a>(
+    /// The timeline and the transfers to be played: those of the window that was loaded last, if there is one.
+    pub fn window<'a>(
         &'a self,
         index: usize,
         windows: &'a PreparedWindows,
@@ -167,12 +167,12 @@ impl NetworkDrawing {
         Some(newer.and_then(|window| Some((window.timeline.as_ref()?, window))).unwrap_or((timeline, &prepared.window)))
     }
 
-    /// Which network it is.
+    /// The identity of the network.
     pub fn key(&self) -> Key {
         Key(Arc::downgrade(&self.network))
     }
 
-    /// What is picked, where the graph has it.
+    /// The picked element, if it exists in the graph.
     pub fn picked(&self, spot: Option<Spot>) -> Option<Picked> {
         let topology = &self.network.topology;
         match spot? {
@@ -184,46 +184,46 @@ impl NetworkDrawing {
         }
     }
 
-    /// Takes what continues timelines that are cut.
-    pub fn continued(&self, cuts: Vec<Timeline>, chunk: Option<u32>) -> PreparedWindows {
+    /// Completes the windows that the worker has sent.
+    pub fn completed(&self, loaded: Vec<Timeline>, chunk: Option<u32>) -> PreparedWindows {
         let window = |((_, timeline), by): (&(String, Timeline), Timeline)| {
             timeline.window.as_ref()?;
             let timeline = timeline.completed(by);
             Some(PreparedWindow { chunk, ..PreparedWindow::new(&timeline) }.with(timeline))
         };
-        PreparedWindows { of: self.key(), all: self.network.timelines.iter().zip(cuts).map(window).collect() }
+        PreparedWindows { of: self.key(), all: self.network.timelines.iter().zip(loaded).map(window).collect() }
     }
 
-    /// From when on timelines have to be continued to show an instant and soon what follows, and the way of a chunk.
-    pub fn lacks(&self, windows: &PreparedWindows, time_ns: f64, chunk: Option<u32>) -> bool {
+    /// Whether windows have to be loaded to show an instant, to continue soon after it, or to show a chunk.
+    pub fn needs_windows(&self, windows: &PreparedWindows, time_ns: f64, chunk: Option<u32>) -> bool {
         const SOON: f64 = 0.6;
-        (0..self.timelines.len()).filter_map(|index| self.moving(index, windows)).any(|(timeline, window)| {
-            timeline.window.as_ref().is_some_and(|cut| {
+        (0..self.timelines.len()).filter_map(|index| self.window(index, windows)).any(|(timeline, window)| {
+            timeline.window.as_ref().is_some_and(|span| {
                 let time = ticks(timeline, time_ns).min(timeline.end);
-                let late = cut.from + ((cut.to - cut.from) as f64 * SOON) as u64;
-                time < cut.from || (time > late && cut.to < timeline.end) || window.chunk != chunk
+                let late = span.from + ((span.to - span.from) as f64 * SOON) as u64;
+                time < span.from || (time > late && span.to < timeline.end) || window.chunk != chunk
             })
         })
     }
 
-    /// What timelines call a link of the topology; `None` of one that is cut.
+    /// The number of a link in timelines; `None` for a cut link.
     pub fn link_in_timeline(&self, link: u32) -> Option<u32> {
         self.whole.binary_search(&link).ok().map(|place| place as u32)
     }
 
-    /// What timelines call a node of the topology; `None` of one that is dead.
+    /// The number of a node in timelines; `None` for a dead node.
     pub fn node_in_timeline(&self, node: u32) -> Option<usize> {
         self.alive.binary_search(&node).ok()
     }
 
-    /// What the node is called that timelines call by a number.
+    /// The name of the node with this number in timelines.
     pub fn name(&self, node: u32) -> String {
         self.network.topology.label(self.alive.get(node as usize).copied().unwrap_or(node))
     }
 
-    /// What is to be seen of a schedule at an instant, in words.
-    pub fn words(&self, index: usize, windows: &PreparedWindows, time_ns: f64) -> String {
-        let (Some((all, prepared)), Some((timeline, window))) = (self.prepared(index), self.moving(index, windows))
+    /// Describes the state of a schedule at an instant, for screen readers.
+    pub fn description(&self, index: usize, windows: &PreparedWindows, time_ns: f64) -> String {
+        let (Some((all, prepared)), Some((timeline, window))) = (self.prepared(index), self.window(index, windows))
         else {
             return self.network.topology.name.clone();
         };
@@ -231,7 +231,7 @@ impl NetworkDrawing {
         let busy = (0..timeline.links.len() as u32).filter(|link| timeline.transfer_at(*link, time).is_some()).count();
         let (there, of) = match all.summary() {
             Some(summary) => {
-                let there = (0..window.arrived.len()).map(|node| u64::from(window.there(node, time))).sum();
+                let there = (0..window.arrived.len()).map(|node| u64::from(window.arrived_by(node, time))).sum();
                 (there, count(summary.transfers, "transfer"))
             }
             None => {
@@ -250,14 +250,14 @@ impl NetworkDrawing {
     }
 }
 
-/// How long a transfer takes on average, in ns.
+/// The average duration of a transfer, in ns.
 fn step_ns(timeline: &Timeline) -> f64 {
     let all =
         (0..).zip(&timeline.durations).map(|(link, takes)| f64::from(timeline.chunks_carried(link)) * *takes as f64);
     all.sum::<f64>() / (timeline.transfer_count() as f64).max(1.0) / timeline.ticks_per_ns.max(1) as f64
 }
 
-/// An instant as timelines count it.
+/// Converts an instant in ns to ticks of the timeline.
 pub fn ticks(timeline: &Timeline, time_ns: f64) -> u64 {
     (time_ns * timeline.ticks_per_ns as f64 + 0.5) as u64
 }

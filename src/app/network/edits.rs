@@ -22,7 +22,7 @@ fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
     bench.choose_all(viewer.workbench, choices);
 }
 
-/// A link, and its opposite where both are meant.
+/// The link, and its opposite if `both` is set.
 fn links(from: u32, to: u32, both: bool) -> Vec<Spot> {
     let back = both.then_some(Spot::Link(to, from));
     [Spot::Link(from, to)].into_iter().chain(back).collect()
@@ -37,7 +37,7 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
     }
 }
 
-/// Picks a node or a link by its name.
+/// Form fields that pick a node or a link by name.
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
@@ -82,7 +82,7 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Slows, cuts, restores and removes the picked link.
+/// Buttons that slow, cut, restore and remove the picked link.
 #[component]
 pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
@@ -94,7 +94,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
         };
         viewer.with_picked(is_whole).unwrap_or(true)
     };
-    // The link, and its opposite where there is one and both are meant.
+    // The link, and its opposite if there is one and `both` is set.
     let picked = move || {
         let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
         let has_back = viewer.with_untracked(|drawing| drawing.network.topology.link(to, from).is_some());
@@ -103,7 +103,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     let leave = move |share: f64| change(bench, viewer, |choices| edit::leave(choices, &picked(), share));
     let remove = move |_| {
         change(bench, viewer, |choices| edit::remove(choices, &picked()));
-        // The answer takes its time: what is removed already can't be removed again meanwhile.
+        // The answer takes a while: a link that was removed can't be removed again until then.
         viewer.pick(None);
     };
     view! {
@@ -118,7 +118,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Slows the links of the picked node, takes it out, or begins a link from it.
+/// Buttons that slow the links of the picked node, remove the node, or start a link from it.
 #[component]
 pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
@@ -142,7 +142,7 @@ pub fn NodeEdits(viewer: Viewer) -> impl IntoView {
     }
 }
 
-/// Adds a link between two nodes that have none.
+/// A button that adds a link between two nodes without one.
 #[component]
 pub fn NewLink(viewer: Viewer) -> impl IntoView {
     let bench: Bench = expect_context();
@@ -171,7 +171,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
             _ => bandwidth,
         };
         let rates: Vec<&str> = [&*bandwidth, &*latency].into_iter().filter(|rate| !rate.is_empty()).collect();
-        // Clicked again before the answer comes: of a link that was removed and is back, choices say nothing any more.
+        // On a second click before the answer, the choices no longer mention a link that was removed and restored.
         let wanted = |choices: Choices| (choices, links.clone(), rates.join("*"));
         let chosen = || bench.desk(viewer.workbench).choices.get_untracked();
         if asked.get_value() != Some(wanted(chosen())) {

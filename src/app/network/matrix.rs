@@ -1,4 +1,5 @@
-//! Which node has which chunk: a pixel for each pair, coloured by when it comes, filled up to the cursor.
+//! The matrix of nodes and chunks: a pixel for each pair, coloured by its time of arrival, filled up to the time
+//! cursor.
 
 use leptos::{html, prelude::*};
 use wasm_bindgen::{Clamped, JsCast};
@@ -18,17 +19,18 @@ use crate::{
     topology::listing,
 };
 
-/// What stands on the canvas.
+/// The state of the canvas.
 #[derive(Default)]
 struct Drawn {
-    /// Of which drawing and schedule, in which theme.
+    /// The drawing, the schedule and the theme that it shows.
     of: Option<(Key, usize, Theme)>,
     pixels: Vec<u8>,
-    /// How many cells are filled, in the order of arrival.
+    /// The number of filled cells, in the order of arrival.
     filled: usize,
 }
 
-/// What nobody has yet, and what is there from the beginning: quieter than any step of the scale.
+/// The colours of pairs that have not arrived, and of those that exist from the beginning: quieter than any step of the
+/// scale.
 const fn quiet(theme: Theme) -> ([u8; 4], [u8; 4]) {
     match theme {
         Theme::Light => ([0xEE, 0xF0, 0xF3, 255], [0x7E, 0x86, 0x8F, 255]),
@@ -37,7 +39,7 @@ const fn quiet(theme: Theme) -> ([u8; 4], [u8; 4]) {
 }
 
 impl Drawn {
-    /// Fills cells up to an instant, or empties those after it; whether anything changed.
+    /// Fills the cells up to an instant, or clears those after it; returns whether any changed.
     fn update(&mut self, drawing: &NetworkDrawing, index: usize, theme: Theme, time_ns: f64) -> bool {
         let Some((timeline, prepared)) = drawing.prepared(index) else { return false };
         let (empty, own) = quiet(theme);
@@ -82,7 +84,7 @@ fn put(canvas: &HtmlCanvasElement, drawn: &Drawn, columns: u32, rows: u32) -> Op
 #[component]
 pub fn Matrix(
     viewer: Viewer,
-    /// Which schedule.
+    /// The index of the schedule.
     timeline: Signal<usize>,
 ) -> impl IntoView {
     let canvas = NodeRef::<html::Canvas>::new();

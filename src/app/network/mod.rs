@@ -33,16 +33,16 @@ use panel::Panel;
 use timeline_chart::{SORTS, TimelineChart};
 use viewer::{SPEEDS, Viewer};
 
-/// The network of a workbench, with its schedules.
+/// The network view of a workbench: the network, its schedules and the controls.
 #[component]
 pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     let network = expect_context::<Bench>().desk(workbench).network;
     let drawing = Memo::new(move |_| network.get().map(|network| Arc::new(NetworkDrawing::new(network))));
     let viewer = Viewer::new(workbench, drawing);
-    viewer.follow_cuts(expect_context());
+    viewer.load_windows(expect_context());
     let has_timeline = move || viewer.with(|drawing| !drawing.timelines.is_empty()).unwrap_or(false);
     let first = Signal::derive(|| 0);
-    // What stood beside may be gone.
+    // The schedule shown for comparison may no longer exist.
     let second = Signal::derive(move || {
         let all = viewer.with(|drawing| drawing.timelines.len()).unwrap_or(0);
         Some(viewer.beside.get()).filter(|beside| *beside < all).unwrap_or(0)
@@ -97,7 +97,7 @@ pub fn NetworkView(workbench: Workbench) -> impl IntoView {
     }
 }
 
-/// Plays, steps, scrubs; chooses what is drawn over the links, what stands beside, and how links are sorted.
+/// The controls: play, step and seek; the overlay, the schedule for comparison, the order of links.
 #[component]
 fn Controls(viewer: Viewer) -> impl IntoView {
     let label = move || if viewer.plays.get() { "Pause" } else { "Play" };

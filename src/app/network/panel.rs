@@ -19,13 +19,13 @@ use crate::{
     units::significant,
 };
 
-/// Chunks that are told one by one.
+/// The most chunks that are named one by one.
 const TOLD: usize = 12;
 
-/// What is picked, or how anything is.
+/// Facts about the picked element, or an overview.
 #[component]
 pub fn Panel(viewer: Viewer) -> impl IntoView {
-    // What was picked may be gone from the graph.
+    // The picked element may no longer exist.
     let picked = move || viewer.with_picked(|_, picked| picked);
     let is_node = move || matches!(picked(), Some(Picked::Node(_)));
     let is_link = move || matches!(picked(), Some(Picked::Link(_)));
@@ -73,8 +73,8 @@ fn node_words(
     let chunks = timeline.chunks as usize;
     let time = ticks(timeline, time_ns);
     if timeline.window.is_some() {
-        let (_, window) = drawing.moving(0, windows)?;
-        let (there, due) = (window.there(node, time), prepared.due[node]);
+        let (_, window) = drawing.window(0, windows)?;
+        let (there, due) = (window.arrived_by(node, time), prepared.due[node]);
         return Some((title, format!("At {} {there} of {due} transfers to it have arrived.", listing::time(time_ns))));
     }
     let row = prepared.ownership.get(node * chunks..(node + 1) * chunks)?;
@@ -152,13 +152,13 @@ fn link_facts(
             facts.push(("Slack", slack));
         }
         let now =
-            drawing.moving(0, windows).and_then(|(timeline, _)| timeline.transfer_at(place, ticks(timeline, time_ns)));
+            drawing.window(0, windows).and_then(|(timeline, _)| timeline.transfer_at(place, ticks(timeline, time_ns)));
         facts.push(("Now", now.map_or_else(|| "idle".into(), |sent| format!("carries chunk {}", sent.chunk))));
     }
     Some(facts)
 }
 
-/// Which chunk's way is drawn, and its tree.
+/// The chosen chunk and its tree.
 #[component]
 fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     let value = move || viewer.chunk.get().map(|chunk| chunk.to_string()).unwrap_or_default();
@@ -174,7 +174,7 @@ fn ChunkPanel(viewer: Viewer) -> impl IntoView {
     };
     let listing = Memo::new(move |_| {
         let chunk = viewer.chunk.get();
-        let tree = viewer.moving(0, |drawing, timeline, _| {
+        let tree = viewer.with_window(0, |drawing, timeline, _| {
             let chunk = chunk.filter(|chunk| *chunk < timeline.chunks as usize)?;
             Some(listing::tree(&drawing.network.left_over(), timeline, chunk as u32))
         });

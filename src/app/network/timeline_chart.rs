@@ -1,4 +1,5 @@
-//! Links over time: how many are busy, what each carries, what decides the time; with the cursor over both.
+//! The chart of links over time: the share of busy links, the transfers of each link, the critical path, and the time
+//! cursor.
 
 use leptos::{html, prelude::*};
 use wasm_bindgen::JsCast;
@@ -20,27 +21,27 @@ use crate::{
     topology::listing,
 };
 
-/// Room for names of links, and at the end.
+/// The width for the names of links; below, the margin at the right.
 const GUTTER: f64 = 64.0;
 const END: f64 = 18.0;
-/// The largest height of all lanes together, in CSS pixels.
+/// The largest total height of all rows, in CSS pixels.
 const HIGHEST: f64 = 4000.0;
 
-/// By what links are sorted.
+/// The orders of links.
 pub const SORTS: [&str; 3] = ["by number", "by use", "by slack"];
 
-/// Where the time is, between the ends of a sheet.
+/// The horizontal position of an instant on a sheet.
 fn across(sheet: &Sheet, time_ns: f64, end_ns: f64) -> f64 {
     let width = (sheet.width() - GUTTER - END).max(1.0);
     GUTTER + if end_ns > 0.0 { width * time_ns / end_ns } else { 0.0 }
 }
 
-/// The height of a lane.
+/// The height of a row.
 fn lane(links: usize) -> f64 {
     (HIGHEST / links.max(1) as f64).min(if links <= 40 { 14.0 } else { 11.0 })
 }
 
-/// Links in the order in which they are shown.
+/// The links in the chosen order.
 fn sorted(timeline: &Timeline, sort: usize) -> Vec<u32> {
     let mut links: Vec<u32> = (0..timeline.links.len() as u32).collect();
     let slack = |link: &u32| {
@@ -55,11 +56,11 @@ fn sorted(timeline: &Timeline, sort: usize) -> Vec<u32> {
     links
 }
 
-/// One schedule over time. A click or a drag moves the cursor.
+/// One schedule over time. A click or a drag moves the time cursor.
 #[component]
 pub fn TimelineChart(
     viewer: Viewer,
-    /// Which schedule.
+    /// The index of the schedule.
     timeline: Signal<usize>,
 ) -> impl IntoView {
     let (head, body, whole) = (NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new(), NodeRef::<html::Div>::new());
@@ -81,7 +82,7 @@ pub fn TimelineChart(
     });
     follow(move || {
         let (Some(canvas), Some(sheet), inks) = (lanes.get(), sheets[1].get(), Inks::of(theme.get())) else { return };
-        // Times are where they are above, whatever room a scroll bar takes.
+        // Use the width of the upper chart, so that a scroll bar does not shift the times.
         let Some(head) = sheets[0].get() else { return };
         let (timeline, sort, chunk) = (timeline.get(), viewer.sort.get(), viewer.chunk.get());
         viewer.with(|drawing| {
@@ -94,7 +95,7 @@ pub fn TimelineChart(
             }
         });
     });
-    // Moved, not drawn.
+    // The cursor is moved by CSS, without drawing the charts again.
     let cursor = move || {
         let sheet = sheets[2].get()?;
         Some(format!("translateX({:.2}px)", across(&sheet, viewer.time_ns.get(), viewer.end_ns())))
@@ -156,7 +157,7 @@ fn small(pen: &CanvasRenderingContext2d, size: f64) {
     pen.set_text_baseline("middle");
 }
 
-/// The share of busy links over time, and by bandwidth.
+/// Draws the share of busy links over time, unweighted and weighted by bandwidth.
 fn share(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
@@ -217,7 +218,7 @@ fn share(
     }
 }
 
-/// As many digits as a mark needs.
+/// Rounds the time of a mark to the digits that it needs.
 fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     let mut unit = 1.0;
     while unit * 1000.0 < end_ns {
@@ -226,12 +227,12 @@ fn rounded(time_ns: f64, end_ns: f64) -> f64 {
     if time_ns < end_ns { (time_ns / unit).round() * unit } else { time_ns }
 }
 
-/// Rows that are shown.
+/// The number of rows.
 fn lanes_of(timeline: &Timeline) -> usize {
     timeline.summary().map_or(timeline.links.len(), |summary| summary.lanes.len() / STEPS)
 }
 
-/// How busy rows of links are over time: the darker, the busier.
+/// Draws how busy groups of links are over time, darker for busier.
 fn lanes_summary(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
@@ -259,7 +260,7 @@ fn lanes_summary(
     pen.set_global_alpha(1.0);
 }
 
-/// What each link carries over time, and why it is idle.
+/// Draws the transfers of each link over time, and the reasons of its gaps.
 fn bars(
     pen: &CanvasRenderingContext2d,
     inks: &Inks,
@@ -282,7 +283,7 @@ fn bars(
     };
     let thick = lane - gap;
     let row = |place: usize| 2.0 + lane * place as f64;
-    // Idle links: those that wait for a chunk, and those that hold one back.
+    // Gaps: links that wait for a chunk, and links whose chunk is sent later.
     if lane > 4.0 {
         for (kind, ink, alpha) in [(Idle::Waiting, &inks.grid, 1.0), (Idle::Held, &inks.picked, 0.35)] {
             pen.set_fill_style_str(ink);
@@ -300,7 +301,7 @@ fn bars(
         Some(chunk) if chunk == carried as usize => 2,
         _ => usize::from(prepared.window.is_critical[index as usize]),
     };
-    // Where bars are too narrow to be told apart, those that touch are one.
+    // Bars that are too narrow to be told apart are merged.
     let is_fine = (x(timeline.end) - x(0)) / timeline.len().max(1) as f64 * (links.len() as f64) < 4.0;
     let apart = if is_fine { 0.0 } else { 1.0 };
     for (group, ink) in [&inks.busy, &inks.critical, &inks.chunk].into_iter().enumerate() {
@@ -321,7 +322,7 @@ fn bars(
             open.into_iter().for_each(fill);
         }
     }
-    // By how much a transfer could end later.
+    // The slack of transfers.
     if lane > 8.0 && !timeline.slack.is_empty() {
         pen.set_fill_style_str(&inks.axis);
         for (place, link) in links.iter().enumerate() {

@@ -383,7 +383,7 @@ impl Machine {
         let label = |node: u32, gpu: &Gpu| if nodes > 1 { format!("{node}/{}", gpu.dev) } else { gpu.dev.to_string() };
         let labels = (0..nodes).flat_map(|node| self.gpus.iter().map(move |gpu| label(node, gpu))).collect();
         let groups = (0..nodes).map(|node| (node * count..(node + 1) * count).collect()).collect();
-        let shape = (nodes > 1).then_some(super::layout::Shape::Groups(groups));
+        let shape = (nodes > 1).then_some(super::shape::Shape::Groups(groups));
         Ok((Topology { name: name.to_owned(), nodes: nodes * count, links, unit: Unit::Gb, labels, shape }, notes))
     }
 

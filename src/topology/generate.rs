@@ -1,8 +1,9 @@
 //! Generates topologies of known forms.
 
 use super::{
-    layout::{Shape, grid_neighbours},
+    layout::grid_neighbours,
     model::{Link, Topology, Unit},
+    shape::Shape,
 };
 use crate::{math::Stream, units::grouped};
 

@@ -4,28 +4,8 @@ use std::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Topology;
+use super::{model::Topology, shape::Shape};
 use crate::{math, order::CompactSort};
-
-/// A form that determines the positions of nodes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shape {
-    /// A circle in the order of this list.
-    Ring(Vec<u32>),
-    /// A line in the order of this list.
-    Line(Vec<u32>),
-    /// A grid whose last dimension is horizontal; a torus if it wraps.
-    Grid {
-        /// The size of each dimension.
-        dimensions: Vec<u32>,
-        /// Whether the first and the last node of a dimension are neighbours.
-        wraps: bool,
-    },
-    /// A hypercube of this many dimensions.
-    Hypercube(u32),
-    /// Groups, each drawn as a circle.
-    Groups(Vec<Vec<u32>>),
-}
 
 /// A position in the unit square, y downwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -21,6 +21,7 @@ pub mod read;
 pub mod result;
 pub mod robust;
 pub mod seeds;
+pub mod shape;
 pub mod study;
 pub mod time;
 pub mod trace;

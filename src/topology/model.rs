@@ -2,14 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    layout::Shape,
-    time::{Clock, LONGEST_NS},
-};
-use crate::{
-    order::CompactSort,
-    schedule::graph::{self, Graph},
-};
+use super::shape::Shape;
+use crate::order::CompactSort;
 
 /// The unit of bandwidths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +96,9 @@ pub enum TopologyError {
     },
 }
 
+/// The longest duration of a link in ns: if a tick is 1 ns, the sum of a million of them still fits 64 bits.
+pub(super) const LONGEST_NS: f64 = (1_u64 << 43) as f64;
+
 /// The reason why a link is invalid; `None` for a valid one.
 #[must_use]
 pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
@@ -123,39 +120,6 @@ pub fn link_problem(link: &Link, nodes: u32) -> Option<&'static str> {
 }
 
 impl Topology {
-    /// The topology as a graph in ticks, for chunks of a size in bytes, with the length of a tick.
-    ///
-    /// # Errors
-    /// Returns a [`TopologyError`] if there are no nodes or too many, or a link is invalid.
-    pub fn graph(&self, chunk_bytes: u64) -> Result<(Graph, Clock), TopologyError> {
-        match self.nodes {
-            0 => return Err(TopologyError::Empty),
-            many if many as usize > graph::MAX_NODES => return Err(TopologyError::TooLarge(many)),
-            _ => {}
-        }
-        for link in &self.links {
-            if let Some(why) = link_problem(link, self.nodes) {
-                return Err(TopologyError::Link { from: link.from, to: link.to, why });
-            }
-        }
-        let clock = Clock::new(&self.links, self.unit, chunk_bytes);
-        if let Some(link) = self.links.iter().find(|link| clock.duration_ns(link) > LONGEST_NS) {
-            let why = "a chunk keeps it busy for more than 8,796 s, the longest that is counted";
-            return Err(TopologyError::Link { from: link.from, to: link.to, why });
-        }
-        let links = self.links.iter().map(|link| graph::Link {
-            from: link.from,
-            to: link.to,
-            duration: clock.duration(link),
-            rate: clock.rate(link),
-        });
-        let error = |bad: graph::BadLink| {
-            let link = self.links[bad.0];
-            TopologyError::Link { from: link.from, to: link.to, why: "it can't be used" }
-        };
-        Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
-    }
-
     /// The most frequent latency in ns and bandwidth: the default for an added link.
     #[must_use]
     pub fn usual_rates(&self) -> (f64, f64) {

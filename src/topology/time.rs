@@ -6,8 +6,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Link, Unit};
-use crate::schedule::bound::Bounds;
+use super::model::{LONGEST_NS, Link, Topology, TopologyError, Unit, link_problem};
+use crate::schedule::{
+    bound::Bounds,
+    graph::{self, Graph},
+};
 
 /// The conversion between ticks and nanoseconds, and between rates and bandwidths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,9 +26,7 @@ pub struct Clock {
 }
 
 /// The longest duration of a link in ticks: the sum of a million of them does not overflow.
-const LONGEST: u128 = 1 << 43;
-/// [`LONGEST`] in ns, where a tick is 1 ns.
-pub(super) const LONGEST_NS: f64 = LONGEST as f64;
+const LONGEST: u128 = LONGEST_NS as u128;
 /// The largest rate; a link with infinite bandwidth has a far larger one.
 const LARGEST: f64 = 4_294_967_296.0;
 const INFINITE: u64 = 1 << 44;
@@ -171,6 +172,41 @@ impl Clock {
     #[must_use]
     pub fn ticks(&self, ns: f64) -> u64 {
         (ns * self.ticks_per_ns as f64).round().clamp(0.0, 9e18) as u64
+    }
+}
+
+impl Topology {
+    /// The topology as a graph in ticks, for chunks of a size in bytes, with the length of a tick.
+    ///
+    /// # Errors
+    /// Returns a [`TopologyError`] if there are no nodes or too many, or a link is invalid.
+    pub fn graph(&self, chunk_bytes: u64) -> Result<(Graph, Clock), TopologyError> {
+        match self.nodes {
+            0 => return Err(TopologyError::Empty),
+            many if many as usize > graph::MAX_NODES => return Err(TopologyError::TooLarge(many)),
+            _ => {}
+        }
+        for link in &self.links {
+            if let Some(why) = link_problem(link, self.nodes) {
+                return Err(TopologyError::Link { from: link.from, to: link.to, why });
+            }
+        }
+        let clock = Clock::new(&self.links, self.unit, chunk_bytes);
+        if let Some(link) = self.links.iter().find(|link| clock.duration_ns(link) > LONGEST_NS) {
+            let why = "a chunk keeps it busy for more than 8,796 s, the longest that is counted";
+            return Err(TopologyError::Link { from: link.from, to: link.to, why });
+        }
+        let links = self.links.iter().map(|link| graph::Link {
+            from: link.from,
+            to: link.to,
+            duration: clock.duration(link),
+            rate: clock.rate(link),
+        });
+        let error = |bad: graph::BadLink| {
+            let link = self.links[bad.0];
+            TopologyError::Link { from: link.from, to: link.to, why: "it can't be used" }
+        };
+        Ok((Graph::new(self.nodes as usize, links.collect()).map_err(error)?, clock))
     }
 }
 

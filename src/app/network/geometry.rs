@@ -4,11 +4,7 @@ use crate::{
     app::chart::Sheet,
     math,
     order::CompactSort,
-    topology::{
-        layout::{Shape, shape},
-        model::Topology,
-        network::Network,
-    },
+    topology::{layout::shape, model::Topology, network::Network, shape::Shape},
     workbench::topology::edit::Spot,
 };
 use std::f64::consts::PI;

@@ -8,7 +8,7 @@
 //! Parallel and Distributed Computing 69, 2009), a broadcast or a reduce n − 1.
 
 use super::{
-    conditions::{Wanted, WantedError},
+    conditions::{CollectiveRequest, RequestError},
     dump::{Machine, Rates},
     model::Topology,
     study::Part,
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     ceiling::Ceiling,
     collective::{Collective, Scale},
-    order::Order,
+    order::CompactSort,
     schedule::bound::Bounds,
     units::{count, grouped},
 };
@@ -50,7 +50,7 @@ pub fn ceilings<'a>(
                 let gpus = machine.gpus.len() as u32;
                 let is_of = |scale: &&Scale| scale.nodes.checked_mul(gpus) == Some(scale.ranks);
                 let mut nodes: Vec<u32> = scales.iter().filter(is_of).map(|scale| scale.nodes).collect();
-                nodes.order();
+                nodes.compact_sort();
                 nodes.dedup();
                 match nodes.is_empty() {
                     true => {
@@ -78,7 +78,7 @@ fn few(ranks: u64) -> Result<(), String> {
     (ranks <= MOST_RANKS.into()).then_some(()).ok_or_else(most)
 }
 
-fn told(found: Result<Ceiling, WantedError>) -> Result<Ceiling, String> {
+fn told(found: Result<Ceiling, RequestError>) -> Result<Ceiling, String> {
     found.map_err(|error| error.to_string())
 }
 
@@ -105,18 +105,19 @@ fn of_machines(machine: &Machine, nodes: u32, file: &str) -> Result<Ceiling, Str
 ///
 /// # Errors
 /// It can't be used, or not every node can reach every other.
-pub fn of_links(topology: &Topology, file: &str, nodes: Option<u32>) -> Result<Ceiling, WantedError> {
+pub fn of_links(topology: &Topology, file: &str, nodes: Option<u32>) -> Result<Ceiling, RequestError> {
     let ranks = topology.nodes;
     let mut ceiling = Ceiling { file: file.to_owned(), ranks, nodes, busbw_gbps: Vec::new() };
     if ranks < 2 {
         return Ok(ceiling);
     }
-    let bounds = |collective| -> Result<(Vec<Bounds>, Clock), WantedError> {
-        let (problem, clock) = Wanted { collective: Some(collective), ..Wanted::default() }.problem(topology)?;
+    let bounds = |collective| -> Result<(Vec<Bounds>, Clock), RequestError> {
+        let (problem, clock) =
+            CollectiveRequest { collective: Some(collective), ..CollectiveRequest::default() }.problem(topology)?;
         Ok((problem.bounds(), clock))
     };
     // A chunk of each rank, of an alltoall for each rank: all of them are the size.
-    let chunk_bytes = Wanted::default().chunk_bytes;
+    let chunk_bytes = CollectiveRequest::default().chunk_bytes;
     let size_bytes = chunk_bytes * u64::from(ranks);
     let mut take = |collective: Collective, time_ns: f64| {
         let busbw_gbps = collective.busbw_gbps(ranks, size_bytes, time_ns / 1000.0);

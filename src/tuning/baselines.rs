@@ -7,7 +7,7 @@ use crate::{
     collective::{Collective, Configuration, Scale, Workload},
     learn::latency_bandwidth::growth,
     math::{exp, ln, log2},
-    order::Gather,
+    order::CompactCollect,
     sorted::{SortedMap, SortedSet},
 };
 
@@ -126,7 +126,8 @@ impl Measurements {
             }
         }
         let groups = measurements.by_size.keys();
-        measurements.by_ranks = groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).gather();
+        measurements.by_ranks =
+            groups.map(|(collective, scale)| (*collective, scale.ranks, scale.nodes)).compact_collect();
         measurements
     }
 

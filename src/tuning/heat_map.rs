@@ -13,7 +13,7 @@ use super::{
 use crate::{
     collective::{Algorithm, Collective, Configuration, Scale, Workload},
     form::{restored, value},
-    order::Order,
+    order::CompactSort,
     plot::{Axis, Chart, Colour, Mark, Pick, Point, Quantity, Series, Spacing},
     sorted::{SortedMap, SortedSet},
     units::{Size, count, significant},
@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
         rows.default.extend(defaults.iter().map(|point| (size(point), cell(point))));
         rows.cells.extend(points.iter().map(|point| ((size(point), point.configuration), cell(point))));
         rows.configurations = points.iter().map(|point| point.configuration).collect();
-        rows.configurations.order();
+        rows.configurations.compact_sort();
         rows.configurations.dedup();
         rows
     }
@@ -126,10 +126,10 @@ impl<'a> Rows<'a> {
             .iter()
             .map(|c| (!always.contains(c), self.mean(*c, sizes).map_or(f64::INFINITY, |(mean, _)| mean), *c))
             .collect();
-        ranked.order_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        ranked.compact_sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         ranked.truncate(most);
         self.configurations = ranked.into_iter().map(|(_, _, configuration)| configuration).collect();
-        self.configurations.order();
+        self.configurations.compact_sort();
     }
 }
 
@@ -157,7 +157,7 @@ pub fn heat_map(
     let against = if defaults.is_empty() { Against::Best } else { against };
     let mut rows = Rows::new(points, defaults, against);
     let mut all_sizes: Vec<u64> = points.iter().chain(defaults).map(|point| point.workload.size_bytes).collect();
-    all_sizes.order();
+    all_sizes.compact_sort();
     all_sizes.dedup();
     let sizes = thinned(&all_sizes, MOST_COLUMNS);
     let deployed: SortedMap<u64, Configuration> = answer
@@ -397,7 +397,7 @@ mod tests {
     fn sweep(points: &[(u64, Configuration, f64)], defaults: &[(u64, Configuration, f64)]) -> Sweep {
         let all = |points: &[(u64, Configuration, f64)]| {
             let mut all: Vec<Measured> = points.iter().map(|(s, c, b)| Measured::new(workload(*s), *c, *b)).collect();
-            all.order_by_key(|point| (point.workload, point.configuration));
+            all.compact_sort_by_key(|point| (point.workload, point.configuration));
             all
         };
         Sweep { points: all(points), defaults: all(defaults) }

@@ -26,12 +26,12 @@ use crate::{
         forest::Forest,
         hockney::Hockney,
         importance::Shuffle,
-        kriging::{Column, Kriging, Place},
+        kriging::{Column, Kriging, Site},
         latency_bandwidth::{POINTS, growth},
         polynomial::Polynomial,
     },
     math::{exp, ln, log2},
-    order::Order,
+    order::CompactSort,
     progress::Progress,
 };
 
@@ -68,8 +68,11 @@ impl BusbwModel {
                 Fitted::Seed(Boosting::fit(&features::seed(&asks), &busbw, parameters.boosting(), progress)?)
             }
             Preset::Forest | Preset::ExtraTrees => {
-                let kind =
-                    if parameters.preset == Preset::Forest { forest::Kind::Random } else { forest::Kind::ExtraTrees };
+                let kind = if parameters.preset == Preset::Forest {
+                    forest::ForestKind::Random
+                } else {
+                    forest::ForestKind::ExtraTrees
+                };
                 Fitted::Forest(Forest::fit(&features::logarithmic(&asks), &logarithms(), forest(kind), progress)?)
             }
         };
@@ -186,8 +189,8 @@ impl Group {
     }
 
     /// Where a configuration of this group stands on the kriged surface.
-    fn place(&self, [x, y]: [f64; 2]) -> Place {
-        Place { x, column: Column { y, kind: self.kind } }
+    fn place(&self, [x, y]: [f64; 2]) -> Site {
+        Site { x, column: Column { y, kind: self.kind } }
     }
 }
 
@@ -208,7 +211,7 @@ impl Surfaces {
             heights.push(ln(point.busbw_gbps));
         }
         let mut groups: SortedMap<Key, Group> = SortedMap::new();
-        let mut left: SortedMap<(Collective, Scale), (Vec<Place>, Vec<f64>)> = SortedMap::new();
+        let mut left: SortedMap<(Collective, Scale), (Vec<Site>, Vec<f64>)> = SortedMap::new();
         let total = members.len() as u64;
         for (key, Members { sizes, places, heights }) in members {
             progress.report("Fitting surfaces", groups.len() as u64, total);
@@ -236,7 +239,7 @@ impl Surfaces {
             let parameters = forest::Parameters { kind, trees: parameters.trees.div_ceil(2), seed: parameters.seed };
             Forest::fit(&table, &residual, parameters, progress)
         };
-        let trees = [grow(forest::Kind::ExtraTrees)?, grow(forest::Kind::Random)?];
+        let trees = [grow(forest::ForestKind::ExtraTrees)?, grow(forest::ForestKind::Random)?];
         Ok(Self { groups, kriged, ceilings: Ceilings::new(points.iter().copied()), trees })
     }
 
@@ -300,7 +303,7 @@ impl Surfaces {
             })
             .map(|(_, scale, _, _)| *scale)
             .collect();
-        known.order_by_key(order);
+        known.compact_sort_by_key(order);
         let above = known.partition_point(|scale| order(scale) < wanted);
         match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {
             (Some(low), Some(high)) if low.ranks < high.ranks => {

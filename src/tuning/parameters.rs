@@ -183,7 +183,7 @@ impl Parameters {
     pub const MOST_TREES: u32 = 10_000;
 
     /// The deepest boosted tree.
-    pub const DEEPEST: u16 = boosting::DEEPEST;
+    pub const DEEPEST: u16 = boosting::MAX_DEPTH;
 
     /// Whether no number is so large that a training would not end.
     #[must_use]

@@ -3,7 +3,7 @@
 use super::{Difference, Subject, Verdict, pooled::Moved, standing::Standing, words};
 use crate::{
     collective::{Collective, Configuration, Scale},
-    order::Order,
+    order::CompactSort,
     sorted::{SortedMap, SortedSet},
     text::{Column, Entry, Listing},
     tuning::snapshot::{Group, Snapshot},
@@ -173,7 +173,7 @@ pub fn apart(before: &Snapshot, after: &Snapshot) -> Listing {
     let (old, new) = (groups(before), groups(after));
     let mut rows = Vec::new();
     let mut keys: Vec<(Collective, Scale)> = old.keys().chain(new.keys()).copied().collect();
-    keys.order();
+    keys.compact_sort();
     keys.dedup();
     for key in keys {
         let [collective, scale] = at(key.0, key.1);

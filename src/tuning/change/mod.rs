@@ -294,7 +294,7 @@ pub fn find(before: &Snapshot, after: &Snapshot, conf: Option<&Conf<'_>>, questi
     let lead = leads.intervals();
     let verdict = |estimate| verdict(&lead(estimate), question);
     let mut standings: Vec<Standing> = drafts.into_iter().map(|draft| draft.finish(verdict)).chain(open).collect();
-    crate::order::Order::order_by_key(&mut standings[..], |standing| standing.workload);
+    crate::order::CompactSort::compact_sort_by_key(&mut standings[..], |standing| standing.workload);
     let moved = moved(&sizes, (1.0 - OF_SIZES) * wrong, question);
     Findings { differences: estimates.into_iter().map(judged).collect(), moved, standings, same, drifts }
 }

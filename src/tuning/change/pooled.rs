@@ -19,7 +19,7 @@ use crate::{
     bandit::student,
     collective::{Collective, Configuration, Scale, Workload},
     math::{Stream, ascending, ln, median},
-    order::Order,
+    order::CompactSort,
     tuning::decision::{draws::ROUNDS, printed},
 };
 
@@ -202,7 +202,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
     let told: Vec<&AtSize> = sizes.iter().filter(|size| size.cells.len() >= LEAST_CELLS).collect();
     let Some(first) = told.first() else { return Vec::new() };
     let mut all: Vec<What> = told.iter().flat_map(|size| size.cells.iter().map(|cell| cell.what)).collect();
-    all.order();
+    all.compact_sort();
     all.dedup();
     let rows: Vec<Vec<Option<Beside>>> = beside(&told, &all);
     let lengths: Vec<usize> =
@@ -227,7 +227,7 @@ pub fn moved(sizes: &[AtSize], chance: f64, is_beyond: impl Fn(&Interval) -> boo
         }
     }
     // The longest stretch, unless a part of it changed by more than all of it for certain.
-    found.order_by(|a, b| {
+    found.compact_sort_by(|a, b| {
         b.stretch
             .sizes
             .cmp(&a.stretch.sizes)

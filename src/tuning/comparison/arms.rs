@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     collective::{Collective, Scale},
-    order::Gather,
+    order::CompactCollect,
     tuning::{aggregate::Target, read::Row},
 };
 
@@ -22,7 +22,7 @@ type Runs = SortedMap<(u32, u16, u32), f64>;
 /// A text for each collective, scale and arm that stands beside a default, with the number of one of its files.
 pub fn take(rows: &mut Vec<Row>, names: &[(u32, &str)]) -> Vec<(u32, String)> {
     let arm_of: SortedMap<u32, (Arm, u32)> =
-        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).gather();
+        names.iter().filter_map(|(id, name)| Some((*id, Arm::and_repeat_of_name(name)?))).compact_collect();
     let mut campaigns: SortedMap<(Collective, Scale), SortedMap<u64, SortedMap<Arm, Runs>>> = SortedMap::new();
     rows.retain(|row| {
         let Some((arm, repeat)) = arm_of.get(&u32::from(row.file)) else { return true };

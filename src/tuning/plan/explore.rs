@@ -228,9 +228,9 @@ impl<'a> Explorer<'a> {
     }
 
     fn likeliest(&self) -> Option<Shape> {
-        let badness =
-            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.badness(), shape));
-        shapes().filter_map(badness).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
+        let deviance =
+            |shape: Shape| Some((self.fit(thinned(&self.rows, SEARCH_ROWS), shape)?.process.deviance(), shape));
+        shapes().filter_map(deviance).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, shape)| shape)
     }
 
     /// Mean and standard deviation of ln busbw at each size, as the process sees it; a cell that another launch has measured

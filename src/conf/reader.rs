@@ -1,4 +1,4 @@
-//! The programs that read tuner files, and how they differ.
+//! The programs that read tuner files, and the differences in how they read them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum Reader {
     DnTuner,
     /// RCCL's own (from ROCm 7.13), src/plugin/tuner/csv_tuner.cc, used when no plugin loads.
     Rccl,
-    /// Collectune's own plugin for both libraries, which reads with [`super::strict`].
+    /// Collectune's own tuner plugin for NCCL and RCCL, which reads with [`super::strict`].
     Collectune,
 }
 
@@ -21,16 +21,16 @@ pub enum Reader {
 /// `nMaxChannels == 0 ? its own : nMaxChannels`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Channels {
-    /// As many as the library chooses.
+    /// The library chooses the number of channels.
     Library,
-    /// So many.
+    /// This number of channels.
     Count(u32),
     /// A number below zero, which the library takes for a maximum as well.
     Negative(i32),
 }
 
 impl Channels {
-    /// What `*nChannels` means to the library.
+    /// The meaning that the library gives to a value of `*nChannels`.
     #[must_use]
     pub fn of(number: i32) -> Self {
         match u32::try_from(number) {
@@ -44,11 +44,11 @@ impl Channels {
 /// How a reader differs from the others. A further reader is a further one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Habits {
-    /// Its name on the command line and in files.
+    /// The name on the command line and in files.
     pub key: &'static str,
-    /// Its name for people.
+    /// The name that is shown to people.
     pub name: &'static str,
-    /// What runs where no rule applies, and where a rule's channels are -1.
+    /// The channels that are used where no rule applies, and where a rule says -1.
     pub preset: Channels,
     /// A line with an unknown word or an empty field is left out; the others take an unknown word for ring, simple or
     /// allreduce.
@@ -64,10 +64,10 @@ pub struct Habits {
 }
 
 impl Reader {
-    /// All of them.
+    /// All readers.
     pub const ALL: &[Self] = &[Self::Example, Self::DnTuner, Self::Rccl, Self::Collectune];
 
-    /// How it reads.
+    /// The details in which this reader differs from others.
     #[must_use]
     pub const fn habits(self) -> Habits {
         match self {
@@ -114,19 +114,19 @@ impl Reader {
         }
     }
 
-    /// Its name on the command line and in files.
+    /// The name on the command line and in files.
     #[must_use]
     pub const fn key(self) -> &'static str {
         self.habits().key
     }
 
-    /// Its name for people.
+    /// The name that is shown to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.habits().name
     }
 
-    /// The reader of a name on the command line.
+    /// The reader with this name on the command line, or `None`.
     #[must_use]
     pub fn parse(key: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|reader| reader.key() == key)

@@ -9,33 +9,33 @@
 use super::words::{ALGORITHMS, COLLECTIVES, PROTOCOLS};
 use crate::collective::{Algorithm, Collective, Protocol};
 
-/// What one line asks for.
+/// A rule of Collectune's own plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The line, from 1.
+    /// Line number in the file, from 1.
     pub line: u32,
-    /// The collective.
+    /// The collective to which the rule applies.
     pub collective: Collective,
-    /// From this size on…
+    /// The smallest message size that matches, in bytes.
     pub min_bytes: u64,
-    /// …up to and including this one.
+    /// The largest message size that matches, in bytes.
     pub max_bytes: u64,
-    /// What to run; `None` leaves it to the library.
+    /// Algorithm and protocol to run; `None` leaves the choice to the library.
     pub pair: Option<(Algorithm, Protocol)>,
     /// How many channels at most; `None` leaves it to the library. More do not fit into a field of RCCL.
     pub channels: Option<u8>,
-    /// On so many nodes; `None`: any.
+    /// Number of nodes that matches; `None` matches any.
     pub nodes: Option<u32>,
-    /// On so many ranks; `None`: any.
+    /// Number of ranks that matches; `None` matches any.
     pub ranks: Option<u32>,
-    /// In groups of so many operations; `None`: any.
+    /// Number of aggregated operations that matches; `None` matches any.
     pub pipe_ops: Option<u32>,
     /// It asks for registered or unregistered buffers, which the plugin does not look at: they can differ between ranks,
     /// and what ranks choose must not.
     pub asks_for_registration: bool,
 }
 
-/// The fields by their place.
+/// The names of the fields, in the order of the file.
 pub const FIELDS: [&str; 10] = [
     "collective",
     "minbytes",
@@ -48,32 +48,32 @@ pub const FIELDS: [&str; 10] = [
     "numPipeOps",
     "regBuff",
 ];
-/// A line needs this many of them: up to nRanks.
+/// The fewest fields of a valid line: those up to nRanks.
 pub const FIELDS_NEEDED: usize = 8;
 
-/// Why a line is skipped.
+/// The reason why a line is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It ends too early.
+    /// Too few fields, this many.
     #[error("{0} of the 8 fields that are needed")]
     TooFewFields(usize),
-    /// A field can't be read.
+    /// A field that can't be parsed.
     #[error("{field}: \"{text}\" {why}")]
     Field {
-        /// Its name.
+        /// The name of the field.
         field: &'static str,
-        /// What stands there, at most [`LONGEST_EXCERPT`] characters of it.
+        /// The field's text, cut to [`LONGEST_EXCERPT`] characters.
         text: String,
-        /// What is wrong.
+        /// A phrase that says what is wrong with it.
         why: &'static str,
     },
-    /// Half of a choice can't be left to the library.
+    /// Only one of algorithm and protocol is left to the library.
     #[error("algorithm and protocol: one is left to the library and the other is not; a tuner can only set both")]
     HalfAChoice,
-    /// The range holds no size.
+    /// The smallest size exceeds the largest, given in that order.
     #[error("minbytes {0} is above maxbytes {1}")]
     EmptyRange(u64, u64),
-    /// A NUL byte stands in it.
+    /// The line contains a NUL byte.
     #[error("a NUL byte: this is not a text line")]
     Nul,
 }
@@ -81,16 +81,16 @@ pub enum Fault {
 /// No more than so many characters of a file are repeated in a message.
 pub const LONGEST_EXCERPT: usize = 24;
 
-/// What stands in a line.
+/// The result of parsing one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Blanks, or a comment.
+    /// A blank line or a comment.
     Nothing,
-    /// The names of the fields.
+    /// The line with the names of the fields.
     Header,
-    /// A rule.
+    /// A valid rule.
     Rule(Rule),
-    /// Something that is skipped.
+    /// A line that is dropped, and why.
     Fault(Fault),
 }
 
@@ -121,7 +121,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
     })
 }
 
-/// The rules of a file.
+/// The rules of a file; lines that are no valid rule are dropped.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Rule> {
     let rule = |(_, content)| match content {
@@ -157,7 +157,7 @@ fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
     }
 }
 
-/// `collective_type,min_bytes,…`: names where a collective and a size should be.
+/// Whether the line is the header `collective_type,min_bytes,…`: names where a collective and a size would stand.
 fn is_header(fields: &[&[u8]]) -> bool {
     let is_name = |field: &&[u8]| field.first().is_some_and(u8::is_ascii_alphabetic);
     fields.len() >= FIELDS_NEEDED && find(&COLLECTIVES, fields[0]).is_none() && fields[..3].iter().all(is_name)
@@ -210,12 +210,12 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
     })
 }
 
-/// What a word stands for, in any case.
+/// The meaning of a word, ignoring case.
 fn find<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<T> {
     words.iter().find(|(word, _)| word.as_bytes().eq_ignore_ascii_case(field)).map(|(_, meaning)| *meaning)
 }
 
-/// What a word stands for, or the library's choice.
+/// The meaning of a word, or `Some(None)` where it leaves the choice to the library.
 fn choice<T: Copy>(words: &[(&str, T)], field: &[u8]) -> Option<Option<T>> {
     if is_open(field) { Some(None) } else { find(words, field).map(Some) }
 }
@@ -234,7 +234,7 @@ fn size(field: &[u8]) -> Option<u64> {
     }
 }
 
-/// Nothing but digits.
+/// The value of a field that consists of digits only.
 fn whole(field: &[u8]) -> Option<u64> {
     if !field.iter().all(u8::is_ascii_digit) {
         return None;
@@ -242,7 +242,7 @@ fn whole(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// The begin of a field, without control characters.
+/// The beginning of a field, without control characters.
 fn excerpt(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(&field[..field.len().min(4 * LONGEST_EXCERPT)]).into_owned();
     let shown: String = text.chars().take(LONGEST_EXCERPT).map(|c| if c.is_control() { '·' } else { c }).collect();

@@ -1,4 +1,4 @@
-//! Rules become lines of tuner files.
+//! Writing of rules as lines of tuner files.
 
 use super::{
     reader::{Channels, Reader},
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::collective::{Algorithm, Collective, Protocol, Scale};
 
-/// What the fields are, as a comment: without the `#` it would be a rule.
+/// The header line, as a comment: without the `#` readers would take it for a rule.
 pub const FIELDS: &str =
     "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff";
 

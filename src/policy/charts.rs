@@ -1,4 +1,4 @@
-//! Charts of logs and replays.
+//! The charts of reward logs and of replays.
 
 use super::{pool::Pool, replay::StrategyResult, request::Highlight, result::KeyResult};
 use crate::{
@@ -15,7 +15,7 @@ fn axis(label: &str, quantity: Quantity, spacing: Spacing) -> Axis {
     Axis { label: label.to_owned(), quantity, spacing }
 }
 
-/// What latencies are of.
+/// The title of the latency axis of a key.
 fn latency(of: &KeyResult) -> &'static str {
     match of.objective {
         super::read::Objective::Communication => "Latency, ms",
@@ -34,7 +34,7 @@ fn show_out(series: &mut [Series], name: Option<&str>) {
     series[place..].rotate_left(1);
 }
 
-/// Each line in the order of time, coloured by arm.
+/// The latency of each line over time, a series for each arm.
 #[must_use]
 pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     let total = pool.lines.len() + pool.unattributed.len();
@@ -72,7 +72,7 @@ pub fn latencies(pool: &Pool, of: &KeyResult, highlight: &Highlight) -> Chart {
     }
 }
 
-/// The densities of the arms' means.
+/// The posterior densities of the means of the arms.
 #[must_use]
 pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     let ran: Vec<(usize, &super::result::ArmResult)> =
@@ -113,7 +113,7 @@ pub fn posteriors(of: &KeyResult, highlight: &Highlight) -> Option<Chart> {
     })
 }
 
-/// ln Γ((ν + 1)/2) − ln Γ(ν/2).
+/// ln Γ((ν + 1)/2) − ln Γ(ν/2), for ν degrees of freedom.
 fn ln_gamma_ratio(freedom: f64) -> f64 {
     crate::bandit::student::ln_gamma((freedom + 1.0) / 2.0) - crate::bandit::student::ln_gamma(freedom / 2.0)
 }
@@ -154,7 +154,7 @@ pub fn regret(strategies: &[StrategyResult], words: &str, shown_out: Option<&str
     }
 }
 
-/// Shares of arms over steps of one strategy.
+/// The share of steps that one strategy gives to each arm, over the steps of the replay.
 #[must_use]
 pub fn shares(of: &StrategyResult, arms: &[String], steps: u32, highlight: &Highlight) -> Chart {
     let stretch = f64::from(steps) / of.arm_shares.len().max(1) as f64;

@@ -1,4 +1,4 @@
-//! What leaves: tuner files, the policy file, a script of runs that would settle what is open.
+//! Exported files: tuner files, the policy file, and a script of further measurements.
 
 use super::{
     arm::Arm,
@@ -28,7 +28,7 @@ struct Span {
     arm: Arm,
 }
 
-/// Keys that differ by size alone.
+/// What keys have in common that differ in size only.
 type Place = (Collective, Scale, Option<bool>);
 
 fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
@@ -58,13 +58,13 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
     spans
 }
 
-/// Why no tuner file is written for a reader.
+/// Why no tuner file can be written for a reader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
 pub struct Refusal {
-    /// The reader.
+    /// The program that would read the file.
     pub reader: Reader,
-    /// What of the logs is not enough, in whole sentences.
+    /// What the logs lack, in whole sentences.
     pub why: String,
 }
 
@@ -201,7 +201,7 @@ fn writes_auto(reader: Reader) -> bool {
     reader.key() == "collectune"
 }
 
-/// The sizes that no range holds, in words.
+/// The ranges of sizes that no rule covers, in words.
 fn gaps(spans: &[Span]) -> Vec<String> {
     let before = spans.first().filter(|first| first.from > 0).map(|first| format!("below {}", Size(first.from)));
     let between = spans.windows(2).filter(|pair| pair[0].to + 1 < pair[1].from);
@@ -299,7 +299,7 @@ pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
     ))
 }
 
-/// To six digits: more say nothing.
+/// Rounds to six significant digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
@@ -364,10 +364,10 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File
     }
 }
 
-/// Rounds of the script.
+/// The number of rounds of the script.
 const ROUNDS: u32 = 8;
 
-/// As the library's variables name it.
+/// The spelling that the library's environment variables use.
 fn nccl_name(name: &str) -> String {
     match name {
         "SIMPLE" => "Simple".to_owned(),

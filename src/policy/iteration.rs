@@ -10,23 +10,23 @@ use crate::{
     units::Size,
 };
 
-/// The same key with and without overlap.
+/// The same key measured with and without overlap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// The key, whose overlap is that of nobody.
+    /// The key, whose overlap is `None`.
     pub key: Key,
-    /// The winner without overlap and with.
+    /// The fastest arm without overlap, and with overlap.
     pub winners: [super::arm::Arm; 2],
     /// P(the mode's winner is better than the other mode's winner), in each mode.
     pub p_better: [f64; 2],
-    /// Whether the winners differ.
+    /// Whether the fastest arms differ.
     pub kind: PairKind,
 }
 
-/// Whether overlap changes the winner.
+/// Whether overlap changes the fastest arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairKind {
-    /// Both modes have the same winner.
+    /// The same arm is fastest with and without overlap.
     Same,
     /// The winners differ, and each is better in its mode beyond doubt.
     Flip,
@@ -35,7 +35,7 @@ pub enum PairKind {
 }
 
 impl PairKind {
-    /// For people.
+    /// A phrase for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub fn pairs(judged: &[Judged]) -> Vec<Pair> {
     pairs
 }
 
-/// The arm of the lowest mean.
+/// The arm with the lowest mean latency.
 fn winner(judged: &Judged) -> Option<super::arm::Arm> {
     let ran = judged.result.arms.iter().filter(|arm| arm.n > 0);
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
@@ -121,9 +121,9 @@ pub fn listing(pairs: &[Pair]) -> Listing {
 /// multiprocessors as it has channels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
-    /// Computation alone, in milliseconds.
+    /// The time of the computation alone, in milliseconds.
     pub compute_ms: f64,
-    /// Multiprocessors of the GPU.
+    /// The number of multiprocessors of the GPU.
     pub multiprocessors: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Is another arm worth deploying? One key's log, judged by what it can bear.
+//! Decides for each key whether another arm than `auto` is worth deploying, with the estimator that its log supports.
 
 use super::{
     arm::Arm,
@@ -20,32 +20,33 @@ use crate::{
     units::{count, percent, significant},
 };
 
-/// So many values an arm needs to be drawn from.
+/// The fewest values of an arm for which its mean is resampled.
 pub const LEAST_VALUES: usize = 5;
-/// So many independent values an arm needs to be decided about.
+/// The fewest effectively independent values of an arm for a decision about it.
 pub const LEAST_EFFECTIVE: f64 = 8.0;
-/// So sure a decision must be.
+/// The probability of being faster that a decision to deploy requires.
 pub const SURE: f64 = 0.95;
-/// So improbable a gain must be by chance, in any of the arms and keys together: its 95 % interval lies above zero.
+/// The largest corrected p-value of a gain, over all arms and keys together, with which it is deployed. One-sided:
+/// the 95 % interval of the gain lies above zero.
 pub const MOST_CHANCE: f64 = 0.025;
-/// So much another arm must gain, in per cent of `auto`'s mean.
+/// The smallest gain that is worth deploying, in per cent of `auto`'s mean.
 pub const LEAST_GAIN_PCT: f64 = 1.0;
-/// What is to be told from nothing, as a share of `auto`'s mean, where it is said how much to measure.
+/// The difference that further measurements should be able to detect, as a share of `auto`'s mean.
 pub const TOLD_APART: f64 = 0.05;
-/// From which share of the variance of logarithms between two groups on there are two modes: one normal has 0.64, of 50
-/// values up to 0.76.
+/// The share of the variance of log latencies between two groups from which the distribution counts as bimodal: for
+/// one normal distribution it is 0.64, and up to 0.76 in samples of 50 values.
 const TWO_MODES: f64 = 0.8;
 
-/// A key's result and what must not be computed again.
+/// The result for one key, together with the resampled means from which charts are drawn.
 pub struct Judged {
     /// The result.
     pub result: KeyResult,
-    /// Resampled means of each arm, [`compare::DRAWS`] of them, where the log can bear it.
+    /// Resampled means of each arm, [`compare::DRAWS`] of them; empty where the log supports no estimator.
     pub draws: Vec<Vec<f64>>,
 }
 
-/// How sure it is of each arm of each key that it is faster than `auto`, all arms and keys together: of ten arms that are alike
-/// one looks faster.
+/// The evidence that each arm of each key is faster than `auto`. P-values are corrected for the number of arms and
+/// keys: of ten arms that are alike, one looks faster.
 #[must_use]
 pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     let of_pool = |pool: &Pool| -> Vec<Option<Evidence>> {
@@ -80,7 +81,7 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
     all
 }
 
-/// Judges one key by what [`evidence`] says of its arms.
+/// Judges one key by the [`evidence`] for its arms.
 #[must_use]
 pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
     let series = pool.series();
@@ -131,7 +132,7 @@ fn of_runs(comparison: Comparison, certainty: &Certainty) -> Comparison {
     }
 }
 
-/// The arm of the lowest mean besides `auto`.
+/// The index of the arm with the lowest mean, `auto` aside.
 fn candidate(summaries: &[Summary]) -> Option<u32> {
     let ran = summaries.iter().enumerate().skip(1).filter(|(_, of)| of.n > 0);
     ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
@@ -160,7 +161,7 @@ fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
     series::drift(&deviations, all.mean, seed)
 }
 
-/// Which estimator the log can bear.
+/// The estimator that the log supports.
 fn estimator(pool: &Pool, summaries: &[Summary]) -> Estimator {
     let ran = summaries.iter().filter(|of| of.n > 0).count();
     if ran < 2 {
@@ -253,7 +254,7 @@ fn draws(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary], drifts: bool, 
     (0..).zip(series.iter().zip(summaries)).map(one).collect()
 }
 
-/// What propensities say.
+/// Adds the estimates that weight lines by their propensities.
 fn weigh(pool: &Pool, result: &mut KeyResult, seed: u64) {
     let Some(lines) = pool.weighted().filter(|_| result.estimator != Estimator::None) else { return };
     let arms = pool.arms.len();
@@ -333,7 +334,7 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     result.sentences = sentences;
 }
 
-/// What to do, and why in a sentence.
+/// The decision, and the reason for it in a sentence.
 fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decision, String) {
     let has = |flag| result.flags.contains(&flag);
     let none = |why: &str| (Decision::None, why.to_owned());
@@ -427,7 +428,7 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     (Decision::Deploy(result.candidate.unwrap_or(0)), format!("{gain}, {sure}: deploy it."))
 }
 
-/// A probability that may be very small.
+/// A probability in words, with enough digits where it is very small.
 fn rare(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
@@ -436,7 +437,7 @@ fn bare(pct: f64) -> String {
     percent(pct).trim_start_matches('+').to_owned()
 }
 
-/// `keep auto; bimodal`.
+/// The parts of the verdict, such as `keep auto` and `bimodal`.
 fn verdict(result: &KeyResult) -> Vec<String> {
     let mut words = Vec::new();
     let has = |flag| result.flags.contains(&flag);

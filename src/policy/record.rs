@@ -1,8 +1,9 @@
-//! What the ranks of a communicator agreed on: the files `epoch-000000`, `epoch-000001`, … that the tuner plugin leaves in
-//! `COLLECTUNE_TUNER_DIR`, in a folder for each communicator. With them and the number of a call, a log is attributed.
+//! What the ranks of a communicator agreed on: the files `epoch-000000`, `epoch-000001` and so on, which the tuner
+//! plugin leaves in `COLLECTUNE_TUNER_DIR`, in a folder for each communicator. With them and the number of a call,
+//! the lines of a log are attributed to arms.
 //!
-//! A record is a line that says what it is, the text that is followed, and the last line of a policy file, which tells
-//! whether all of it is there.
+//! A record is a line with its fields, the text of the file that the ranks follow, and the last line of a policy
+//! file, whose checksum and length show whether the record is complete.
 //!
 //! ```text
 //! collectune-record 1 static nodes=2 ranks=16 overlap=0 epoch=1024
@@ -28,47 +29,47 @@ const FORMAT: &str = "collectune-record 1 ";
 /// The first record: what a communicator does from its creation on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum First {
-    /// Nothing; the library chooses.
+    /// The ranks follow no file; the library chooses.
     Passive,
-    /// It follows a file.
+    /// The ranks follow a file.
     Active(Active),
 }
 
-/// All that an answer depends on, besides the call.
+/// Everything besides the call on which the plugin's answers depend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Active {
-    /// How the text is followed.
+    /// How the text is interpreted.
     pub follow: Follow,
-    /// The communicator's.
+    /// Nodes and ranks of the communicator.
     pub scale: Scale,
-    /// Whether the job overlaps.
+    /// Whether the job overlaps computation with communication.
     pub overlap: bool,
-    /// Calls per epoch.
+    /// The number of calls in an epoch.
     pub epoch: u64,
-    /// A tuner file or a policy file, whole.
+    /// The whole text of a tuner file or a policy file.
     pub text: String,
 }
 
-/// How a record's text is followed.
+/// How the text of a record is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// A tuner file.
     Static,
     /// A policy file.
     Policy,
-    /// A policy file until another one is agreed on.
+    /// A policy file, until the ranks agree on the next one.
     Online,
 }
 
 const FOLLOWS: [(&str, Follow); 3] =
     [("static", Follow::Static), ("policy", Follow::Policy), ("online", Follow::Online)];
 
-/// A later record: what an epoch follows.
+/// A later record: the file that an epoch follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// What was followed before.
+    /// The same file as before.
     Keep,
-    /// The text of a policy file.
+    /// The text of this policy file.
     Policy(String),
 }
 
@@ -87,7 +88,7 @@ impl fmt::Display for First {
 }
 
 impl First {
-    /// The record's text.
+    /// The record as text.
     #[must_use]
     pub fn text(&self) -> String {
         let body = match self {
@@ -97,7 +98,7 @@ impl First {
         record(&self.to_string(), body)
     }
 
-    /// Reads a record; `None` where it is torn or none.
+    /// Reads a record; `None` if it is incomplete or no record.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;
@@ -120,7 +121,7 @@ impl First {
 }
 
 impl Next {
-    /// The record's text.
+    /// The record as text.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -129,7 +130,7 @@ impl Next {
         }
     }
 
-    /// Reads a record; `None` where it is torn or none.
+    /// Reads a record; `None` if it is incomplete or no record.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (head, body) = parts(bytes).ok()?;

@@ -1,4 +1,4 @@
-//! Strategies play in what a log, or a simulation, would have given them.
+//! Replays strategies against the latencies that a log or a simulation provides.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,13 +19,13 @@ use crate::{
     progress::{Progress, Step},
 };
 
-/// Seeds of one job.
+/// The number of seeds that one job replays.
 const SEEDS_PER_JOB: u32 = 5;
 /// The most of everything, so that nothing that a link holds can make a page hang.
 const MOST_STEPS: u32 = 100_000;
 const MOST_SEEDS: u32 = 2000;
 
-/// What a worker needs.
+/// The data that a worker needs to run a job.
 #[derive(Serialize, Deserialize)]
 struct Package {
     game: Game,
@@ -34,45 +34,45 @@ struct Package {
     words: String,
 }
 
-/// What became of one strategy; latencies and costs in milliseconds.
+/// The result of one strategy. Latencies and costs are in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrategyResult {
-    /// Its word.
+    /// The strategy's keyword.
     pub strategy: &'static str,
-    /// Its name with what it is set to.
+    /// The strategy's name with its parameters.
     pub title: String,
-    /// Its decisions depend on the unit: for comparison only.
+    /// Whether its decisions depend on the unit of time. Such a strategy is shown for comparison only.
     pub is_raw: bool,
-    /// After how many steps regret is told.
+    /// The numbers of steps at which regret is given.
     pub steps: Vec<u32>,
     /// Mean cumulative pseudo-regret at each of these.
     pub regret_ms: Vec<f64>,
-    /// 95 % interval of that mean.
+    /// The 95 % interval of that mean.
     pub regret_interval_ms: Vec<(f64, f64)>,
-    /// 5th and 95th percentile over seeds.
+    /// The 5th and 95th percentile over seeds.
     pub regret_spread_ms: Vec<(f64, f64)>,
     /// Mean latency over all steps.
     pub mean_ms: f64,
     /// Median first step from which every window of 100 has 95 pulls of the best arm; `None`: never.
     pub converges_after: Option<u32>,
-    /// Share of seeds that ever do.
+    /// The share of seeds that converge at all, between 0 and 1.
     pub converged_share: f64,
-    /// Share of the best arm in the last 200 steps.
+    /// The share of the best arm in the last 200 steps, between 0 and 1.
     pub best_at_end: f64,
-    /// Share of seeds that end on the best arm.
+    /// The share of seeds that end on the best arm, between 0 and 1.
     pub ends_on_best: f64,
-    /// Σ over exploring pulls of what the arm takes more than `auto`; below zero: exploring gained.
+    /// The sum over exploring pulls of the arm's latency minus that of `auto`; negative if exploring gained.
     pub exploration_ms: f64,
-    /// Median number of calls after which it has cost no more than `auto`; `None`: never.
+    /// The median number of calls after which exploring has cost no more than `auto`; `None` if it never pays back.
     pub paid_back_after: Option<u32>,
-    /// Shares of arms in each of the stretches of steps.
+    /// The shares of arms in each stretch of steps.
     pub arm_shares: Vec<Vec<f64>>,
 }
 
-/// The game of a source.
+/// Prepares a replay: the game that strategies play.
 ///
 /// # Errors
-/// The key can't be replayed.
+/// Returns an error if the key can't be replayed.
 pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<Prepared, StudyError> {
     let strategies = if start.strategies.is_empty() { Kind::ALL.to_vec() } else { start.strategies.clone() };
     let (world, arms, auto, words) = match &start.world {
@@ -154,7 +154,7 @@ pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Ve
     Ok(postcard::to_allocvec(&all)?)
 }
 
-/// Progress of one job among several.
+/// The progress of one job among several.
 struct Within<'a> {
     progress: &'a mut dyn Progress,
     done: usize,
@@ -173,10 +173,10 @@ impl Progress for Within<'_> {
     }
 }
 
-/// Brings jobs together.
+/// Joins the results of jobs.
 ///
 /// # Errors
-/// They come from another build.
+/// Returns [`StudyError::Message`] if a message comes from another build.
 pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
     let Package { game, arms, words, .. } = postcard::from_bytes(game)?;
     let mut jobs: Vec<(u32, Vec<Tally>)> = Vec::new();
@@ -219,7 +219,7 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
     })
 }
 
-/// What the comparison comes to.
+/// The conclusions of the comparison, in sentences.
 fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     let auto = strategies.iter().find(|of| of.strategy == Kind::Auto.key());
     let Some((best, auto)) = best.map(|place| &strategies[place]).zip(auto) else { return Vec::new() };

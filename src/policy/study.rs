@@ -15,44 +15,44 @@ use super::{
 };
 use crate::{progress::Progress, sorted::SortedMap};
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No log was dropped.
+    /// There is no log.
     #[error(
         "there is no reward log to study, which has lines like allreduce,4194304,1,8,12.34, or times of one arm alone"
     )]
     NothingLoaded,
-    /// A key that is not there.
+    /// There is no key with this index.
     #[error("there is no key {}", .0 + 1)]
     NoKey(u32),
-    /// No log says enough.
+    /// No log states enough of its keys.
     #[error("no log can be used: {0}")]
     NoKeys(String),
-    /// A key that strategies can't be let loose on.
+    /// The key with this name can't be replayed, for this reason.
     #[error("{0} can't be replayed. {1}")]
     NotReplayed(String, String),
     /// A reader that can't keep the library's choice would have to.
     #[error(transparent)]
     NoFile(#[from] export::Refusal),
-    /// A simulation with too few or too many arms.
+    /// The simulation has this many arms, too few or too many.
     #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
     Arms(usize),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// A log with its file's name.
+/// A log with the name of its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedLog {
     /// The file's name.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub log: Log,
 }
 
-/// The workbench's state.
+/// The state of the policy workbench.
 #[derive(Default)]
 pub struct Study {
     logs: Vec<NamedLog>,
@@ -66,31 +66,31 @@ pub struct Study {
 }
 
 impl Study {
-    /// Studies these logs.
+    /// A study of these logs.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
         Self { logs, ..Self::default() }
     }
 
-    /// No log was dropped.
+    /// Whether there is no log.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.logs.is_empty()
     }
 
-    /// How logs are studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What was found for each key.
+    /// The result of each key.
     #[must_use]
     pub fn results(&self) -> Vec<KeyResult> {
         self.judged.iter().map(|one| one.result.clone()).collect()
     }
 
-    /// What was replayed last.
+    /// The last replay, or `None` before the first.
     #[must_use]
     pub fn replayed(&self) -> Option<&Replayed> {
         self.replayed.as_ref()
@@ -182,7 +182,7 @@ impl Study {
         Ok(self.studied())
     }
 
-    /// What is known by now.
+    /// The current result.
     #[must_use]
     pub fn studied(&self) -> Studied {
         let results = self.results();
@@ -225,7 +225,7 @@ impl Study {
         Schedule { policies, ..settings.schedule.clone() }
     }
 
-    /// What is given of how arms were chosen, and used for no log. Where one is not attributed, it is told what would do.
+    /// Notes on stated schedules that no log used, and on how to attribute a log that is not attributed.
     fn tell_unused(&mut self, schedule: &Schedule, attributed: &[Option<Attributed>]) {
         let how: Vec<Attribution> = attributed.iter().flatten().map(|of| of.how).collect();
         let is = |of: &[Attribution]| how.iter().any(|how| of.contains(how));
@@ -294,10 +294,10 @@ impl Study {
         all
     }
 
-    /// What is seen of a key.
+    /// The charts and tables of one key.
     ///
     /// # Errors
-    /// There is no such key.
+    /// Returns [`StudyError::NoKey`] if there is no such key.
     pub fn key(&self, place: u32, highlight: &Highlight) -> Result<KeyCharts, StudyError> {
         let (pool, judged) =
             self.pools.get(place as usize).zip(self.judged.get(place as usize)).ok_or(StudyError::NoKey(place))?;

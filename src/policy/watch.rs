@@ -1,4 +1,5 @@
-//! Learning while a job runs: from what its ranks follow and what it logged to the policy of the next epoch.
+//! Learns while a job runs: from the policies that its ranks follow and the log that it writes to the policy of the
+//! next epoch.
 
 use super::{
     attribution::Dealt,
@@ -12,41 +13,41 @@ use crate::bandit::{
     strategies::{Kind, counts, rounded},
 };
 
-/// What is learnt of one exploring key.
+/// What was learnt about one exploring key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learnt {
-    /// Its place among [`Policy::keys`].
+    /// The index of the key in [`Policy::keys`].
     pub key: usize,
-    /// What each arm took, older generations counting less where the strategy forgets.
+    /// Latency statistics of each arm; older generations weigh less where the strategy discounts.
     pub arms: Vec<Statistics>,
-    /// The counts of the next epoch.
+    /// The number of calls of each arm in the next epoch.
     pub counts: Vec<u32>,
 }
 
-/// Why nothing was learnt.
+/// The reason why nothing was learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Nothing {
     /// No policy is followed, or its generation is the last that there can be.
     #[error("there is no policy that another one could follow")]
     NoPolicy,
-    /// Every key runs one arm.
+    /// No key of the policy explores.
     #[error("the policy that runs explores no key, so there is nothing to learn")]
     NoKey,
-    /// Nothing was logged.
+    /// The log has no lines.
     #[error("the log has no lines yet")]
     NoLines,
-    /// The lines can't be attributed, now or later.
+    /// The lines can't be attributed to arms, and further ones won't help.
     #[error(
         "no line of the log says which arm ran: it needs the column arm, or call and generation, which \
          collectune_tuner_last_decision tells the job, and which Collectune's profiler plugin writes by itself"
     )]
     NotAttributed,
-    /// The lines are about something else.
+    /// No line is about an exploring key.
     #[error(
         "no line of the log is about a key that explores: its collectives, sizes, nodes, ranks or generations are others"
     )]
     NotAbout,
-    /// Nothing new was logged.
+    /// The log has no line of this generation.
     #[error("the log has no line of generation {0} yet")]
     NothingNew(u64),
 }
@@ -91,7 +92,8 @@ pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, V
     if learnt.is_empty() { Err(Nothing::NotAbout) } else { Ok((next, learnt)) }
 }
 
-/// What the next policy says of a key's rewards: without, its ranks take it to have none, and stop exploring.
+/// The evidence that the next policy records for a key's rewards. Without it, ranks take the key to have no rewards
+/// and stop exploring.
 fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
     let mean = |arm: &Statistics| if arm.n > 0.0 { arm.mean } else { 0.0 };
     let tried = arms.iter().skip(1).filter(|arm| arm.n >= 1.0).min_by(|a, b| a.mean.total_cmp(&b.mean));
@@ -111,7 +113,7 @@ fn evidence(place: usize, arms: &[Statistics]) -> Evidence {
     }
 }
 
-/// What the past is worth from generation to generation.
+/// The weight of the statistics of one generation in the next, between 0 and 1.
 fn keep(strategy: Kind) -> f64 {
     match strategy {
         Kind::EpochThompson { keep, .. } => keep,
@@ -158,7 +160,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     all
 }
 
-/// A strategy as counts of an epoch.
+/// The number of calls of each arm that a strategy wants in an epoch.
 fn of_strategy(strategy: Kind, arms: &[Statistics], calls: u32) -> Vec<u32> {
     const FLOOR: f64 = 0.01;
     let number = arms.len();

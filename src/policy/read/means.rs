@@ -12,7 +12,7 @@ use crate::{
     units::Size,
 };
 
-/// The most rows of such a table.
+/// The most rows of a table of means.
 const MOST_ROWS: usize = 100_000;
 
 /// Whether headers are those of means of episodes, or of means with a column for each arm.
@@ -61,7 +61,7 @@ pub fn means(records: &mut Records<'_>, name: &str) -> Result<Log, String> {
     Ok(if is_episodes(&headers) { episodes(&headers, &rows, name) } else { table(&headers, &rows) })
 }
 
-/// Each row is one observation of weight 1.
+/// Reads a table of episodes; each row is one observation of weight 1.
 fn episodes(headers: &[String], rows: &[(u64, Vec<String>)], name: &str) -> Log {
     let name = FileName::parse(name);
     let mut log = Log { form: Form::Episodes, objective: Objective::Iteration, ..Log::default() };

@@ -1,4 +1,4 @@
-//! Delimited logs, with and without a header.
+//! Reads delimited logs, with and without a header.
 
 use super::{
     Form, Log, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
@@ -72,7 +72,7 @@ struct Place {
 /// After so many lines that are neither header nor line of a log, the log has no header.
 const MOST_BEFORE: u64 = 24;
 
-/// Column, text and what is wrong with it.
+/// The column, its text, and what is wrong with it.
 type Wrong = (String, String, String);
 
 #[derive(Default)]
@@ -83,13 +83,13 @@ struct Reader {
     arms: SortedMap<Arm, u32>,
     /// Labels of arms that are none, with how often they stand there.
     unknown_arms: SortedMap<String, u64>,
-    /// Of each row.
+    /// The rank of each row.
     ranks: Vec<Option<u32>>,
     times: Vec<Option<f64>>,
     lines: u64,
     /// Lines before the header, or before the first line of a log without one.
     before: u64,
-    /// Where further headers stand.
+    /// The line numbers of repeated headers.
     again: Vec<u64>,
 }
 
@@ -271,7 +271,7 @@ impl Reader {
         Ok(self.log)
     }
 
-    /// Lines of several ranks tell of the same calls.
+    /// Keeps the lines of the lowest rank: those of other ranks describe the same calls.
     fn lowest_rank(&mut self) {
         let lowest = self.ranks.iter().flatten().min().copied();
         let Some(lowest) = lowest.filter(|lowest| self.ranks.iter().flatten().any(|rank| rank != lowest)) else {

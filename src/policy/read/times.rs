@@ -3,7 +3,7 @@
 use super::{Form, Log, MOST_ROWS, PartialKey, Row, name::FileName};
 use crate::text::{Lines, Problem, number};
 
-/// Whether the beginning of a text is such a list.
+/// Whether the beginning of a text looks like a list of times.
 #[must_use]
 pub fn is_times(head: &str) -> bool {
     // The last line of the beginning may be cut.

@@ -1,4 +1,4 @@
-//! What a model consists of, as far as time and memory depend on it: operators of its layers and ends, and parameters.
+//! The parts of a model on which time and memory depend: the operators of its layers and ends, and its parameters.
 
 use super::{
     catalogue::{Architecture, Catalogue, LayerItem},
@@ -10,34 +10,34 @@ use super::{
 /// Operators that hold the core of attention, which selective recomputation computes again.
 const ATTENTION: [&str; 7] =
     ["flash_atten", "baddbmm", "fillmask", "softmax", "ScaledUpperTriangMaskedSoftmax", "attention_dropout", "bmm"];
-/// Operators that sequence parallelism spreads over the tensor ranks.
+/// Operators whose work sequence parallelism divides among the tensor-parallel ranks.
 const SPREAD: [&str; 3] = ["layernorm", "RMSlayernorm", "res_add"];
 /// Operators of the MLP, which a mixture has once per expert where its architecture has no operators of experts.
 const MLP: [&str; 6] = ["linear3", "gelu", "linear4", "gate_up", "swiglu", "down"];
 
-/// One operator, done some times.
+/// An operator and how often it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Op {
-    /// Its name.
+    /// The operator's name in the catalogue.
     pub name: String,
-    /// How often.
+    /// The number of times that it runs.
     pub count: f64,
-    /// The names that its inputs speak of.
+    /// The values of the names in the expressions of its inputs.
     pub scope: Scope,
-    /// It is of the core of attention.
+    /// Whether it belongs to the core of attention, which selective recomputation repeats.
     pub is_attention: bool,
 }
 
-/// What a model is made of, on one rank.
+/// The operators and parameters of a model on one rank.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anatomy {
-    /// Operators of one layer.
+    /// The operators of one layer.
     pub layer: Vec<Op>,
-    /// Operators before the first layer.
+    /// The operators before the first layer.
     pub first: Vec<Op>,
-    /// Operators after the last.
+    /// The operators after the last layer.
     pub last: Vec<Op>,
-    /// Parameters on one rank.
+    /// The numbers of parameters on one rank.
     pub parameters: Parameters,
     /// Attention never holds its scores: the term of l² falls away from memory.
     pub is_flash: bool,
@@ -47,21 +47,21 @@ pub struct Anatomy {
     pub flop: [f64; 3],
 }
 
-/// Parameters on one rank.
+/// Numbers of parameters on one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parameters {
-    /// Of one layer, without experts.
+    /// Parameters of one layer, experts excluded.
     pub layer: f64,
-    /// Of one layer's experts that this rank holds.
+    /// Parameters of those experts of one layer that this rank holds.
     pub experts: f64,
-    /// Before the first layer.
+    /// Parameters before the first layer.
     pub first: f64,
-    /// After the last.
+    /// Parameters after the last layer.
     pub last: f64,
 }
 
 impl Parameters {
-    /// Of a stage of some layers, experts apart.
+    /// Parameters of a pipeline stage with this many layers: experts excluded, and experts.
     #[must_use]
     pub fn of_stage(&self, layers: f64, is_first: bool, is_last: bool) -> (f64, f64) {
         let ends = if is_first { self.first } else { 0.0 } + if is_last { self.last } else { 0.0 };
@@ -188,8 +188,9 @@ fn listed(run: &Run, scope: &Scope) -> Vec<Op> {
     ops
 }
 
-/// What an architecture declares of the whole model, on one rank: shared by the tensor ranks, experts also by the expert
-/// ranks. `None` where it declares nothing else than a GPT with biases, whose share is known exactly.
+/// The parameters that an architecture declares for the whole model, divided among ranks: by the tensor-parallel
+/// degree, those of experts also by the expert-parallel degree. `None` if it declares nothing beyond a GPT with
+/// biases, whose share is known exactly.
 fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Parameters> {
     let declared = architecture.parameters.as_ref()?;
     let tensor = f64::from(run.layout.tensor.max(1));
@@ -215,10 +216,10 @@ fn op(name: &str, count: f64, scope: Scope) -> Op {
     Op { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
 }
 
-/// Where the tokens of a mixture of experts go.
+/// The distribution of tokens in a mixture of experts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tokens {
-    /// Experts on a rank.
+    /// The number of experts on a rank.
     pub experts: f64,
     /// Tokens of the fullest rank's experts, each, over those of a rank's micro-batch.
     pub per_expert: f64,
@@ -244,7 +245,7 @@ impl Anatomy {
     }
 }
 
-/// Parameters on one rank, of a GPT with biases.
+/// The parameters on one rank of a GPT with biases.
 fn parameters(run: &Run, model: &Model) -> Parameters {
     let dim = f64::from(model.hidden);
     let tensor = f64::from(run.layout.tensor.max(1));

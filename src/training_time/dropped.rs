@@ -1,5 +1,5 @@
-//! What was dropped, what was answered, and what was left out by hand: of these the [`Bundle`] is made again whenever
-//! one of them changes.
+//! The dropped files, the answers about them, and the rows that the user left out. Whenever one of them changes, the
+//! [`Bundle`] is built anew.
 
 use super::{
     bundle::{Answer, Answers, Bundle, DroppedFile, bring_together},
@@ -20,7 +20,7 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// What these files hold.
+    /// The state after a first drop.
     #[must_use]
     pub fn new(files: Vec<DroppedFile>) -> Self {
         let mut dropped = Self { files, ..Self::default() };
@@ -28,19 +28,19 @@ impl Dropped {
         dropped
     }
 
-    /// Nothing was dropped.
+    /// Whether no file was dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// What the files hold together, without the rows that were left out.
+    /// The contents of the files together, without the rows that were left out.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         &self.bundle
     }
 
-    /// Adds files of a later drop.
+    /// Adds the files of a later drop.
     pub fn add(&mut self, files: Vec<DroppedFile>) {
         self.files.extend(files);
         self.gather();
@@ -53,7 +53,7 @@ impl Dropped {
         self.gather();
     }
 
-    /// What was answered.
+    /// The answers that were given.
     #[must_use]
     pub const fn answers(&self) -> &Answers {
         &self.answers
@@ -79,7 +79,7 @@ impl Dropped {
         }
     }
 
-    /// What is left out by hand.
+    /// The rows that the user left out.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out

@@ -1,4 +1,4 @@
-//! Tables for people of what was dropped.
+//! Tables of dropped files and their samples.
 
 use super::{
     bundle::{Bundle, Fate},
@@ -19,7 +19,7 @@ fn percent(share: Option<f64>) -> Entry {
     Entry::number(share.map(|share| share * 100.0), significant)
 }
 
-/// All files, and what became of each.
+/// A table of the files and how each is used.
 #[must_use]
 pub fn files(bundle: &Bundle) -> Listing {
     let columns = vec![
@@ -58,7 +58,7 @@ pub fn files(bundle: &Bundle) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What is odd about samples.
+/// A table of the rules that samples break.
 #[must_use]
 pub fn flags(flags: &[Flag]) -> Listing {
     let columns = vec![
@@ -84,7 +84,7 @@ pub fn flags(flags: &[Flag]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What was sampled, with the noise of repeats.
+/// A table of the samples, with the noise of repeats.
 #[must_use]
 pub fn samples(health: &Health) -> Listing {
     let columns = vec![
@@ -118,7 +118,7 @@ pub fn samples(health: &Health) -> Listing {
     Listing { columns, rows: health.summaries.iter().map(row).collect() }
 }
 
-/// Which points of the intended grids are there.
+/// A table of the sampled points of the intended grids.
 #[must_use]
 pub fn coverage(all: &[Coverage]) -> Listing {
     let columns = vec![
@@ -148,7 +148,7 @@ pub fn coverage(all: &[Coverage]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// What a run needs and was not sampled.
+/// A table of what a run needs and was not sampled.
 #[must_use]
 pub fn needs(needs: &[Need]) -> Listing {
     let columns = vec![

@@ -101,7 +101,7 @@ fn is_of_gpu(table: &ReduceTable, gpu: &str, catalogue: &Catalogue) -> bool {
     named.is_empty() || own.is_some_and(|own| named.contains(&own))
 }
 
-/// What measured steps inherit where their table does not say it.
+/// The settings that measured steps inherit where their table does not state them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heritage<'a> {
     /// The architecture that was said by hand, of the catalogue.
@@ -110,18 +110,18 @@ pub struct Heritage<'a> {
     pub run: Option<&'a Run>,
 }
 
-/// Measured steps as runs.
+/// Measured steps, converted to runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taken {
-    /// Those that can be composed.
+    /// The steps that can be composed.
     pub measured: Vec<Measured>,
     /// Steps that don't fit what is known of them, each with the reason.
     pub left_out: Vec<(String, String)>,
-    /// What was inherited, in words.
+    /// Notes on what was inherited.
     pub notes: Vec<String>,
 }
 
-/// Where the architecture of a step is from.
+/// The source of the architecture of a step.
 #[derive(Clone, Copy, PartialEq)]
 enum Origin {
     Table,
@@ -172,7 +172,7 @@ fn name_of(step: &MeasuredStep) -> String {
     format!("{}×{}×{}, b {}", step.pipeline, step.tensor, step.data, step.micro_batch)
 }
 
-/// Attention that never holds its scores.
+/// Whether the attention of a layer never materialises its scores.
 fn is_flash(layer: &[String]) -> bool {
     layer.iter().any(|operator| operator == "flash_atten")
 }

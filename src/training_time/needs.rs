@@ -1,4 +1,4 @@
-//! What a run needs of samples and a cluster lacks, named before anything is computed.
+//! The samples that a run needs and a cluster lacks, found before anything is computed.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,33 +20,33 @@ use crate::order::Order;
 /// Something that a run needs and that was not sampled as it needs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Need {
-    /// What is needed.
+    /// The missing samples.
     pub what: Wanted,
-    /// What it is needed for: `every layer`, `the gradients' exchange`.
+    /// The purpose of these samples, such as `every layer` or `the gradients' exchange`.
     pub purpose: String,
-    /// What is used instead; `None` where nothing can stand in, so that nothing can be predicted.
+    /// The substitute; `None` if there is none, so that nothing can be predicted.
     pub instead: Option<String>,
-    /// The message for people.
+    /// A sentence for users.
     pub sentence: String,
 }
 
-/// What is needed.
+/// The kinds of missing samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wanted {
-    /// Any samples at all.
+    /// There are no samples at all.
     Cluster,
-    /// An operator.
+    /// The operator with this name.
     Operator(String),
-    /// An operator that was sampled, at other inputs.
+    /// This operator was sampled, but not at these inputs.
     Points(String),
-    /// A collective over these GPUs.
+    /// This collective over this communicator.
     Collective(String, Communicator),
-    /// Another precision than what was sampled.
+    /// Samples in this precision; there are some in another one.
     Precision(String),
 }
 
 impl Wanted {
-    /// In words.
+    /// A phrase for reports.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -60,13 +60,14 @@ impl Wanted {
 }
 
 impl Need {
-    /// Samples that are not there, for everything.
+    /// The need that stands for all samples, where there are none.
     pub(super) fn of_samples(sentence: String) -> Self {
         Self { what: Wanted::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
     }
 }
 
-/// What a run needs in a mode and lacks; what nothing can stand in for comes first. Nothing of a run that breaks a rule.
+/// The samples that a run needs in a mode and that are missing, those without a substitute first. Empty if the run
+/// breaks a rule of layouts.
 #[must_use]
 pub fn needs(bundle: &Bundle, run: &Run, functions: &[String], mode: Mode) -> Vec<Need> {
     let Some(cluster) = bundle.cluster_for(run).and_then(|at| bundle.clusters.get(at)) else {
@@ -163,7 +164,7 @@ impl List<'_> {
         }
     }
 
-    /// What predicts an operator without samples.
+    /// The substitute for an operator without samples.
     fn instead_of(&self, name: &str) -> (Option<String>, String) {
         let catalogue = &self.bundle.catalogue;
         let stand_in = catalogue.operator(name).and_then(|operator| operator.stands_in_for.as_ref());

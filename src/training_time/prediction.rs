@@ -1,16 +1,16 @@
-//! What is predicted of one operator or one collective, and how far it can be trusted.
+//! Predicted times of single operators and collectives, and how far they can be trusted.
 
 use serde::{Deserialize, Serialize};
 
 use super::{samples::Communicator, scope::Scope};
 use crate::units;
 
-/// Which time of an operator.
+/// Which of an operator's times is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {
-    /// Forward; also the one time of a stage's optimizer.
+    /// The forward pass; also the only time of a stage's optimizer.
     Forward,
-    /// Backward.
+    /// The backward pass.
     Backward,
 }
 
@@ -22,27 +22,27 @@ pub enum Mark {
     Measured,
     /// All inputs and features lie inside what was sampled, and each small count is a sampled value.
     Interpolated,
-    /// Outside of it.
+    /// Outside the range of the samples.
     Extrapolated,
     /// Faster than the hardware can be, or from samples that are doubtful.
     Suspect,
 }
 
 impl Mark {
-    /// All, the best first.
+    /// All marks, from the most to the least reliable.
     pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Extrapolated, Self::Suspect];
 }
 
 /// How far an input lies outside of what was sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Beyond {
-    /// The input or feature.
+    /// The name of the input or feature.
     pub input: String,
     /// Its value.
     pub value: f64,
-    /// The least that was sampled.
+    /// The smallest sampled value.
     pub low: f64,
-    /// The most that was sampled.
+    /// The largest sampled value.
     pub high: f64,
     /// In words, where a range would say less: `1×16 GPUs: 1×2, 1×4, 1×8 were sampled`.
     pub told: Option<String>,
@@ -62,7 +62,7 @@ impl std::fmt::Display for Beyond {
     }
 }
 
-/// A whole number as it is counted.
+/// A number as text; whole numbers are grouped.
 pub(super) fn plain(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { units::significant(value) }
 }
@@ -70,11 +70,11 @@ pub(super) fn plain(value: f64) -> String {
 /// A predicted time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// In µs.
+    /// The time in µs.
     pub time_us: f64,
-    /// Where it comes from.
+    /// How the time was obtained.
     pub mark: Mark,
-    /// The worst input, where it is extrapolated.
+    /// The input that lies farthest outside the samples, if the time is extrapolated.
     pub beyond: Option<Beyond>,
     /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
     pub regressor: u32,
@@ -83,10 +83,10 @@ pub struct Prediction {
     pub least_us: f64,
 }
 
-/// Something that nothing is known of.
+/// Samples that a prediction needs and that are missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// An operator without samples.
+    /// There are no samples of this operator.
     #[error("there are no samples of operator {0}")]
     Operator(String),
     /// An operator with samples that teach nothing, asked for something that is not among them.
@@ -96,19 +96,19 @@ pub enum Missing {
         units::count(*distinct as u64, "distinct feature")
     )]
     TooFew {
-        /// Which.
+        /// The operator's name.
         operator: String,
-        /// Its rows.
+        /// The number of rows.
         rows: usize,
-        /// Distinct features among them.
+        /// The number of distinct features among them.
         distinct: usize,
     },
     /// A collective without samples over these GPUs, nor over others that could stand in.
     #[error("there are no samples of {collective} over {communicator}")]
     Collective {
-        /// Which.
+        /// The collective's name.
         collective: String,
-        /// Over which GPUs.
+        /// The communicator.
         communicator: Communicator,
     },
 }

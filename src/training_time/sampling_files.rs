@@ -1,4 +1,4 @@
-//! What to run to sample what is missing: configurations and a batch script for the sampler of estimate-train-time
+//! Files that sample what is missing: configurations and a batch script for the sampler of estimate-train-time
 //! (<https://github.com/DebarghaG/estimate-train-time>, its guides on kernel and NCCL sampling).
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{order::Order, text::yaml::scalar};
 
-/// Steps of one input around what a run has.
+/// The values of one input around that of a run.
 struct Grid {
     start: u64,
     step: u64,

@@ -8,11 +8,11 @@ use super::super::{
     samples::Cluster,
 };
 
-/// The clusters as they come up.
+/// The clusters of a bundle, added as files mention them.
 #[derive(Default)]
 pub(super) struct Clusters {
     pub(super) all: Vec<Cluster>,
-    /// The folder of each.
+    /// The folder of each cluster.
     folders: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ fn folder(path: &str) -> String {
     folders.join("/")
 }
 
-/// The GPU that a file names.
+/// The GPU that a file's folder, contents or name states.
 pub(super) fn gpu(path: &str, part: &Part, name: &Name) -> Option<String> {
     match part {
         // Named after the GPU alone.

@@ -1,4 +1,4 @@
-//! Files are brought together, whatever their order.
+//! Joins dropped files into a bundle, independent of their order.
 
 use super::{
     super::{
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{order::Order, text::excerpt, units::grouped};
 
-/// The precision of samples whose name doesn't say one.
+/// The precision of samples whose file name does not state one.
 const PRECISION: &str = "fp16";
 
-/// Brings files together, with the answers that were given.
+/// Joins files into a bundle, using the answers that were given.
 #[must_use]
 pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
     let mut gathering = Gathering {
@@ -82,7 +82,7 @@ pub fn bring_together(files: Vec<DroppedFile>, answers: &Answers) -> Bundle {
 struct Gathering<'a> {
     bundle: Bundle,
     clusters: Clusters,
-    /// Files whose rows were merged: cluster, target, path.
+    /// The files whose rows were merged: index of the cluster, target, path.
     merged: Vec<(usize, String, String)>,
     answers: &'a Answers,
 }
@@ -332,7 +332,7 @@ impl Gathering<'_> {
         self.bundle.catalogue.operators.iter().any(|operator| identify::has_inputs(samples, operator))
     }
 
-    /// What becomes of a file whose name another one has, with other rows: it is asked for.
+    /// The fate of a file whose name is already taken by a file with other rows: the user is asked.
     fn conflict(&mut self, index: usize, path: &str, cluster: usize, target: &str, is_part: bool) -> Option<Fate> {
         if is_part || self.answers(path).any(|answer| *answer == Answer::Both) {
             return None;

@@ -3,7 +3,7 @@
 use super::super::samples::{CollectiveRow, CollectiveSamples, OperatorSamples};
 use crate::order::Order;
 
-/// Tells rows apart by all their bits.
+/// A hash of all bits of a row, by which equal rows are found.
 fn hash(values: impl Iterator<Item = f64>) -> u64 {
     values.fold(0x9E37_79B9_7F4A_7C15, |hash, value| {
         let mixed = (hash ^ value.to_bits()).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -18,53 +18,53 @@ use crate::{
     order::Order,
 };
 
-/// Folds of a repeat.
+/// The number of folds of a repeat.
 pub const FOLDS: usize = 5;
-/// Repeats, each with its own folds.
+/// The number of repeats, each with its own folds.
 pub const REPEATS: u64 = 5;
 /// The most groups of models that are left out, one after the other: a group is one model as long as there are fewer.
 const MOST_GROUPS: usize = 64;
 
-/// A measured step.
+/// A measured training step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What ran.
+    /// The run that was measured.
     pub run: Run,
-    /// How long a step took, in µs.
+    /// The time of a step in µs.
     pub time_us: f64,
 }
 
-/// What a step's parts are multiplied by, and what is added.
+/// The factors by which the parts of a step are multiplied, and a constant that is added.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Coefficients {
-    /// Of the pipeline.
+    /// The factor of the pipeline.
     pub pipeline: f64,
-    /// Of the gradients' and parameters' exchange.
+    /// The factor of the exchange of gradients and parameters.
     pub exchange: f64,
-    /// Of the optimizer.
+    /// The factor of the optimizer.
     pub optimizer: f64,
     /// µs per pass of a layer, of which there are (m + pp − 1) · the most layers of a stage: launches.
     pub pass_us: f64,
     /// µs per slot of the pipeline, of which there are m + pp − 1.
     pub slot_us: f64,
-    /// µs per step.
+    /// The constant in µs per step.
     pub constant_us: f64,
 }
 
 impl Default for Coefficients {
-    /// Those that change nothing.
+    /// The coefficients that leave a prediction unchanged.
     fn default() -> Self {
         Self { pipeline: 1.0, exchange: 1.0, optimizer: 1.0, pass_us: 0.0, slot_us: 0.0, constant_us: 0.0 }
     }
 }
 
-/// How many coefficients are fitted.
+/// The number of coefficients that are fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terms {
-    /// Pipeline, exchange, optimizer, passes of layers.
+    /// Coefficients of the pipeline, the exchange, the optimizer and the passes of layers.
     #[default]
     Four,
-    /// And slots, and a constant.
+    /// Those four, a coefficient of the slots, and a constant.
     Six,
 }
 
@@ -77,7 +77,7 @@ impl Terms {
     }
 }
 
-/// What the coefficients stand before, in their order.
+/// The terms by which the coefficients are multiplied, in the same order.
 fn terms(plan: &Plan, step: &Step) -> [f64; 6] {
     let slots = f64::from(plan.run.micro_batches) + f64::from(plan.run.layout.pipeline) - 1.0;
     let layers = plan.stages.iter().fold(0.0, |most: f64, stage| most.max(stage.layers));
@@ -98,13 +98,13 @@ impl Coefficients {
         self.values().iter().zip(terms).map(|(coefficient, term)| coefficient * term).sum()
     }
 
-    /// The step's time in µs.
+    /// The calibrated time of a step in µs.
     #[must_use]
     pub fn total(&self, plan: &Plan, step: &Step) -> f64 {
         self.of_terms(&terms(plan, step))
     }
 
-    /// The step with these coefficients.
+    /// The calibrated step.
     #[must_use]
     pub fn apply(&self, plan: &Plan, step: &Step) -> Step {
         let [.., passes, slots, one] = terms(plan, step);
@@ -138,27 +138,27 @@ impl Coefficients {
 /// How well measured steps are predicted that were not learnt from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Mean absolute percentage error, in %.
+    /// Mean absolute percentage error, in per cent.
     pub mape: f64,
-    /// Spearman's rank correlation.
+    /// Spearman's rank correlation, from -1 to 1.
     pub spearman: f64,
     /// How much slower the layout that is ranked first is than the best measured one, in %, on average over models
     /// (number of GPUs, hidden size, layers, global batch).
     pub regret: f64,
 }
 
-/// A calibration, and what it is worth.
+/// A calibration and its cross-validated accuracy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// How many coefficients were fitted.
+    /// The number of coefficients that were fitted.
     pub terms: Terms,
-    /// From all steps.
+    /// The coefficients fitted to all steps.
     pub coefficients: Coefficients,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: usize,
-    /// Steps that can't be predicted, and why.
+    /// The steps that can't be predicted, with the reasons.
     pub left_out: Vec<(String, String)>,
-    /// Without any calibration.
+    /// The scores without any calibration.
     pub uncalibrated: Scores,
     /// Over five repeats of five folds: the mean, and the errors of the best and the worst repeat.
     pub cross_validated: Scores,
@@ -174,17 +174,17 @@ pub struct Calibration {
     pub unseen_residuals: Vec<f64>,
     /// The share of the steps that lie in the intervals which those of other models make, in %.
     pub unseen_coverage: Option<f64>,
-    /// ln(predicted ÷ measured) of each step without any calibration.
+    /// ln(predicted ÷ measured) of each step, without any calibration.
     pub plain_residuals: Vec<f64>,
     /// The share of the steps that lie in the intervals which these make: of other folds, and of other models; in %.
     pub plain_coverage: (f64, Option<f64>),
-    /// The measured models: hidden size, layers, heads, sequence.
+    /// The measured models: hidden size, layers, heads, sequence length.
     pub models: Vec<(u32, u32, u32, u32)>,
     /// Measured and predicted times in µs, the latter by coefficients that have not seen it.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What of a calibration holds for one model.
+/// How a calibration applies to one model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Applied {
     /// Those that change nothing where the calibration is not used.
@@ -192,19 +192,20 @@ pub struct Applied {
     /// ln(predicted ÷ measured) of the measured steps as this model is predicted: calibrated or not, by coefficients that
     /// have seen it or not.
     pub residuals: Vec<f64>,
-    /// What share of the measured steps lies in intervals of such residuals, in %; `None` where nothing tells.
+    /// The share of measured steps that lie within intervals of such residuals, in per cent; `None` if there is
+    /// nothing to derive it from.
     pub held_percent: Option<f64>,
-    /// The model is among the measured ones.
+    /// Whether the model is among the measured ones.
     pub is_seen: bool,
-    /// The coefficients make such models better than none do.
+    /// Whether the coefficients improve predictions for models of this kind.
     pub helps: bool,
-    /// The coefficients are used.
+    /// Whether the coefficients are used.
     pub is_used: bool,
 }
 
 impl Calibration {
-    /// What of it holds for a model. Coefficients that make such models worse, or of which nothing tells whether they do,
-    /// are not used, unless `anyway`.
+    /// How the calibration applies to a model. Coefficients that make predictions for such models worse, or of which
+    /// this is unknown, are used only if `anyway` is set.
     #[must_use]
     pub fn applied(&self, model: &Model, anyway: bool) -> Applied {
         let is_seen = self.models.contains(&key(model));
@@ -243,7 +244,7 @@ impl Applied {
     }
 }
 
-/// Why there is no calibration.
+/// The reason why there is no calibration.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
     /// Fewer steps than can be learnt from; with the first that were left out, and why.
@@ -290,7 +291,7 @@ pub fn calibrate(
         }
     }
     if rows.len() < 2 * FOLDS {
-        /// So many say what is wrong with all.
+        /// The number of reasons that an error lists.
         const TOLD: usize = 2;
         left_out.truncate(TOLD);
         return Err(CalibrateError::TooFew(rows.len(), left_out));
@@ -368,7 +369,7 @@ fn fit(rows: &[Row], learnt: &[usize], how_many: Terms) -> Coefficients {
     Coefficients::from_slice(&non_negative(&matrix, &vec![1.0; learnt.len()], how_many.count()))
 }
 
-/// Which fold each row is in.
+/// The fold of each row.
 fn folds(rows: usize, repeat: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows).collect();
     Stream::new(repeat).shuffle(&mut order);

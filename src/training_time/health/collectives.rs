@@ -1,4 +1,4 @@
-//! What is odd about samples of collectives.
+//! Checks the samples of collectives.
 
 use super::{
     super::{
@@ -14,7 +14,7 @@ const REACH: usize = 10;
 /// Outside of these times the running median a row is left out of the curve.
 const FAST: f64 = 0.67;
 const SLOW: f64 = 1.5;
-/// Regressors need at least so many.
+/// The fewest rows that a regressor needs.
 const ENOUGH: usize = 30;
 
 pub(super) fn look(cluster: &Cluster, catalogue: &Catalogue, health: &mut Health) {

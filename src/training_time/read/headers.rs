@@ -1,8 +1,8 @@
-//! What a table holds, told by its headers.
+//! Recognises the contents of a table by its headers.
 
 use crate::text::excerpt;
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// Samples of an operator, or of a stage's optimizer.
@@ -11,13 +11,13 @@ pub enum Family {
     OldOptimizer,
     /// Samples of a collective.
     Collective,
-    /// Which regressor predicts which operator.
+    /// The regressor for each operator.
     OperatorSettings,
-    /// Which regressor predicts which collective.
+    /// The regressor for each collective.
     CollectiveSettings,
     /// Measured training steps.
     Steps,
-    /// An all-reduce table of nccl-tests, as vTrain keeps it.
+    /// An all-reduce table of nccl-tests in the form of vTrain.
     Reduce,
 }
 
@@ -59,12 +59,12 @@ const FAMILIES: [(Family, &str, &[&str]); 11] = [
     (Family::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
 ];
 
-/// Where a column is, in any case.
+/// The index of a column, ignoring case.
 pub(super) fn find(headers: &[String], name: &str) -> Option<usize> {
     headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name))
 }
 
-/// What a table of measured steps may say besides, each by all its names.
+/// Optional columns of a table of measured steps, each with all its names.
 pub(super) const MORE: [&[&str]; 10] = [
     &["Parameters (billion)"],
     &["recompute"],
@@ -89,7 +89,7 @@ pub(super) fn unknown(family: Family, headers: &[String]) -> Vec<&str> {
     headers.iter().map(|header| header.trim()).filter(|header| !is_known(header)).collect()
 }
 
-/// What a table with these headers holds; `None` for another trade.
+/// The contents of a table with these headers; `None` if it does not belong to this workbench.
 #[must_use]
 pub fn family(headers: &[String]) -> Option<Family> {
     let has = |names: &[&str]| names.iter().all(|name| find(headers, name).is_some());
@@ -102,9 +102,9 @@ pub fn family(headers: &[String]) -> Option<Family> {
 /// trade altogether.
 #[must_use]
 pub fn nearest(headers: &[String]) -> Option<String> {
-    /// So much of all columns must agree.
+    /// The share of columns that must match.
     const SHARED: f64 = 0.4;
-    /// What only tables of this trade have, besides times.
+    /// Columns, besides times, that only tables of this workbench have.
     const TELLING: [&str; 9] = [
         "GPUsPerNode",
         "encoders",

@@ -31,28 +31,28 @@ use crate::{
     },
 };
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Samples of an operator, which only the file's name names.
     Operator(OperatorSamples),
     /// Samples of a collective, which only the file's name names.
     Collective(Vec<CollectiveRow>),
-    /// Which regressor predicts what.
+    /// The regressor for each operator or collective.
     Settings(Vec<NamedSetting>),
-    /// Measured steps.
+    /// Measured training steps.
     Steps(StepTable),
     /// An all-reduce table.
     Reduce(ReduceTable),
     /// Samples of the optimizer in the old form: so many rows.
     OldOptimizer(usize),
-    /// A run's configuration, read when all operators are known.
+    /// The configuration of a run, which can be interpreted only once all operators are known.
     Run(RunNode),
-    /// A sampling's configuration.
+    /// The configuration of a sampling.
     Sampling(Sampling),
     /// A catalogue.
     Catalogue(Box<Catalogue>),
-    /// A regressor that XGBoost saved.
+    /// A regressor that was saved by XGBoost.
     Model(Box<xgboost::Model>),
     /// Nothing that can be used, and why; completes a sentence that begins with the file's name.
     Unrecognised(String),

@@ -15,17 +15,17 @@ type Result<T> = std::result::Result<T, KeyError>;
 /// A run as it was configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configured {
-    /// What it says, defaults filled in.
+    /// The run, with defaults filled in.
     pub run: Run,
     /// Operators that the configuration names besides those of a layer.
     pub functions: Vec<String>,
     /// Bandwidth of a node to others in GB/s and of a GPU within, where the configuration says so.
     pub bandwidths: Option<[f64; 2]>,
-    /// What must be known: keys that are not understood.
+    /// Notes, such as on keys that are not understood.
     pub notes: Vec<String>,
 }
 
-/// How a configuration is written.
+/// The forms of a run's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short,
@@ -33,7 +33,7 @@ pub(super) enum Form {
     VTrain,
 }
 
-/// Whether this is a run's configuration.
+/// The form of a run's configuration; `None` if it is none.
 pub(super) fn form(root: &Node) -> Option<Form> {
     let has = |key: &str| root.get(key).is_some();
     match () {
@@ -102,7 +102,7 @@ const KEYS: [&str; 27] = [
     "sequence_parallel",
 ];
 
-/// The names of `training_config`, in order.
+/// The short names of the fields of `training_config`, in order.
 const SHORT: [&str; 9] = ["pp", "mp", "dp", "b", "h", "l", "dim", "steps_per_update", "gpus_per_node"];
 
 fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
@@ -234,7 +234,7 @@ fn micro_batches(node: &Node, key: &str, global: u32, micro: u32, data: u32) -> 
     Ok((u64::from(global) / per_slot) as u32)
 }
 
-/// The keys that both forms have.
+/// Reads the keys that both forms share.
 fn common(
     fields: &mut Fields<'_>,
     model: Model,
@@ -401,7 +401,7 @@ fn unknown<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// The known names nearest in spelling, at most three.
+/// The known names that are nearest in spelling, at most three.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     use crate::order::Order;

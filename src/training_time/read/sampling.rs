@@ -10,9 +10,9 @@ pub const MOST_POINTS: usize = 5_000_000;
 /// Which points of an operator or a collective were to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
-    /// The operator or collective, as its files are named.
+    /// The operator or collective, as in the names of its files.
     pub function: String,
-    /// All columns but times.
+    /// All columns except times.
     pub inputs: Vec<String>,
     /// Values of the first inputs; of a collective only its shape.
     pub axes: Vec<Axis>,
@@ -23,11 +23,11 @@ pub struct Sampling {
 pub struct Axis {
     /// The first value.
     pub start: f64,
-    /// What is added, or by what is multiplied.
+    /// The increment, or the factor.
     pub step: f64,
-    /// The last value, if it is met.
+    /// The upper limit, which is included if a step reaches it.
     pub end: f64,
-    /// Steps multiply.
+    /// Whether `step` is a factor rather than an increment.
     pub multiplies: bool,
 }
 
@@ -76,7 +76,7 @@ impl Sampling {
     }
 }
 
-/// Whether this configures a sampling.
+/// Whether this is the configuration of a sampling.
 pub(super) fn is(root: &Node) -> bool {
     ["columns_name", "starts", "steps", "ends", "operators"].iter().all(|key| root.get(key).is_some())
 }

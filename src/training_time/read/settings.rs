@@ -12,15 +12,15 @@ use crate::text::{Problem, Problems, Record, Records, excerpt, number, whole};
 /// A setting with the GPU that its row names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedSetting {
-    /// The GPU, where the file has the column.
+    /// The GPU, if the file has such a column.
     pub gpu: Option<String>,
     /// The setting.
     pub setting: Setting,
-    /// Its line, from 1.
+    /// The line number, from 1.
     pub line: u64,
 }
 
-/// A value of a literal.
+/// The value of a Python literal.
 #[derive(Clone, Debug, PartialEq)]
 enum Literal {
     None,

@@ -1,4 +1,4 @@
-//! Measured steps, and all-reduce tables as nccl-tests print them.
+//! Reads measured steps, and all-reduce tables as nccl-tests prints them.
 
 use super::{
     super::{
@@ -15,7 +15,7 @@ use crate::{
     text::{Problem, Problems, Record, Records, is_missing, number, whole},
 };
 
-/// Measured steps. The header was read.
+/// Reads measured steps, after the header.
 pub(super) fn steps(
     records: &mut Records<'_>,
     headers: &[String],
@@ -143,7 +143,7 @@ fn step(
 /// Times that only seconds explain: with them as milliseconds most steps would compute faster than any GPU does, by a
 /// factor of about 1,000 against what GPUs reach. Six FLOP per parameter and token, a third more recomputed.
 fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
-    /// Nothing computes so fast, in FLOP/s of one GPU.
+    /// A rate that no GPU reaches, in FLOP/s.
     const IMPOSSIBLE: f64 = 5e15;
     let mut speeds: Vec<f64> = steps
         .iter()
@@ -158,7 +158,7 @@ fn suspicion(steps: &[MeasuredStep]) -> Option<f64> {
     speeds.get(speeds.len() / 2).is_some_and(|median| *median > IMPOSSIBLE).then_some(1000.0)
 }
 
-/// An all-reduce table. The header was read.
+/// Reads an all-reduce table, after the header.
 pub(super) fn reduce(
     records: &mut Records<'_>,
     headers: &[String],

@@ -1,4 +1,4 @@
-//! Collectives over GPUs that were sampled, and over others.
+//! Predictions of collectives over sampled communicators and others.
 
 use super::library::{Library, Mode, Target};
 use crate::{
@@ -16,9 +16,9 @@ pub(in crate::training_time) fn family_of(collective: &str) -> &str {
     collective.strip_suffix("_large").unwrap_or(collective)
 }
 
-/// What was sampled of a collective, beside the GPUs that it is asked for.
+/// The difference between the communicators that were sampled and the one that is asked for.
 fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
-    /// No more have a use in a sentence.
+    /// The most communicators that a sentence lists.
     const NAMED: usize = 12;
     let ranks = || sampled.iter().map(|of| f64::from(of.ranks()));
     let names: Vec<String> = sampled.iter().take(NAMED).map(ToString::to_string).collect();
@@ -37,15 +37,15 @@ fn beyond(asked: Communicator, sampled: &[Communicator]) -> Beyond {
     }
 }
 
-/// Which curves speak for some GPUs.
+/// The curves from which a collective over a communicator is predicted.
 enum Around {
-    /// Theirs.
+    /// The curve of exactly this communicator.
     Exact(u32),
     /// Those of fewer and of more GPUs; the same one where there are none on one side.
     Between { low: (Communicator, u32), high: (Communicator, u32), sampled: Vec<Communicator> },
-    /// None is needed.
+    /// A single rank needs no curve.
     Alone,
-    /// None is there.
+    /// There is no curve.
     Nothing,
 }
 
@@ -160,7 +160,7 @@ impl Library {
         2e-3 * elements as f64 * factor / most_gbps(communicator)
     }
 
-    /// The regressors that a collective asks.
+    /// The regressors that a prediction of a collective uses.
     pub(super) fn asked_for_collective(&self, name: &str, communicator: Communicator) -> Vec<u32> {
         if self.mode() == Mode::Parity {
             return self.parity_regressor(name, communicator).into_iter().collect();
@@ -181,7 +181,7 @@ impl Library {
         }
     }
 
-    /// The bandwidth that the catalogue gives the cluster.
+    /// The bandwidth of the communicator's links according to the catalogue, in GB/s.
     fn gbps(&self, communicator: Communicator) -> Option<f64> {
         let entry = self.catalogue.cluster_of(&self.cluster)?;
         if communicator.nodes <= 1 {

@@ -18,25 +18,25 @@ use crate::{
     },
 };
 
-/// What is to be done for a regressor.
+/// A task for a regressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Task {
-    /// Train it.
+    /// Train the regressor.
     Train,
     /// Find its errors where it had not seen the answer.
     Validate,
-    /// Find parity's settings on the full grid.
+    /// Search the full grid for the settings of the parity mode.
     Search,
 }
 
 /// One task of one regressor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which regressor, by its number.
+    /// The number of the regressor.
     pub regressor: u32,
-    /// What is to be done.
+    /// The task.
     pub task: Task,
-    /// How long it takes relative to others.
+    /// The expected duration relative to other jobs.
     pub cost: f64,
 }
 
@@ -93,7 +93,7 @@ impl Library {
         }
     }
 
-    /// Does a job; what comes out is for [`Library::accept`].
+    /// Carries out a job. The result is to be passed to [`Library::accept`].
     #[must_use]
     pub fn work(&self, job: Job, progress: &mut dyn Progress) -> Vec<u8> {
         let done = match job.task {
@@ -129,7 +129,7 @@ impl Library {
     }
 }
 
-/// Notes who would be asked.
+/// Records which regressors would be used.
 struct Rehearsal<'a> {
     library: &'a Library,
     asked: RefCell<Vec<u32>>,

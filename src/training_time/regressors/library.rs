@@ -1,4 +1,4 @@
-//! All regressors of a cluster.
+//! The regressors of a cluster.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,10 +24,10 @@ use crate::{
     },
 };
 
-/// What regressors are.
+/// The kinds of regressors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mode {
-    /// Power laws with trees, curves.
+    /// Power laws with trees, and curves.
     #[default]
     Default,
     /// Forests and boosted trees with the reference's settings, constant outside of the samples.
@@ -35,7 +35,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How it is called.
+    /// The mode's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,13 +48,13 @@ impl Mode {
 /// How regressors are made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// What they are.
+    /// The kind of regressors.
     pub mode: Mode,
-    /// Samples of this precision are preferred; empty for any.
+    /// The preferred precision of samples; empty for any.
     pub precision: String,
     /// Rows whose health is in doubt: what rests on them is suspect.
     pub doubtful: Vec<Place>,
-    /// Saved regressors, which parity uses instead of training.
+    /// Saved regressors, which the parity mode uses instead of training.
     pub saved: Vec<SavedRegressor>,
 }
 
@@ -78,34 +78,34 @@ impl From<&SavedModel> for SavedRegressor {
     }
 }
 
-/// A regressor that was trained elsewhere.
+/// A regressor that was trained by another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedRegressor {
-    /// Operator or collective.
+    /// The operator or collective.
     pub function: String,
-    /// What it predicts.
+    /// The time that it predicts.
     pub of: SettingOf,
-    /// Its trees.
+    /// The trees.
     pub boosting: Boosting,
 }
 
-/// What a regressor predicts.
+/// The time that a regressor predicts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {
-    /// A direction of an operator.
+    /// An operator in one direction.
     Operator {
-        /// Its name.
+        /// The operator's name.
         name: String,
-        /// Which time.
+        /// The direction.
         direction: Direction,
     },
     /// A matrix product of any shape, from those of all operators.
     Gemm(Direction),
     /// A collective: its name in parity mode, without `_large` in the default mode, whose curves join both ranges.
     Collective {
-        /// Which.
+        /// The collective's name.
         name: String,
-        /// Over which GPUs; `None` for parity's fallback over all.
+        /// The communicator; `None` for the fallback of the parity mode over all communicators.
         communicator: Option<Communicator>,
     },
     /// Messages that nobody measured, from the latency and the bandwidths of the cluster's entry in the catalogue.
@@ -128,7 +128,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// From which rows a target is learnt.
+/// The rows from which a target is learnt.
 #[derive(Debug)]
 enum Source {
     Operator(usize),
@@ -144,7 +144,7 @@ struct Entry {
     direction: Direction,
     /// A setting that was searched for on the small grid, with its error as a share.
     found: OnceLock<Option<(Family, f64)>>,
-    /// The same on the full grid.
+    /// The settings found by searching the full grid, with their score.
     best: OnceLock<Option<(Family, f64)>>,
     model: OnceLock<Model>,
     validation: OnceLock<Validation>,
@@ -164,7 +164,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Of a cluster. Nothing is trained yet.
+    /// The regressors of a cluster, none of which is trained yet.
     #[must_use]
     pub fn new(cluster: Arc<Cluster>, catalogue: Arc<Catalogue>, mut options: Options) -> Self {
         options.doubtful.order_by_key(|place| (place.file, place.line));
@@ -242,7 +242,7 @@ impl Library {
         }
     }
 
-    /// Whether a regressor was trained elsewhere and saved.
+    /// Whether a regressor was trained by another program and saved.
     pub(super) fn is_saved(&self, regressor: u32) -> bool {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.is_saved)
     }
@@ -268,18 +268,18 @@ impl Library {
         self.sources.push((source, OnceLock::new()));
     }
 
-    /// What the regressors predict, by their numbers.
+    /// The targets of the regressors, by number.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         self.entries.iter().map(|entry| &entry.target)
     }
 
-    /// What they are.
+    /// The kind of regressors.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.options.mode
     }
 
-    /// The number of a target's regressor.
+    /// The number of the regressor for a target.
     #[must_use]
     pub fn find(&self, target: &Target) -> Option<u32> {
         self.entries.iter().position(|entry| entry.target == *target).map(|number| number as u32)
@@ -348,7 +348,7 @@ impl Library {
         settings.find(|row| row.precision == self.options.precision).or(first)
     }
 
-    /// What a regressor is fitted by; parity without a setting searches the small grid.
+    /// How a regressor is fitted. Without a setting, the parity mode searches the small grid.
     pub(super) fn recipe(&self, regressor: u32, progress: &mut dyn Progress) -> Result<Recipe, LearnError> {
         let target = &self.entries[regressor as usize].target;
         match (self.options.mode, target) {
@@ -384,7 +384,7 @@ impl Library {
         }
     }
 
-    /// Trains a regressor from all its rows.
+    /// Trains a regressor on all of its rows.
     pub(super) fn fit(&self, regressor: u32, progress: &mut dyn Progress) -> Model {
         let Some(sampled) = self.sampled(regressor) else { return Model::Nothing };
         let rows: Vec<usize> = (0..sampled.len()).collect();
@@ -400,12 +400,12 @@ impl Library {
         }
     }
 
-    /// A regressor's model, trained now if it was not.
+    /// The model of a regressor, which is trained first if necessary.
     pub(super) fn model(&self, regressor: u32) -> &Model {
         self.entries[regressor as usize].model.get_or_init(|| self.fit(regressor, &mut Silent))
     }
 
-    /// Takes in a model that was trained elsewhere.
+    /// Adopts a model that was trained elsewhere.
     pub(super) fn set_model(&self, regressor: u32, model: Model) {
         if let Some(entry) = self.entries.get(regressor as usize) {
             // One that is there already is the same.
@@ -413,7 +413,7 @@ impl Library {
         }
     }
 
-    /// Takes in what the full grid found.
+    /// Adopts the result of a search of the full grid.
     pub(super) fn set_best(&self, regressor: u32, best: Option<(Family, f64)>) {
         if let Some(entry) = self.entries.get(regressor as usize) {
             let _ = entry.best.set(best);
@@ -425,7 +425,7 @@ impl Library {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.best.get().is_some())
     }
 
-    /// What the full grid found.
+    /// The result of the search of the full grid.
     pub(super) fn best(&self, regressor: u32) -> Option<(Family, f64)> {
         *self.entries.get(regressor as usize)?.best.get()?
     }
@@ -460,7 +460,7 @@ impl Library {
         self.entries.get(regressor as usize).is_some_and(|entry| entry.model.get().is_some())
     }
 
-    /// What trained models take in memory, in bytes.
+    /// The memory of trained models, in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let size = |entry: &Entry| entry.model.get().map_or(0, Model::size_bytes);
@@ -497,7 +497,7 @@ impl Library {
     }
 }
 
-/// What a setting calls a target.
+/// The function and time by which settings name a target.
 pub(super) fn setting_of(target: &Target) -> Option<(&str, SettingOf)> {
     match target {
         Target::Operator { name, direction: Direction::Forward } => Some((name, SettingOf::Forward)),

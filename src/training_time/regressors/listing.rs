@@ -1,4 +1,4 @@
-//! Tables and charts of regressors for people.
+//! Tables and charts of regressors.
 
 use super::{
     library::{Library, Mode, Target},
@@ -32,7 +32,7 @@ const COLUMNS: [Column; 8] = [
 const MOST_POINTS: usize = 400;
 
 impl Family {
-    /// What it is, for people.
+    /// The mode's name in reports.
     #[must_use]
     pub fn title(&self) -> String {
         match self {
@@ -97,7 +97,7 @@ impl Library {
         Listing { columns: COLUMNS.to_vec(), rows: self.listed().filter_map(row).collect() }
     }
 
-    /// The regressors of [`Library::listing`], by their numbers.
+    /// The numbers of the regressors of [`Library::listing`].
     pub fn listed(&self) -> impl Iterator<Item = u32> {
         let has_rows = |regressor: &u32| self.counts(*regressor).0 > 0;
         (0..self.targets().count() as u32).filter(has_rows)

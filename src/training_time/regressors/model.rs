@@ -1,4 +1,5 @@
-//! What is fitted to rows: the reference's forests and boosted trees, or a power law with trees.
+//! The models that are fitted to rows: forests and boosted trees as in the reference implementation, or a power law
+//! with trees.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,30 +22,30 @@ use crate::{
 /// Fewer rows teach nothing: then only what was measured is known.
 pub(super) const LEAST_ROWS: usize = 30;
 
-/// Seed of the reference.
+/// The seed that the reference implementation uses.
 const SEED: u64 = 42;
 
-/// Something fitted.
+/// A fitted model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Model {
-    /// Trees on features, as the reference's.
+    /// Trees on features, as in the reference implementation.
     Steps(StepFunction),
-    /// A power law with trees.
+    /// A power law, with trees on its residuals.
     Law(PowerLaw),
-    /// A line through messages, over their elements.
+    /// A curve through message sizes in elements.
     Curve(Curve),
-    /// There were too few rows.
+    /// No model, as there were too few rows.
     Nothing,
 }
 
-/// What to fit.
+/// How to fit a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Recipe {
-    /// The reference's family.
+    /// A family of the reference implementation.
     Family(Family),
     /// A power law with trees.
     Law,
-    /// A power law alone.
+    /// A power law without trees.
     Power,
     /// A line through messages, those left out that stray far from their neighbours.
     Curve,
@@ -60,7 +61,7 @@ pub(super) enum Fitted {
 }
 
 impl Fitted {
-    /// In µs.
+    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Model(model) => model.at(query),
@@ -71,7 +72,7 @@ impl Fitted {
 }
 
 impl Model {
-    /// In µs.
+    /// The predicted time in µs.
     pub(super) fn at(&self, query: &Query) -> Option<f64> {
         match self {
             Self::Steps(steps) => steps.at(&query.features),
@@ -83,7 +84,7 @@ impl Model {
 }
 
 impl Model {
-    /// What it takes in memory, in bytes.
+    /// The memory of the model, in bytes.
     pub(super) fn size_bytes(&self) -> usize {
         match self {
             Self::Steps(steps) => steps.size_bytes(),
@@ -179,13 +180,13 @@ pub(super) fn fit_family(
 /// Which grid of the reference is searched where no setting is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grid {
-    /// 12 points.
+    /// A grid of 12 points.
     Small,
     /// All values that occur in its published settings: 663 points for an operator, 783 for a collective.
     Full,
 }
 
-/// Its points.
+/// The points of a grid.
 #[must_use]
 pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
     let mut points = Vec::new();

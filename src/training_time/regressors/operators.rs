@@ -1,4 +1,4 @@
-//! What regressors say, with marks; operators that were sampled, and what stands in for others.
+//! Predictions of operators with their marks, for operators that were sampled and for those that others replace.
 
 use super::{
     library::{Library, Mode, Target},
@@ -13,13 +13,13 @@ use crate::training_time::{
 
 /// A regressor with more than this share of doubtful rows is suspect altogether.
 const DOUBTFUL: f64 = 0.1;
-/// What parity's trees say of a sampled row is that row only as long as it is not this many times as long or as short.
+/// The factor beyond which a prediction of the parity mode's trees does not count as that of the sampled row itself.
 const OFF: f64 = 1.5;
 
 impl Library {
-    /// What a regressor says, with its mark. The default mode says no less than the hardware can do of what was not
-    /// measured: to compute it takes `floor_us`. Whatever is below that is suspect, also what was sampled, as is what rests
-    /// on doubtful rows; what was sampled in another precision is extrapolated.
+    /// A regressor's prediction with its mark. In the default mode a time that was not measured is at least what the
+    /// hardware needs, `floor_us` for the computation. A time below that is suspect even if it was sampled, as is a
+    /// prediction from rows in doubt.
     fn say(&self, regressor: u32, query: &Query, floor_us: f64) -> Option<Prediction> {
         let sampled = self.sampled(regressor)?;
         let is_parity = self.options.mode == Mode::Parity;
@@ -120,7 +120,7 @@ impl Library {
         }
     }
 
-    /// Why nothing is said of an operator.
+    /// The reason why an operator can't be predicted.
     fn lacks(&self, name: &str, direction: Direction) -> Missing {
         let of = self.find(&Target::Operator { name: name.to_owned(), direction });
         match of.and_then(|regressor| self.sampled(regressor)).filter(|sampled| sampled.len() > 0) {
@@ -131,7 +131,7 @@ impl Library {
         }
     }
 
-    /// The regressors that an operator asks.
+    /// The regressors that a prediction of an operator uses.
     pub(super) fn asked_for_operator(&self, name: &str, direction: Direction) -> Vec<u32> {
         let of = |name: &str| self.find(&Target::Operator { name: name.to_owned(), direction });
         let forward = || self.find(&Target::Operator { name: name.to_owned(), direction: Direction::Forward });
@@ -142,7 +142,7 @@ impl Library {
         of(name).or_else(forward).or_else(stand_in).into_iter().collect()
     }
 
-    /// What a regressor of messages says.
+    /// A message regressor's prediction.
     pub(super) fn message(&self, regressor: u32, elements: u64, communicator: Communicator) -> Option<Prediction> {
         let query = self.sampled(regressor)?.message_query(elements, communicator)?;
         self.say(regressor, &query, self.sending_us(regressor, elements, communicator))

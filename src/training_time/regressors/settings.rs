@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Family {
-    /// The family as the files name it.
+    /// The name of the family in files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Library {
         [false, true].into_iter().filter_map(file).collect()
     }
 
-    /// Regressors that need a setting and have none.
+    /// The regressors that need a setting and have none.
     pub fn without_setting(&self) -> impl Iterator<Item = u32> {
         let targets = self.targets().enumerate();
         let lacks = |target: &Target| setting_of(target).is_some() && self.setting(target).is_none();

@@ -20,15 +20,15 @@ use crate::{
 /// Errors of a regressor where it had not seen the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
-    /// The figures.
+    /// The error figures.
     pub score: Score,
-    /// ln(predicted ÷ measured) between the samples.
+    /// ln(predicted ÷ measured) of interpolated predictions.
     within: Vec<f64>,
-    /// The same outside of them.
+    /// ln(predicted ÷ measured) of extrapolated predictions.
     beyond: Vec<f64>,
 }
 
-/// What people want to know of it.
+/// The error figures of a regressor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Mean absolute percentage error of rows whose features were in no other fold.
@@ -40,7 +40,7 @@ pub struct Score {
 }
 
 impl Validation {
-    /// Errors for predictions of a mark.
+    /// The residuals of predictions with this mark.
     #[must_use]
     pub fn residuals(&self, mark: Mark) -> &[f64] {
         match mark {
@@ -95,7 +95,7 @@ fn logarithms(pairs: &Pairs) -> Vec<f64> {
     pairs.iter().map(|(measured, said)| math::ln(said / measured)).collect()
 }
 
-/// The median of absolute errors in per cent.
+/// The median of absolute errors, in per cent.
 fn median_percent(pairs: &Pairs) -> Option<f64> {
     let mut errors: Vec<f64> = pairs.iter().map(|(measured, said)| (said / measured - 1.0).abs() * 100.0).collect();
     math::median(&mut errors)
@@ -143,7 +143,7 @@ impl Library {
 
     /// Errors of a model that was trained elsewhere, over rows spread over all samples; without figures.
     pub(super) fn against_samples(&self, regressor: u32, model: &Model) -> Validation {
-        /// So many rows tell an interval.
+        /// The number of rows that suffice for an interval.
         const ROWS: usize = 500;
         let Some(sampled) = self.sampled(regressor) else { return Validation::default() };
         let times = sampled.times(self.direction(regressor));
@@ -170,7 +170,7 @@ impl Library {
         (0..sampled.len()).step_by(step).filter_map(said).collect()
     }
 
-    /// The figures of a regressor, where they were computed.
+    /// The error figures of a regressor, if they were computed.
     #[must_use]
     pub fn score(&self, regressor: u32) -> Option<Score> {
         self.validation(regressor).map(|validation| validation.score)

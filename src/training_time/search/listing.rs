@@ -1,4 +1,4 @@
-//! Layouts as tables for people.
+//! The layouts of a search as tables.
 
 use super::{Found, Row};
 use crate::{
@@ -69,7 +69,7 @@ pub fn layouts(rows: &[Row], basis: Basis) -> Listing {
     Listing { columns, rows: rows.iter().map(row).collect() }.told()
 }
 
-/// What became of the layouts that are not there.
+/// A table of the reasons for which layouts were left out.
 #[must_use]
 pub fn dropped(found: &Found) -> Listing {
     let columns = vec![
@@ -87,7 +87,7 @@ pub fn dropped(found: &Found) -> Listing {
     Listing { columns, rows: found.dropped.iter().map(row).collect() }
 }
 
-/// In a word.
+/// The keyword of a recomputation.
 #[must_use]
 pub const fn recompute(recompute: Recompute) -> &'static str {
     match recompute {

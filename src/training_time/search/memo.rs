@@ -13,7 +13,7 @@ type Known<K> = Vec<(K, Result<Prediction, Missing>)>;
 type Operators = Vec<(String, Direction, Known<Vec<f64>>)>;
 type Collectives = Vec<(String, Known<(u64, Communicator)>)>;
 
-/// Regressors that are asked once.
+/// Caches the answers of regressors.
 pub struct Memo<'a> {
     regressors: &'a dyn Regressors,
     catalogue: &'a Catalogue,
@@ -23,13 +23,14 @@ pub struct Memo<'a> {
 }
 
 impl<'a> Memo<'a> {
-    /// Remembers nothing yet.
+    /// An empty cache.
     #[must_use]
     pub fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue) -> Self {
         Self { regressors, catalogue, operators: RefCell::default(), collectives: RefCell::default() }
     }
 
-    /// What tells two questions about an operator apart: its inputs, or all but degrees that no operator depends on.
+    /// The key under which a question about an operator is cached: its inputs, or all degrees on which some operator
+    /// depends.
     fn key(&self, name: &str, scope: &Scope) -> Vec<f64> {
         match self.catalogue.operator(name) {
             Some(operator) => operator.inputs.iter().filter_map(|input| scope.get(input)).collect(),

@@ -32,26 +32,26 @@ use crate::{
     progress::Progress,
 };
 
-/// What a search knows besides the question.
+/// Everything that a search needs besides the question.
 #[derive(Clone, Copy)]
 pub struct Knowledge<'a> {
-    /// Times.
+    /// The regressors that predict times.
     pub regressors: &'a dyn Regressors,
-    /// Operators and architectures.
+    /// The operators and architectures.
     pub catalogue: &'a Catalogue,
-    /// The GPU, for bounds and utilisation.
+    /// The GPU, used for bounds and utilisation.
     pub gpu: Option<&'a Gpu>,
-    /// What measured steps say of the model.
+    /// The calibration by measured steps, as it applies to the model.
     pub applied: Option<&'a Applied>,
     /// The least that any operator was scaled by, at most 1: what is changed may be faster than the hardware. 0 where the
     /// hardware's peak bounds nothing, so that every candidate is looked at.
     pub least_factor: f64,
-    /// Seed of the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
 impl<'a> Knowledge<'a> {
-    /// Without a calibration.
+    /// The knowledge without a calibration.
     #[must_use]
     pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
         Self { regressors, catalogue, gpu, applied: None, least_factor: 1.0, seed: interval::SEED }
@@ -61,17 +61,17 @@ impl<'a> Knowledge<'a> {
 /// One layout with its step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Over which GPUs.
+    /// How the model is distributed over GPUs.
     pub layout: Layout,
-    /// Sequences of a micro-batch.
+    /// The number of sequences in a micro-batch.
     pub micro_batch: u32,
-    /// Micro-batches per step and replica.
+    /// The number of micro-batches per step and replica.
     pub micro_batches: u32,
-    /// What is computed again.
+    /// The operators that the backward pass recomputes.
     pub recompute: Recompute,
     /// Its rank from 1, shared by those that can't be told from the rank's first; `None` where it was not drawn.
     pub rank: Option<u32>,
-    /// Its step in µs.
+    /// The time of a step in µs.
     pub total_us: f64,
     /// How far it is known, where that was drawn: see [`Found::basis`].
     pub interval_us: Option<[f64; 2]>,
@@ -79,7 +79,7 @@ pub struct Row {
     pub tokens_per_gpu: f64,
     /// Share of the peak that the model's operations come to, without what is computed again.
     pub utilisation: Option<f64>,
-    /// Bytes of the fullest stage.
+    /// The memory of the fullest stage, in bytes.
     pub memory_bytes: f64,
     /// Share of the busiest stage's pipeline time that it waits.
     pub bubble: f64,
@@ -88,33 +88,33 @@ pub struct Row {
 }
 
 impl Row {
-    /// Nothing of it is extrapolated or suspect.
+    /// Whether no part of the step's time is extrapolated or suspect.
     #[must_use]
     pub fn is_covered(&self) -> bool {
         self.marks[Mark::Extrapolated as usize] + self.marks[Mark::Suspect as usize] == 0.0
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
-    /// How many layouts there are.
+    /// The number of layouts.
     pub layouts: u64,
-    /// Layouts with a micro-batch and recomputation that fit.
+    /// The number of layouts with a micro-batch and recomputation that fit.
     pub candidates: u64,
-    /// How many fell to each reason.
+    /// The number of layouts that were left out for each reason.
     pub dropped: Dropped,
     /// How many of the candidates were looked at; others can't be among the best.
     pub looked_at: u64,
-    /// What the intervals of the rows stand on.
+    /// The source of the intervals of the rows.
     pub basis: Basis,
     /// By time: the best, or all that were looked at.
     pub rows: Vec<Row>,
-    /// The best that needs no extrapolation.
+    /// The best row that needs no extrapolation.
     pub covered: Option<Row>,
     /// The least that the fullest stage of anything needs, of what did not fit, in bytes.
     pub least_too_much: Option<f64>,
-    /// What was missing, each once.
+    /// The samples that were missing, each listed once.
     pub missing: Vec<String>,
     /// The first rows were all that was wanted: better ones may be left.
     pub is_partial: bool,

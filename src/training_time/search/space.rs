@@ -10,26 +10,26 @@ use crate::training_time::{
     },
 };
 
-/// What is searched.
+/// The settings of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The model, GPUs per node, and how a step is carried out; its degrees and batch are not looked at.
     pub run: Run,
-    /// Which composition.
+    /// The way in which steps are composed.
     pub mode: Mode,
-    /// Numbers of GPUs.
+    /// The numbers of GPUs to consider.
     pub gpus: Vec<u32>,
-    /// Sequences in a step of all replicas.
+    /// The number of sequences in a step, over all replicas.
     pub global_batch: u64,
-    /// Sizes of a micro-batch to try.
+    /// The micro-batch sizes to consider.
     pub micro_batches: Vec<u32>,
-    /// What to try computing again.
+    /// The recomputations to consider.
     pub recompute: Vec<Recompute>,
-    /// Tensor groups may span nodes.
+    /// Whether tensor-parallel groups may span nodes.
     pub tensor_between_nodes: bool,
     /// Memory of a device in GiB; without it everything fits.
     pub memory_gib: Option<f64>,
-    /// What of it is kept free, in GiB.
+    /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
     /// How many of the best are wanted on each number of GPUs; their order is proven.
     pub best: u32,
@@ -57,26 +57,26 @@ impl Question {
     }
 }
 
-/// Why a layout is left out.
+/// The reason why a layout is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
-    /// The tensor degree does not divide the heads.
+    /// The tensor-parallel degree does not divide the heads.
     Heads,
-    /// There are fewer key-value heads than tensor ranks.
+    /// There are fewer key-value heads than tensor-parallel ranks.
     KeyValueHeads,
     /// There are more stages, or chunks of them, than layers; or in parity mode a stage without layers.
     Stages,
-    /// The tensor group is larger than a node.
+    /// The tensor-parallel group is larger than a node.
     Node,
     /// Replicas times micro-batch do not divide the global batch.
     Batch,
-    /// Micro-batches can't be interleaved over the stages.
+    /// The micro-batches can't be interleaved over the stages.
     Groups,
-    /// There is more to simulate than is simulated.
+    /// The pipeline has more operations than are simulated.
     Size,
-    /// A stage does not fit.
+    /// A stage does not fit into memory.
     Memory,
-    /// Something was not sampled, and nothing stands in.
+    /// Samples are missing that nothing can replace.
     Missing,
 }
 
@@ -94,7 +94,7 @@ impl Reason {
         Self::Missing,
     ];
 
-    /// Its key in files.
+    /// The keyword in files.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Reason {
         }
     }
 
-    /// In words.
+    /// A phrase for reports.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
@@ -126,7 +126,7 @@ impl Reason {
         }
     }
 
-    /// What would let more layouts through.
+    /// What to change so that more layouts pass.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
@@ -149,12 +149,12 @@ impl Reason {
     }
 }
 
-/// How many fell to each reason.
+/// The number of layouts that were left out for each reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped([u64; 9]);
 
 impl Dropped {
-    /// How many fell to a reason.
+    /// The number of layouts that were left out for a reason.
     #[must_use]
     pub const fn of(&self, reason: Reason) -> u64 {
         self.0[reason as usize]
@@ -164,19 +164,19 @@ impl Dropped {
         self.0[reason as usize] += 1;
     }
 
-    /// The reasons that anything fell to, with how many.
+    /// The reasons that apply to any layout, with the numbers of layouts.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
         Reason::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|(_, count)| *count > 0)
     }
 }
 
-/// The layouts and what is left of them.
+/// The layouts of a search that may run.
 pub struct Space {
     /// Ordered triples of degrees whose product is a number of GPUs; with experts, each with its expert degrees.
     pub layouts: u64,
-    /// Those that fell, so far.
+    /// The number of layouts that were left out so far.
     pub dropped: Dropped,
-    /// What may run as far as its numbers go; memory is not yet looked at.
+    /// The runs that satisfy all rules; their memory is not yet checked.
     pub runs: Vec<Run>,
 }
 
@@ -197,7 +197,7 @@ fn divisors(whole: u32) -> impl Iterator<Item = u32> {
     low.into_iter().chain(high)
 }
 
-/// All that may run.
+/// All runs that satisfy the rules of a search.
 #[must_use]
 pub fn space(question: &Question) -> Space {
     let mut space = Space { layouts: 0, dropped: Dropped::default(), runs: Vec::new() };

@@ -1,4 +1,4 @@
-//! Rows of a search as charts and a map.
+//! The rows of a search as charts and a heat map.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,15 +12,15 @@ use crate::{
 /// The fastest time of each pair of tensor and pipeline degree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
-    /// Tensor degrees, ascending: rows.
+    /// The tensor-parallel degrees, ascending: one for each row of the map.
     pub tensor: Vec<u32>,
-    /// Pipeline degrees, ascending: columns.
+    /// The numbers of pipeline stages, ascending: one for each column of the map.
     pub pipeline: Vec<u32>,
     /// Row after row: the fastest of the pair, by its index among the rows.
     pub cells: Vec<Option<u32>>,
 }
 
-/// The map of all rows.
+/// The heat map of all rows.
 #[must_use]
 pub fn heat_map(rows: &[Row]) -> HeatMap {
     let distinct = |of: fn(&Row) -> u32| {
@@ -64,7 +64,7 @@ pub fn words(row: &Row) -> String {
     format!("tp {}, pp {}, dp {}{expert}, b {}", layout.tensor, layout.pipeline, layout.data, row.micro_batch)
 }
 
-/// The step's time over the fullest stage's memory.
+/// A chart of step time over the memory of the fullest stage.
 #[must_use]
 pub fn time_over_memory(found: &Found) -> Chart {
     let point = |row: &Row| Point {

@@ -10,24 +10,24 @@ use crate::training_time::{
     scope::Scope,
 };
 
-/// A time that can't be trusted, and why.
+/// A predicted time that can't be trusted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Doubt {
-    /// Operator or collective.
+    /// The operator or collective.
     pub name: String,
-    /// Of an operator.
+    /// The direction of an operator.
     pub direction: Option<Direction>,
-    /// What the step counts with, in µs.
+    /// The time that the step uses, in µs.
     pub time_us: f64,
-    /// What it takes at least, where that is known and more.
+    /// The least possible time in µs, if it is known and exceeds the one used.
     pub least_us: Option<f64>,
-    /// Why, as a sentence without its end.
+    /// The reason, as a sentence without its full stop.
     pub why: String,
 }
 
 impl Plan {
-    /// What the parts weigh where it is asked how much of a step can't be trusted: what is suspect takes at least what it
-    /// can take, so that a time that is too short does not hide itself.
+    /// The weights by which the share of a step that can't be trusted is computed. A suspect time weighs at least its
+    /// least possible time, so that a time that is too short still counts.
     #[must_use]
     pub fn weights(&self) -> Vec<f64> {
         let weight = |part: &Part| match &part.prediction {
@@ -62,7 +62,7 @@ impl Plan {
         self.parts.iter().find(same).map(|part| part.prediction.time_us)
     }
 
-    /// All suspect times, each with the reason.
+    /// All suspect times with their reasons.
     #[must_use]
     pub fn doubts(&self) -> Vec<Doubt> {
         let doubt = |part: &Part| {

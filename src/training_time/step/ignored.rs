@@ -1,4 +1,4 @@
-//! What a run says and its composition does not use.
+//! The settings of a run that its composition does not use.
 
 use super::Mode;
 use crate::training_time::{

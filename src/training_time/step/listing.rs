@@ -1,4 +1,4 @@
-//! Tables of a step for people.
+//! The tables of a step.
 
 use super::{
     component::Component,
@@ -28,7 +28,7 @@ pub fn time(time_us: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A share in per cent.
+/// A share as a percentage.
 #[must_use]
 pub fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
@@ -42,7 +42,7 @@ fn share_cell(of: f64) -> Entry {
     Entry::number(Some(of), share)
 }
 
-/// What the step's time goes into.
+/// A table of the components of the step's time.
 #[must_use]
 pub fn components(step: &Step) -> Listing {
     let columns = vec![
@@ -58,7 +58,7 @@ pub fn components(step: &Step) -> Listing {
     Listing { columns, rows }
 }
 
-/// Each stage.
+/// A table of the stages.
 #[must_use]
 pub fn stages(step: &Step) -> Listing {
     let columns = vec![
@@ -86,7 +86,7 @@ pub fn stages(step: &Step) -> Listing {
     Listing { columns, rows: step.stages.iter().enumerate().map(row).collect() }
 }
 
-/// The operators and collectives of one layer.
+/// A table of the operators and collectives of one layer.
 #[must_use]
 pub fn layer(plan: &Plan) -> Listing {
     let columns = vec![
@@ -132,7 +132,7 @@ pub fn layer(plan: &Plan) -> Listing {
     Listing { columns, rows: uses.iter().filter_map(row).collect() }
 }
 
-/// Every time that the step is made of.
+/// A table of the times of all parts.
 #[must_use]
 pub fn parts(plan: &Plan) -> Listing {
     let columns = vec![
@@ -162,7 +162,7 @@ pub fn parts(plan: &Plan) -> Listing {
     Listing { columns, rows: plan.parts.iter().map(row).collect() }
 }
 
-/// Memory of each stage in GiB.
+/// A table of the memory of each stage in GiB.
 #[must_use]
 pub fn memory(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Listing {
     let mut columns = vec![Column::numbers("Stage", "from 0")];
@@ -193,7 +193,7 @@ pub fn fits(stages: &[StageMemory], capacity_bytes: Option<f64>) -> Option<Strin
     })
 }
 
-/// A mark in words.
+/// The name of a mark.
 #[must_use]
 pub const fn mark(mark: Mark) -> &'static str {
     match mark {

@@ -31,21 +31,22 @@ use super::{
     run::Run,
 };
 
-/// Why there is no step.
+/// The reason why a step can't be composed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StepError {
-    /// A rule that the layout breaks.
+    /// The layout breaks a rule.
     #[error(transparent)]
     Rule(#[from] rules::Broken),
-    /// All that nothing is known of.
+    /// Samples are missing; all of them are listed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing(Vec<Missing>),
 }
 
-/// What a run's step is made of.
+/// The parts of a run's step.
 ///
 /// # Errors
-/// A rule is broken, or something is missing: all of it is named.
+/// Returns [`StepError::Rule`] if the layout breaks a rule, and [`StepError::Missing`] with all missing samples
+/// otherwise.
 pub fn plan(run: &Run, mode: Mode, catalogue: &Catalogue, regressors: &dyn Regressors) -> Result<Plan, StepError> {
     rules::check(run, mode)?;
     let anatomy = Anatomy::of(run, catalogue);

@@ -24,10 +24,10 @@ pub fn layers(run: &Run) -> Vec<u32> {
     listed.unwrap_or_else(|| (0..stages).map(|stage| all / stages + u32::from(stage < all % stages)).collect())
 }
 
-/// What the step is made of.
+/// The parts of the step.
 ///
 /// # Errors
-/// All that nothing is known of.
+/// Returns all missing samples.
 pub(super) fn plan(run: &Run, anatomy: &Anatomy, regressors: &dyn Regressors) -> Result<Plan, Vec<Missing>> {
     let mut builder = Builder::new(regressors);
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
@@ -125,7 +125,7 @@ struct Passes {
     /// Forward and backward, of each part of the model in the order in which a micro-batch passes them.
     times: [Vec<f64>; 2],
     delay: Vec<f64>,
-    /// What keeps each stage busy for one micro-batch, forward and backward.
+    /// The times of one micro-batch on each stage, forward and backward.
     load: Vec<[Times; 2]>,
 }
 
@@ -186,7 +186,7 @@ impl Passes {
     }
 }
 
-/// Every operation of the pipeline.
+/// Every operation of the pipeline with its times.
 pub(super) fn timeline(plan: &Plan, times: &[f64]) -> Vec<Timed> {
     let mut operations = Vec::new();
     passes(plan, times).pipeline(plan.run.micro_batches).run(|operation| operations.push(operation));

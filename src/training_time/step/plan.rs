@@ -1,4 +1,4 @@
-//! What a step is made of: single times, and how often each is used where.
+//! The parts of a step: single times, and how often each is used where.
 
 use super::component::{Component, Times};
 use crate::training_time::{
@@ -10,34 +10,34 @@ use crate::training_time::{
     scope::Scope,
 };
 
-/// One time that a step is made of.
+/// One time of which a step is composed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Operator or collective.
+    /// The operator or collective.
     pub name: String,
-    /// What was asked.
+    /// The question to the regressors.
     pub asked: Asked,
-    /// What was answered; of an exchange in buckets, all of them.
+    /// The prediction; for an exchange in buckets, the sum over all buckets.
     pub prediction: Prediction,
 }
 
-/// What was asked of regressors.
+/// A question to the regressors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// An operator.
+    /// An operator in one direction, with its inputs.
     Operator(Direction, Scope),
-    /// A collective: elements, and over which GPUs.
+    /// A collective: message size in elements, and communicator.
     Collective(u64, Communicator),
 }
 
-/// A part, used some times.
+/// A part and how often it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
-    /// Which of [`Plan::parts`].
+    /// The index in [`Plan::parts`].
     pub part: u32,
-    /// How often; a share where ranks share it.
+    /// The number of uses; a fraction if ranks share the work.
     pub count: f64,
-    /// What its time counts as.
+    /// The component to which the time is added.
     pub component: Component,
 }
 
@@ -46,32 +46,32 @@ pub struct Use {
 pub struct Stage {
     /// Its layers; in parity mode they need not sum to the model's, nor be positive.
     pub layers: f64,
-    /// Parameters on one rank, experts included.
+    /// The number of parameters on one rank, experts included.
     pub parameters: f64,
     /// The message to the next stage, or from the last to the first; `None` without a pipeline.
     pub message: Option<Use>,
-    /// The gradients' all-reduce.
+    /// The all-reduce of gradients.
     pub all_reduce: Vec<Use>,
-    /// The parameters' all-gather.
+    /// The all-gather of parameters.
     pub all_gather: Vec<Use>,
     /// The optimizer.
     pub optimizer: Vec<Use>,
 }
 
-/// What a step is made of.
+/// The parts of a step and their uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which composition it is for.
+    /// The way in which the step is composed.
     pub mode: Mode,
     /// The run.
     pub run: Run,
-    /// All times.
+    /// All parts.
     pub parts: Vec<Part>,
-    /// One layer: forward, backward with what is computed again.
+    /// One layer: forward, and backward with recomputation.
     pub layer: [Vec<Use>; 2],
     /// Before the first layer, forward and backward.
     pub first: [Vec<Use>; 2],
-    /// After the last.
+    /// After the last layer, forward and backward.
     pub last: [Vec<Use>; 2],
     /// The stages in order; in parity mode those of the reference: first, middle, last.
     pub stages: Vec<Stage>,
@@ -85,7 +85,7 @@ impl Plan {
     }
 }
 
-/// What uses come to with given times of parts.
+/// The sum of uses in µs, given the times of parts.
 #[must_use]
 pub fn sum(uses: &[Use], times: &[f64]) -> Times {
     let mut sum = Times::default();
@@ -95,7 +95,7 @@ pub fn sum(uses: &[Use], times: &[f64]) -> Times {
     sum
 }
 
-/// Asks regressors and remembers what was asked.
+/// Queries regressors and collects the answers as parts.
 pub(super) struct Builder<'a> {
     regressors: &'a dyn Regressors,
     pub parts: Vec<Part>,
@@ -118,7 +118,7 @@ impl<'a> Builder<'a> {
         self.parts.len() as u32 - 1
     }
 
-    /// The part of an operator.
+    /// The index of the part for an operator.
     pub fn operator(&mut self, name: &str, direction: Direction, scope: &Scope) -> u32 {
         let known = self.parts.iter().position(|part| {
             part.name == name && matches!(&part.asked, Asked::Operator(way, with) if *way == direction && with == scope)
@@ -174,8 +174,8 @@ impl<'a> Builder<'a> {
         ops.iter().map(used).collect()
     }
 
-    /// What comes before the first layer and after the last: forward, backward; the embedding is summed over the tensor
-    /// ranks.
+    /// The uses before the first layer and after the last, each forward and backward. The embedding is summed over
+    /// the tensor-parallel ranks.
     pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<Use>; 2]; 2] {
         let [mut first, last] = [&anatomy.first, &anatomy.last].map(|ops| {
             [(Direction::Forward, Component::Forward), (Direction::Backward, Component::Backward)]

@@ -1,4 +1,4 @@
-//! What there is to learn, as jobs that any worker can do.
+//! The training of regressors as jobs that any worker can carry out.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::{
     },
 };
 
-/// What a worker needs to do jobs.
+/// The data that a worker needs to carry out jobs.
 #[derive(Serialize, Deserialize)]
 struct Package {
-    /// That of the samples; that of the measured steps.
+    /// The cluster of the samples, and that of the measured steps.
     clusters: Vec<Cluster>,
-    /// As a file.
+    /// The catalogue as a YAML file.
     catalogue: String,
     mode: Mode,
     precision: String,
@@ -52,7 +52,7 @@ fn job(number: u32) -> Job {
 }
 
 impl Bench {
-    /// Which library a job is of.
+    /// The library to which the regressor with this number belongs.
     fn library_of(&self, number: u32) -> &Library {
         let of_steps = self.steps.as_ref().filter(|_| number & OF_STEPS != 0);
         of_steps.map_or(&self.library, |steps| &steps.library)
@@ -95,10 +95,10 @@ impl Study {
         Ok(rounds)
     }
 
-    /// What [`work`] needs on another worker.
+    /// The data that [`work`] needs on another worker.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn basis(&self) -> Result<Vec<u8>, StudyError> {
         let bench = self.bench()?;
         let of_steps = bench.steps.as_ref().map(|steps| {
@@ -142,7 +142,7 @@ impl Study {
 
 /// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
 pub struct Workshop {
-    /// Of the samples; of the measured steps.
+    /// The library of the samples, and that of the measured steps.
     libraries: Vec<Library>,
 }
 

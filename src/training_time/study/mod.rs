@@ -39,16 +39,16 @@ use crate::{
     units::count,
 };
 
-/// How it is studied.
+/// The settings of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Which cluster, by index.
+    /// The index of the cluster.
     pub cluster: usize,
-    /// Which regressors and composition.
+    /// The kind of regressors and composition.
     pub mode: Mode,
-    /// What is trained; without it only samples are looked at.
+    /// The run; without one, only samples are checked.
     pub run: Option<Run>,
-    /// What is changed.
+    /// The changes of the what-if analysis.
     pub changes: Vec<Change>,
     /// Which table of measured steps calibrates, by index, with how many coefficients.
     pub calibrate: Option<(usize, Terms)>,
@@ -60,13 +60,13 @@ pub struct Settings {
     pub calibrate_anyway: bool,
     /// The cluster was chosen by hand: its samples stand in for those of another GPU.
     pub stands_in: bool,
-    /// What is searched.
+    /// The settings of the search for layouts.
     pub search: Option<search::Question>,
     /// Of which operator or collective parity's settings are searched on the full grid.
     pub settings_of: Option<String>,
-    /// What of a device's memory is kept free, in GiB.
+    /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
-    /// Seed of the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
@@ -90,7 +90,7 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no answer.
+/// The reason why a study has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// No samples were dropped; with the files of which nothing can be used, and why.
@@ -100,22 +100,22 @@ pub enum StudyError {
         refused(.0)
     )]
     NothingLoaded(Vec<(String, String)>),
-    /// No run to predict.
+    /// There is no run to predict.
     #[error("there is no run to predict: give a run configuration, or type one")]
     NoRun,
     /// The run is of a GPU that no chosen samples are of.
     #[error("{0}")]
     OtherGpu(String),
-    /// A run can't be composed.
+    /// The run can't be composed.
     #[error(transparent)]
     Step(#[from] StepError),
-    /// Measured steps can't calibrate.
+    /// The measured steps can't be used for calibration.
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),
-    /// What a worker did comes from another build.
+    /// The result of a job comes from another build.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
@@ -132,16 +132,16 @@ impl StudyError {
     }
 }
 
-/// What was learnt of a cluster; and, for a calibration, of its operators on the cluster of the measured steps.
+/// The regressors of a cluster and, for a calibration, those of its operators on the cluster of the measured steps.
 struct Bench {
-    /// What became of the all-reduce tables, in words.
+    /// Notes on how the all-reduce tables are used.
     tables: Vec<String>,
     cluster: Arc<Cluster>,
     catalogue: Arc<Catalogue>,
     options: Options,
     library: Library,
     steps: Option<OfSteps>,
-    /// The cluster of those steps, where it was said.
+    /// The stated cluster of those steps.
     measured_on: Option<String>,
     health: Health,
     coverage: OnceLock<Vec<Coverage>>,
@@ -151,18 +151,18 @@ struct Bench {
 
 /// Measured steps, with the operators of the cluster that they ran on.
 struct OfSteps {
-    /// The table's index.
+    /// The index of the table.
     table: usize,
-    /// The cluster that they ran on.
+    /// The cluster on which the steps ran.
     ran_on: ClusterEntry,
     library: Library,
     taken: Taken,
-    /// With four coefficients, with six: fitted once.
+    /// The calibrations with four and with six coefficients, each fitted once.
     calibrations: [OnceLock<Result<Calibration, CalibrateError>>; 2],
 }
 
 impl OfSteps {
-    /// The regressors that the steps need.
+    /// The regressors that the measured steps need.
     fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
         self.library.needed(|rehearsal| {
             for step in &self.taken.measured {
@@ -183,14 +183,14 @@ impl Bench {
             && self.health.flags.iter().all(|flag| flag.rule != Rule::AbovePeak)
     }
 
-    /// The cluster that measured steps ran on.
+    /// The cluster on which measured steps ran.
     fn ran_on(&self, steps: &StepTable) -> Option<&ClusterEntry> {
         let said = self.measured_on.as_ref().and_then(|name| self.catalogue.cluster(name));
         said.or_else(|| measured::cluster_entry(steps, &self.cluster, &self.catalogue))
     }
 }
 
-/// The workbench's state.
+/// The state of the training time workbench.
 #[derive(Default)]
 pub struct Study {
     dropped: Dropped,
@@ -198,24 +198,24 @@ pub struct Study {
     bench: Option<Bench>,
 }
 
-/// What a step costs.
+/// The predicted step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What it is made of, with the changes.
+    /// Its parts, with the changes.
     pub plan: Plan,
     /// Its times, with the changes and the calibration.
     pub step: Step,
-    /// How far its time is known, in µs.
+    /// The interval of its time, in µs.
     pub interval_us: [f64; 2],
-    /// What that stands on.
+    /// The source of the interval.
     pub basis: Basis,
-    /// What measured steps say of the run's model, where there are some.
+    /// The calibration as it applies to the model, if there are measured steps.
     pub applied: Option<Applied>,
-    /// Shares of its time by where they come from.
+    /// The shares of the time by mark, in the order of [`Mark::ALL`].
     pub marks: [f64; 4],
-    /// Memory of each stage.
+    /// The memory of each stage.
     pub memory: Vec<StageMemory>,
-    /// What a device offers, where it is known.
+    /// The usable memory of a device in bytes, if it is known.
     pub capacity_bytes: Option<f64>,
     /// Its time in µs without the changes, where there are any.
     pub unchanged_us: Option<f64>,
@@ -226,20 +226,20 @@ pub struct Outcome {
 /// The best layouts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// With the changes.
+    /// The result with the changes.
     pub found: Found,
-    /// The best without them, where there are any.
+    /// The best layout without the changes, if there are any changes.
     pub unchanged: Option<search::Row>,
 }
 
 impl Study {
-    /// Studies what files hold.
+    /// A study of dropped files.
     #[must_use]
     pub fn new(dropped: Dropped) -> Self {
         Self { dropped, ..Self::default() }
     }
 
-    /// What was dropped.
+    /// The dropped files.
     #[must_use]
     pub fn dropped(&self) -> &Dropped {
         &self.dropped
@@ -251,13 +251,13 @@ impl Study {
         &mut self.dropped
     }
 
-    /// What files hold together.
+    /// The contents of the dropped files.
     #[must_use]
     pub fn bundle(&self) -> &Bundle {
         self.dropped.bundle()
     }
 
-    /// How it is studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -356,8 +356,7 @@ impl Study {
         Ok(bench.coverage.get_or_init(all))
     }
 
-    /// What the run needs of the chosen cluster and nobody sampled as it needs it; what nothing can stand in for comes
-    /// first.
+    /// The samples that the run needs and the chosen cluster lacks, those without a substitute first.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let bundle = self.dropped.bundle();
@@ -371,8 +370,8 @@ impl Study {
         needs
     }
 
-    /// What must be known of the answer besides what the run needs: whose samples stand in, what measured steps inherit,
-    /// which all-reduce tables count, what of the run changes nothing.
+    /// Notes on the answer besides the needs of the run: substitutes, what measured steps inherit, which all-reduce
+    /// tables are used, and settings of the run that have no effect.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let bundle = self.dropped.bundle();
@@ -431,15 +430,15 @@ impl Study {
         }
     }
 
-    /// The cluster's regressors.
+    /// The regressors of the cluster.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn library(&self) -> Result<&Library, StudyError> {
         Ok(&self.bench()?.library)
     }
 
-    /// Whether the run's regressors are all trained.
+    /// Whether all regressors of the run are trained.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.bench
@@ -500,10 +499,10 @@ impl Study {
         Ok(Some(calibration.get_or_init(fit).clone()?))
     }
 
-    /// What the run's step costs.
+    /// The predicted step of the run.
     ///
     /// # Errors
-    /// There is no run, it breaks a rule, or something is missing: all of it is named.
+    /// Returns an error if there is no run, if it breaks a rule, or, with all of them, if samples are missing.
     pub fn outcome(&self, calibration: Option<&Calibration>) -> Result<Outcome, StudyError> {
         let bench = self.bench()?;
         let run = self.settings.run.as_ref().ok_or(StudyError::NoRun)?;
@@ -591,7 +590,7 @@ impl Study {
         Ok(Some(Searched { found, unchanged }))
     }
 
-    /// Whether all that the search needs is trained.
+    /// Whether all regressors of the search are trained.
     #[must_use]
     pub fn can_search(&self) -> bool {
         self.bench

@@ -1,4 +1,4 @@
-//! Charts of predictions and their errors.
+//! The charts of predictions and their errors.
 
 use super::{kernel::Dataset, models::Predicted};
 use crate::{

@@ -1,4 +1,4 @@
-//! What leaves: predictions as CSV, trees as a model of XGBoost.
+//! Exports predictions as CSV and trees as a model of XGBoost.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,22 +18,22 @@ pub(super) const PREDICTS: &str = "predicts";
 /// How that begins where it is ln(duration / duration alone).
 pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
 
-/// A text to be saved.
+/// A text to save as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// A name for it.
+    /// A suggested file name.
     pub name: String,
-    /// What stands in it.
+    /// The contents.
     pub text: String,
 }
 
-/// Why no trees can be saved.
+/// The reason why no trees can be saved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TreesError {
-    /// The model is none that XGBoost could have.
+    /// The model, named here, is not one that XGBoost can represent.
     #[error("{0} can't be saved as a model of XGBoost: only boosted trees can, trees-lad and trees-published")]
     NoTrees(&'static str),
-    /// There is too little to learn from.
+    /// There are too few kernels to learn from.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }

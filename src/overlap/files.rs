@@ -1,4 +1,4 @@
-//! What dropped files hold is brought together, whatever their order: each run becomes a dataset.
+//! Joins dropped files, independent of their order: each run becomes a dataset.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,42 +9,42 @@ use super::{
     trace::{self, Launch, is_communication},
 };
 
-/// What one file holds.
+/// The contents of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// A table of kernels.
     Table(Kind, Reading),
     /// The launches of a run.
     Trace(Vec<Launch>),
-    /// What standardises the features of one.
+    /// The scaler that standardises the features of a model.
     Scaler(Box<super::imported::Scaler>),
-    /// A model of XGBoost, as JSON.
+    /// A model that XGBoost saved as JSON.
     Model(Box<super::imported::Imported>),
 }
 
-/// A file with its part.
+/// The contents of a file with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedPart {
     /// The file's name.
     pub name: String,
-    /// What it holds.
+    /// The contents.
     pub part: Part,
 }
 
-/// What files hold together.
+/// The contents of all files together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Loaded {
     /// The runs.
     pub datasets: Vec<Dataset>,
-    /// Models that were dropped.
+    /// The dropped models.
     pub models: Vec<super::imported::Imported>,
-    /// Scalers that were dropped.
+    /// The dropped scalers.
     pub scalers: Vec<super::imported::Scaler>,
-    /// How statistics and metrics came together, by dataset.
+    /// How statistics and metrics were joined, by dataset.
     pub merged: Vec<(String, Merged)>,
-    /// Pairs of files with the same content.
+    /// Pairs of files with the same contents.
     pub doubled: Vec<(String, String)>,
-    /// What must be known.
+    /// Notes for the report.
     pub notes: Vec<String>,
 }
 

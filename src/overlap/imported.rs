@@ -15,7 +15,7 @@ use crate::{
     units::count,
 };
 
-/// A model with its file's name.
+/// A dropped model with its file's name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The file's name.
@@ -24,13 +24,13 @@ pub struct Imported {
     pub model: Model,
 }
 
-/// Why a model does not fit a run.
+/// The reason why a model can't be applied to a run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImportedError {
     /// It wants a feature that the run does not have.
     #[error("{model} wants the feature {feature}, which {dataset} does not have")]
     Feature {
-        /// The model's file.
+        /// The name of the model's file.
         model: String,
         /// The feature.
         feature: String,
@@ -40,12 +40,12 @@ pub enum ImportedError {
     /// Its features have no names, and are not those of the published model.
     #[error("{model} has {count} features without names; the published model has {}", STANDARD.len() + 1)]
     Unnamed {
-        /// The model's file.
+        /// The name of the model's file.
         model: String,
-        /// How many features.
+        /// The number of features.
         count: usize,
     },
-    /// What the trees say.
+    /// The trees can't be evaluated.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
@@ -54,7 +54,7 @@ pub enum ImportedError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Feed {
-    /// Not at all, as the published predictor feeds them.
+    /// Not scaled, as in the published predictor.
     Raw,
     /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
     Standardised,
@@ -63,7 +63,7 @@ pub enum Feed {
 }
 
 impl Feed {
-    /// In words, of features.
+    /// A phrase to follow the word features.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -74,18 +74,18 @@ impl Feed {
     }
 }
 
-/// How a model does on a run.
+/// The accuracy of a dropped model on a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
-    /// The model's file.
+    /// The name of the model's file.
     pub name: String,
-    /// With features as they are.
+    /// The scores with unscaled features.
     pub raw: Option<Score>,
-    /// With features that are standardised over the run.
+    /// The scores with features that are standardised over the run.
     pub standardised: Option<Score>,
-    /// With features by the scaler.
+    /// The scores with features scaled by the scaler.
     pub scaled: Option<Score>,
-    /// The scaler's file.
+    /// The name of the scaler's file.
     pub scaler: Option<String>,
     /// How many rows its trees say that it was trained on.
     pub trained_on_rows: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// What its errors are worth, in words.
+    /// The scores in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let name = &self.name;
@@ -120,16 +120,17 @@ impl Judged {
     }
 }
 
-/// What standardised the features of a model for its training: the numbers of scikit-learn's `StandardScaler`.
+/// The means and scales of scikit-learn's `StandardScaler`, which standardised the features of a model for its
+/// training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaler {
     /// The file's name.
     pub name: String,
     /// Names of the features, in their order; empty where the file has none.
     pub features: Vec<String>,
-    /// What is subtracted of each.
+    /// The mean that is subtracted from each feature.
     pub mean: Vec<f64>,
-    /// By what each is divided then.
+    /// The scale by which each feature is divided.
     pub scale: Vec<f64>,
 }
 
@@ -174,10 +175,11 @@ impl Scaler {
 }
 
 impl Imported {
-    /// What the model says of each kernel: negative slowdowns count as none in durations. A scaler that is needed is there.
+    /// The model's prediction for each kernel. A negative slowdown counts as none in durations. `scaler` must be
+    /// given if `feed` requires one.
     ///
     /// # Errors
-    /// The run lacks a feature.
+    /// Returns an error if the run lacks a feature.
     pub fn predict(
         &self,
         dataset: &Dataset,
@@ -201,7 +203,7 @@ impl Imported {
         self.model.attributes.iter().any(|(name, text)| name == PREDICTS && text.starts_with(OF_RATIOS))
     }
 
-    /// What it is given of kernels.
+    /// The model's features of kernels.
     fn table(
         &self,
         dataset: &Dataset,
@@ -281,7 +283,7 @@ impl Imported {
 
 type Value = Box<dyn Fn(&Kernel) -> f64>;
 
-/// A feature by its name.
+/// The function that computes a feature.
 fn values(dataset: &Dataset, name: &str) -> Option<Value> {
     match name {
         "ground_truth" => Some(Box::new(|kernel| kernel.alone_ns)),
@@ -294,7 +296,7 @@ fn values(dataset: &Dataset, name: &str) -> Option<Value> {
     }
 }
 
-/// Mean and deviation over kernels.
+/// The mean and standard deviation of a feature over kernels.
 fn standard(kernels: &[Kernel], value: &Value) -> (f64, f64) {
     let count = kernels.len().max(1) as f64;
     let mean = kernels.iter().map(value).sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Tables for people.
+//! The tables of the overlap workbench.
 
 use super::{
     importance::Importance,
@@ -27,7 +27,7 @@ const SCORES: [Column; 10] = [
     Column::numbers("Unseen names", "mean error of durations where no kernel of the name is known, in per cent"),
 ];
 
-/// A row for each model.
+/// A table of the models.
 #[must_use]
 pub fn models(scores: &[ModelScores]) -> Listing {
     let row = |model: &ModelScores| {
@@ -140,7 +140,7 @@ pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
     Listing { columns, rows: by_name.into_iter().map(row).collect() }
 }
 
-/// Kernels as they were measured, by index.
+/// A table of the kernels with these indices.
 #[must_use]
 pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
     let mut columns = vec![
@@ -170,7 +170,7 @@ pub fn kernels(dataset: &Dataset, indices: &[u32]) -> Listing {
     Listing { columns, rows: rows.collect() }
 }
 
-/// A row for each feature of the default trees.
+/// A table of the features of the default trees.
 #[must_use]
 pub fn importances(importances: &[Importance]) -> Listing {
     let columns = vec![

@@ -1,4 +1,4 @@
-//! One kernel is predicted.
+//! Prediction of a single kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ use crate::{
     units::{percent, significant},
 };
 
-/// Which kernel, as it would run.
+/// The kernel to predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its name; one that is not known is said to be so.
     pub name: String,
-    /// Its duration alone.
+    /// The duration without communication.
     pub alone_ns: f64,
-    /// The share of its duration that will overlap communication.
+    /// The share of its duration that will overlap communication, from 0 to 1.
     pub overlap_ratio: f64,
     /// A number per column of the run; what is missing is taken from the nearest name, or the median of all.
     pub metrics: Vec<Option<f64>>,
@@ -30,29 +30,29 @@ pub struct Question {
     pub model: Option<Kind>,
 }
 
-/// What is to be expected of it.
+/// The prediction for a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The model.
     pub model: Kind,
     /// The slowdown s.
     pub slowdown: f64,
-    /// The duration beside the collective.
+    /// The duration at the same time as the collective.
     pub duration_ns: f64,
-    /// Nine of ten such kernels take as long as this or longer, and up to …
+    /// The lower end of the 90 % prediction interval of the duration.
     pub low_ns: Option<f64>,
-    /// … this.
+    /// The upper end of that interval.
     pub high_ns: Option<f64>,
-    /// No kernel of this name was measured.
+    /// Whether no kernel of this name was measured.
     pub is_unseen: bool,
-    /// The nearest measured kernels, by index, nearest first.
+    /// The indices of the nearest measured kernels, nearest first.
     pub nearest: Vec<u32>,
-    /// What must be known.
+    /// Notes on the prediction.
     pub notes: Vec<String>,
 }
 
 impl Answer {
-    /// In words: what is to be expected first.
+    /// The prediction in sentences, the duration first.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let us = |ns: f64| format!("{} µs", significant(ns / 1000.0));
@@ -72,38 +72,38 @@ impl Answer {
     }
 }
 
-/// Why a kernel can't be predicted.
+/// The reason why a kernel can't be predicted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PredictError {
-    /// A number out of its range.
+    /// A number is out of range.
     #[error("{what} is {value}; it must be {expected}")]
     Range {
-        /// What.
+        /// The name of the number.
         what: String,
-        /// As typed.
+        /// The value as entered.
         value: f64,
-        /// What is possible.
+        /// The valid range.
         expected: &'static str,
     },
-    /// Another number of metrics than the run has.
+    /// The number of metrics differs from that of the run.
     #[error("there are {found} metrics, and {expected} are needed")]
     Metrics {
-        /// How many there are.
+        /// The number of metrics that were entered.
         found: usize,
-        /// How many there must be.
+        /// The number of metrics of the run.
         expected: usize,
     },
-    /// What the model says.
+    /// The model can't be fitted or evaluated.
     #[error(transparent)]
     Learn(#[from] LearnError),
 }
 
-/// The level of intervals.
+/// The level of prediction intervals.
 pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
 
 impl Question {
-    /// A measured kernel, by the model of the verdict.
+    /// The question for a measured kernel with the model of the verdict.
     #[must_use]
     pub fn of(kernel: &Kernel) -> Self {
         Self {
@@ -194,7 +194,7 @@ pub fn predict(
     })
 }
 
-/// ln of predicted over measured durations out of fold.
+/// ln(predicted ÷ measured) of durations, out of fold.
 fn errors(dataset: &Dataset, said: &OutOfFold, unseen: bool) -> Vec<f64> {
     let repeats: &[Vec<_>] = if unseen { std::slice::from_ref(&said.names) } else { &said.repeats };
     let of = |said: &Vec<Option<super::models::Predicted>>| {

@@ -4,13 +4,13 @@ use crate::text::{Problem, Problems, Records, State};
 
 /// The most bytes of a sheet: its texts, and four for where each ends.
 pub(super) const LONGEST: usize = 256 << 20;
-/// The most bytes of its headers.
+/// The most bytes of all headers together.
 const LONGEST_HEADERS: usize = 4 << 20;
 
-/// A table of texts under headers.
+/// A table of texts with headers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// The most bytes that it may have.
+    /// The most bytes that may still be added.
     room: usize,
     headers: Vec<String>,
     text: String,
@@ -53,12 +53,12 @@ impl Sheet {
         Ok(Self { room, ..Self::new(taken) })
     }
 
-    /// How many bytes it has.
+    /// The number of bytes of all texts.
     pub(super) fn bytes(&self) -> usize {
         self.text.len() + size_of::<u32>() * self.ends.len()
     }
 
-    /// Names of the columns.
+    /// The headers of the columns.
     #[must_use]
     pub fn headers(&self) -> &[String] {
         &self.headers
@@ -84,7 +84,7 @@ impl Sheet {
         Ok(())
     }
 
-    /// The rows in their order.
+    /// The rows in file order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = SheetRow<'_>> {
         (0..self.lines.len()).map(|index| SheetRow { sheet: self, index })
     }
@@ -125,13 +125,13 @@ impl Sheet {
 }
 
 impl<'a> SheetRow<'a> {
-    /// Where it stands in its file.
+    /// The line number in its file.
     #[must_use]
     pub fn line(&self) -> u64 {
         self.sheet.lines[self.index]
     }
 
-    /// A cell; empty where there is none.
+    /// The text of a cell; empty if the row has no such column.
     #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
         let width = self.sheet.headers.len();

@@ -25,66 +25,66 @@ use crate::{
     units::count,
 };
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// Nothing was dropped that could be studied.
+    /// No kernels were dropped.
     #[error(
         "there is no kernel to study, which takes merged features, or slowdown statistics and kernel metrics, or the traces \
          of Nsight Systems"
     )]
     NothingLoaded,
-    /// A run that is not there.
+    /// There is no run with this number.
     #[error("there is no run {number}; there {} {count}", if *count == 1 { "is" } else { "are" })]
     NoRun {
-        /// Its number, from 1.
+        /// The number of the run, from 1.
         number: u32,
-        /// How many there are.
+        /// The number of runs.
         count: usize,
     },
     /// Columns to learn from that the run does not have.
     #[error("there is no column {names} to learn from; {run} has {held}")]
     NoColumn {
-        /// Their names.
+        /// The names of the columns.
         names: String,
         /// The run.
         run: String,
-        /// Names of its columns.
+        /// The names of the columns of the run.
         held: String,
     },
-    /// No trees to be saved.
+    /// No trees can be saved.
     #[error(transparent)]
     Trees(#[from] export::TreesError),
-    /// What learning says.
+    /// A model can't be trained.
     #[error(transparent)]
     Learn(#[from] LearnError),
-    /// What a typed kernel lacks.
+    /// The kernel that was entered can't be predicted.
     #[error(transparent)]
     Predict(#[from] PredictError),
-    /// A dropped model does not fit.
+    /// A dropped model can't be applied.
     #[error(transparent)]
     Imported(#[from] super::imported::ImportedError),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// The workbench's state.
+/// The state of the overlap workbench.
 #[derive(Default)]
 pub struct Study {
     loaded: Loaded,
     settings: Settings,
-    /// Of all models, as far as they are there.
+    /// The predictions of all folds so far.
     folds: Vec<FoldPredictions>,
     /// Whose predictions are shown; `None` for those of the verdict.
     shown: Option<Shown>,
-    /// Which features matter, once that was asked for.
+    /// The importances of the features, once they were computed.
     importances: Option<Listing>,
     /// The last model that was fitted to the whole run.
     fitted: Option<(Kind, Model)>,
 }
 
-/// What a worker needs to do a job.
+/// The data that a worker needs to carry out a job.
 #[derive(Serialize, Deserialize)]
 struct Package {
     dataset: Dataset,
@@ -92,19 +92,19 @@ struct Package {
 }
 
 impl Study {
-    /// Studies what files hold.
+    /// A study of loaded files.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
         Self { loaded, ..Self::default() }
     }
 
-    /// Nothing of this trade was dropped.
+    /// Whether there are no files of this workbench.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loaded.datasets.is_empty() && self.loaded.models.is_empty() && self.loaded.notes.is_empty()
     }
 
-    /// What was dropped.
+    /// The loaded files.
     #[must_use]
     pub fn loaded(&self) -> &Loaded {
         &self.loaded
@@ -160,7 +160,7 @@ impl Study {
         })
     }
 
-    /// Columns that were chosen and are not there.
+    /// The error for chosen columns that the run does not have.
     fn unknown_columns(&self, dataset: &Dataset) -> Option<StudyError> {
         let unknown = unknown(dataset, &self.settings);
         (!unknown.is_empty()).then(|| StudyError::NoColumn {
@@ -178,7 +178,7 @@ impl Study {
         self.unknown_columns(self.dataset()?).map_or(Ok(()), Err)
     }
 
-    /// How the run is studied.
+    /// The settings of the study.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -194,10 +194,10 @@ impl Study {
         Ok(dataset.columns.iter().enumerate().map(|(at, name)| (name.clone(), chosen.contains(&at))).collect())
     }
 
-    /// What is odd about the run, in words.
+    /// The findings of the checks of the run, in words.
     ///
     /// # Errors
-    /// There is no run.
+    /// Returns an error if there is no run.
     pub fn checks(&self) -> Result<Vec<String>, StudyError> {
         Ok(checks::check(self.dataset()?).iter().map(checks::Check::sentence).collect())
     }
@@ -231,7 +231,7 @@ impl Study {
         Ok((imported, notes))
     }
 
-    /// Runs that were measured twice.
+    /// The pairs of runs of the same program.
     #[must_use]
     pub fn repeatability(&self) -> Vec<noise::Repeatability> {
         noise::repeatability(&self.loaded.datasets)
@@ -243,7 +243,7 @@ impl Study {
         self.loaded.scalers.iter().find(|scaler| scaler.fits(&features))
     }
 
-    /// Scalers that no model is scaled by, in words.
+    /// Notes on scalers that belong to no model.
     fn unused_scalers(&self) -> impl Iterator<Item = String> + '_ {
         let used: Vec<&Scaler> = self.loaded.models.iter().filter_map(|model| self.scaler(model)).collect();
         let unused =
@@ -254,13 +254,13 @@ impl Study {
         })
     }
 
-    /// Which features matter, where that was asked.
+    /// The importances of the features, if they were computed.
     #[must_use]
     pub fn importances(&self) -> Option<&Listing> {
         self.importances.as_ref()
     }
 
-    /// Takes in which features matter, as [`weigh_features`] says.
+    /// Stores the importances that [`weigh_features`] computed.
     pub fn weighed(&mut self, importances: Listing) {
         self.importances = Some(importances);
     }
@@ -325,7 +325,7 @@ impl Study {
         Ok(())
     }
 
-    /// Chooses whose predictions are shown; `None` for the verdict's.
+    /// Chooses the predictions that are shown; `None` for those of the verdict's model.
     pub fn show(&mut self, shown: Option<Shown>) {
         self.shown = shown;
     }
@@ -371,7 +371,7 @@ impl Study {
         })
     }
 
-    /// What a dropped model says of the kernels that overlap, and what it is called.
+    /// The predictions of a dropped model for the kernels that overlap, and its name.
     fn said_by(&self, model: u32, feed: Feed) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
         let dataset = self.dataset()?;
         let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
@@ -414,7 +414,7 @@ impl Study {
     }
 }
 
-/// What is shown of several repeats: the first.
+/// The predictions of the first repeat, which is the one that is shown.
 fn first(said: &OutOfFold) -> &[Option<Predicted>] {
     said.repeats.first().map(Vec::as_slice).unwrap_or_default()
 }

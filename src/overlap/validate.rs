@@ -20,17 +20,17 @@ use crate::{
     sorted::SortedSet,
 };
 
-/// Repeats of the folds by kernels.
+/// The number of repeats when kernels are held out.
 pub const REPEATS: u32 = 5;
-/// Folds of each repeat, and of the names.
+/// The number of folds of each repeat, and of the names.
 pub const FOLDS: usize = 5;
 
-/// How kernels are held out.
+/// The way in which kernels are held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
-    /// By themselves, in one of the repeats.
+    /// Single kernels, in the repeat with this index.
     Kernels(u32),
-    /// With all others of their name.
+    /// All kernels of a name together.
     Names,
 }
 
@@ -57,23 +57,24 @@ impl Scheme {
     }
 }
 
-/// One model, fitted without one fold.
+/// The fit of one model without one fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The model.
     pub kind: Kind,
     /// How kernels are held out.
     pub scheme: Scheme,
-    /// Which fold is held out.
+    /// The index of the fold that is held out.
     pub fold: usize,
 }
 
-/// What a model says of the kernels of a fold, in their order; nothing where too few others are left to learn from.
+/// The predictions of a model for the kernels of a fold, in their order; empty where too few other kernels are left
+/// to learn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoldPredictions {
-    /// Whose they are.
+    /// The job that made the predictions.
     pub job: Job,
-    /// One per held-out kernel, or none.
+    /// One prediction for each held-out kernel, or none at all.
     pub predicted: Vec<Predicted>,
 }
 
@@ -140,18 +141,19 @@ pub fn predict_fold(
     Ok(FoldPredictions { job, predicted })
 }
 
-/// What was said of each kernel that overlaps by a model that had not seen it; `None` where a fold is missing.
+/// The predictions for each kernel that overlaps by a model that was not trained on it; `None` where a fold is
+/// missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutOfFold {
-    /// In each repeat.
+    /// The predictions of each repeat, where single kernels are held out.
     pub repeats: Vec<Vec<Option<Predicted>>>,
-    /// With its name unseen.
+    /// The predictions where all kernels of a name are held out.
     pub names: Vec<Option<Predicted>>,
     /// Some fold leaves too few kernels to learn from, so that it will never be there.
     pub is_impossible: bool,
 }
 
-/// Puts the folds of one model together.
+/// Joins the folds of one model.
 #[must_use]
 pub fn out_of_fold(dataset: &Dataset, kind: Kind, predictions: &[FoldPredictions]) -> OutOfFold {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
@@ -192,7 +194,7 @@ pub fn trivial_folds(dataset: &Dataset, settings: &Settings) -> Result<Vec<FoldP
     Ok(all)
 }
 
-/// The scores of one model's out-of-fold predictions.
+/// The scores of the out-of-fold predictions of one model.
 #[must_use]
 pub fn scores(dataset: &Dataset, kind: Kind, said: &OutOfFold) -> ModelScores {
     let overlapped: Vec<&Kernel> = dataset.overlapped().collect();

@@ -15,9 +15,9 @@ use crate::{
 /// How long a launch took, and how much of it ran beside a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// Alone.
+    /// The duration without communication.
     pub alone_ns: f64,
-    /// In the distributed run.
+    /// The duration in the distributed run.
     pub duration_ns: f64,
     /// The share of the latter that overlaps communication, in 0..=1.
     pub overlap_ratio: f64,
@@ -28,9 +28,9 @@ pub struct Timed {
 pub struct Statistic {
     /// The kernel's short name.
     pub name: String,
-    /// Where it stands in its file, from 1.
+    /// The line number in its file, from 1.
     pub line: u64,
-    /// Its durations.
+    /// The durations.
     pub timed: Timed,
 }
 
@@ -39,26 +39,26 @@ pub struct Statistic {
 pub struct Metric {
     /// The kernel's name.
     pub name: String,
-    /// Where it stands in its file, from 1.
+    /// The line number in its file, from 1.
     pub line: u64,
-    /// A number per column.
+    /// The metrics, one for each column.
     pub values: Vec<f64>,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Names of the columns of `metrics`: the standard ones first.
     pub columns: Vec<String>,
-    /// Durations of each launch, if the table has them.
+    /// The durations of each launch, if the table has them.
     pub statistics: Vec<Statistic>,
     /// Metrics of each launch, if the table has them; of merged features those of the same index in `statistics`.
     pub metrics: Vec<Metric>,
-    /// Rows that were left out.
+    /// The rows that were left out.
     pub problems: Problems,
     /// Rows whose slowdown is not that of their durations: the durations count. The first one's line.
     pub contradictions: (u64, Option<u64>),
-    /// What must be known of it besides.
+    /// Notes from reading the table.
     pub notes: Vec<String>,
 }
 
@@ -70,13 +70,13 @@ const EXCESS: f64 = 1e-9;
 /// The most columns besides the standard ones. Each is something to choose on the page.
 const MOST_FURTHER: usize = 1000;
 
-/// Where the columns are.
+/// The indices of the columns.
 struct Columns<'a> {
     sheet: &'a Sheet,
     name: usize,
-    /// Alone, duration, overlap ratio.
+    /// The indices of the duration alone, the duration and the overlap ratio.
     times: Option<[usize; 3]>,
-    /// What an overlap ratio is multiplied by: 0.01 where they are per cent.
+    /// The factor of overlap ratios: 0.01 if they are percentages, otherwise 1.
     overlap_unit: f64,
     slowdown: Option<usize>,
     metrics: Vec<usize>,
@@ -137,7 +137,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     Ok(reading)
 }
 
-/// What overlap ratios are multiplied by: most that are above zero are above 1 only where they are per cent.
+/// The factor of overlap ratios. They are taken for percentages if most of those above zero exceed 1.
 fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
     let values = || sheet.rows().filter_map(move |row| number(row.get(column)));
     let above_zero = values().filter(|value| *value > 0.0).count();

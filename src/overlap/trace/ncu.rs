@@ -9,7 +9,7 @@ use crate::{
     text::{Problem, Problems, number},
 };
 
-/// A launch as it is collected.
+/// A launch whose metrics are being collected.
 struct Launch {
     id: String,
     metric: Metric,

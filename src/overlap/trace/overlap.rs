@@ -7,14 +7,14 @@ use crate::{
     sorted::SortedMap,
 };
 
-/// What is known of a run's launches.
+/// The durations of a run's launches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// Kernels that compute, whose duration alone is known.
+    /// The computing kernels whose duration alone is known.
     pub statistics: Vec<Statistic>,
-    /// Kernels that communicate.
+    /// The number of communication kernels.
     pub communication: u64,
-    /// Kernels that compute, whose duration alone is not known.
+    /// The number of computing kernels whose duration alone is unknown.
     pub unknown: u64,
 }
 
@@ -81,12 +81,12 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     timing
 }
 
-/// When a device communicates.
+/// The times during which a device communicates.
 #[derive(Default)]
 struct Busy {
-    /// Beginnings and ends, ascending; none overlaps another.
+    /// Starts and ends in ascending order; intervals are disjoint.
     intervals: Vec<(f64, f64)>,
-    /// How long those before each take.
+    /// The sum of the lengths of all intervals before each.
     before: Vec<f64>,
 }
 
@@ -100,7 +100,7 @@ impl Busy {
         }));
     }
 
-    /// How much of a stretch of time intervals cover.
+    /// The time between `begin` and `end` that intervals cover.
     fn overlapping(&self, begin: f64, end: f64) -> f64 {
         /// So many are added up one by one. Launches that last as long as the run lie over all of them.
         const FEW: usize = 64;

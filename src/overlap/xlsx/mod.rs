@@ -12,48 +12,48 @@ use crate::zip::{self, ZipError};
 /// Why a workbook can't be read; completes a sentence that begins with its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XlsxError {
-    /// An archive of something else.
+    /// The archive is no workbook.
     #[error("is a zip archive, and no Excel workbook; unpack it")]
     NoWorkbook,
     /// The archive breaks off: its directory, which stands at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
     Truncated,
-    /// A part that can't be inflated.
+    /// A part can't be decompressed.
     #[error("is a damaged workbook: {part} can't be inflated")]
     Damaged {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
     },
-    /// A part that would grow beyond measure.
+    /// A part exceeds the limit when decompressed.
     #[error("is no table of measurements: {part} inflates to more than {} MiB, or to more than 200 times its size", zip::LONGEST >> 20)]
     TooLong {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
     },
-    /// A part that is no XML.
+    /// A part is not valid XML.
     #[error("is a damaged workbook: {part} is no XML at byte {offset}")]
     NoXml {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
-        /// Where reading stopped.
+        /// The byte offset where reading stopped.
         offset: usize,
     },
     /// A cell that refers to a shared text that is not there.
     #[error("is a damaged workbook: cell {cell} of {part} refers to shared text {index}, and there are {count}")]
     NoSharedText {
-        /// Its name in the archive.
+        /// The part's name in the archive.
         part: String,
-        /// As it calls itself, or its place.
+        /// The cell's reference, or its position.
         cell: String,
-        /// What it refers to.
+        /// The index of the shared string.
         index: String,
-        /// How many there are.
+        /// The number of shared strings.
         count: usize,
     },
-    /// More text than a table of kernels has.
+    /// The sheet has more text than a table of kernels may have.
     #[error(transparent)]
     Full(#[from] TooLong),
-    /// Something else about the archive.
+    /// The archive can't be read.
     #[error(transparent)]
     Zip(ZipError),
 }

@@ -1,4 +1,4 @@
-//! Bars and cells: rectangles with words in them.
+//! Draws bars and cells: rectangles with text.
 
 use plotters::style::text_anchor::HPos;
 
@@ -24,7 +24,7 @@ const AROUND: f64 = 3.0;
 const AROUND_VALUE: f64 = 6.0;
 const LEADING: f64 = 2.0;
 
-/// What a point covers; `None` where it can't be drawn, and for marks without areas.
+/// The rectangle that a point covers; `None` if it can't be drawn, or its mark covers no area.
 pub(super) fn area(point: &Point, mark: &Mark, scales: &Scales) -> Option<Rect> {
     let (top, bottom) = scales.y.unit_around(point.y)?;
     match mark {
@@ -190,10 +190,10 @@ pub(super) fn cells(
 
 /// The width of one colour in the key of cells, in CSS pixels.
 const KEY_STEP: f64 = 8.0;
-/// The width of the key of cells.
+/// The width of the colour key of cells, in CSS pixels.
 pub(super) const KEY_WIDTH: f64 = KEY_STEP * STEPS as f64;
 
-/// The scale of colours from low to high.
+/// Draws the colour key, from low to high.
 pub(super) fn key(paper: &Paper<'_>, (left, middle): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
     (0..STEPS).try_for_each(|step| {
         let left = left + step as f64 * KEY_STEP;

@@ -1,4 +1,4 @@
-//! The one drawing of a chart.
+//! Draws a chart, whatever the backend.
 
 use crate::order::Order;
 use plotters::style::text_anchor::HPos;
@@ -19,9 +19,9 @@ use super::{
 const SMALL: f64 = 11.5;
 const NORMAL: f64 = 12.0;
 const TITLE: f64 = 15.0;
-/// Between a tick label and its axis.
+/// The gap between a tick label and its axis.
 const LABEL_GAP: f64 = 8.0;
-/// Above the plot: the title of the y axis.
+/// The space above the plot, for the title of the y axis.
 const ABOVE: f64 = 22.0;
 /// Below the plot: tick labels and the title of the x axis.
 const BELOW: f64 = 40.0;
@@ -176,7 +176,7 @@ impl Frame {
         Some(Self { plot: Rect { left, top, right, bottom }, scales, x_ticks, y_ticks })
     }
 
-    /// Gridlines, axes, labels and titles.
+    /// Draws gridlines, axes, labels and titles.
     fn draw(&self, paper: &Paper<'_>, chart: &Chart, sheet: &Rect, inks: &Inks) -> Result<(), DrawError> {
         let Rect { left, top, right, bottom } = self.plot;
         // Cells are their own grid.

@@ -5,66 +5,66 @@ use super::Pick;
 /// A rectangle in CSS pixels, from the upper left of the picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rect {
-    /// Left edge.
+    /// The left edge.
     pub left: f64,
-    /// Upper edge.
+    /// The upper edge.
     pub top: f64,
-    /// Right edge.
+    /// The right edge.
     pub right: f64,
-    /// Lower edge.
+    /// The lower edge.
     pub bottom: f64,
 }
 
 impl Rect {
-    /// Whether a place lies inside or on the edge.
+    /// Whether a position lies inside or on the edge.
     #[must_use]
     pub fn contains(&self, x: f64, y: f64) -> bool {
         (self.left..=self.right).contains(&x) && (self.top..=self.bottom).contains(&y)
     }
 
-    /// How far outside a place lies, squared; zero inside.
+    /// The squared distance of a position from the rectangle; zero inside.
     fn distance(&self, x: f64, y: f64) -> f64 {
         let beyond = |place: f64, low: f64, high: f64| (low - place).max(place - high).max(0.0);
         let (across, down) = (beyond(x, self.left, self.right), beyond(y, self.top, self.bottom));
         across * across + down * down
     }
 
-    /// Right minus left.
+    /// The width, right minus left.
     #[must_use]
     pub fn width(&self) -> f64 {
         self.right - self.left
     }
 
-    /// Bottom minus top.
+    /// The height, bottom minus top.
     #[must_use]
     pub fn height(&self) -> f64 {
         self.bottom - self.top
     }
 }
 
-/// The place of one drawn point in CSS pixels.
+/// The position of a drawn point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// Which point it is.
+    /// The point.
     pub pick: Pick,
-    /// From the left edge of the picture.
+    /// The distance from the left edge of the picture.
     pub x: f64,
-    /// From the upper edge of the picture.
+    /// The distance from the upper edge of the picture.
     pub y: f64,
     /// All that a bar or a cell covers; it is pointed at there and nowhere else.
     pub area: Option<Rect>,
 }
 
-/// The places of one drawn series.
+/// The positions of the points of a drawn series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnSeries {
-    /// Index in [`Chart::series`](super::Chart::series).
+    /// The index in [`Chart::series`](super::Chart::series).
     pub index: usize,
-    /// Its drawable points from left to right.
+    /// The positions of its drawable points, from left to right.
     pub places: Vec<Place>,
 }
 
-/// Where a chart's parts were drawn.
+/// The positions of the parts of a drawn chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// The rectangle between the axes.
@@ -85,9 +85,9 @@ pub enum Walk {
     PreviousSeries,
     /// The next series, at the point nearest in x; the row below, where bars or cells lie in rows.
     NextSeries,
-    /// The leftmost point of the series.
+    /// To the leftmost point of the series.
     First,
-    /// The rightmost point of the series.
+    /// To the rightmost point of the series.
     Last,
 }
 

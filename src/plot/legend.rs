@@ -30,7 +30,7 @@ struct Entry<'a> {
     row: usize,
 }
 
-/// Where each entry goes.
+/// The positions of the entries.
 pub(super) struct Legend<'a> {
     entries: Vec<Entry<'a>>,
     left_out: usize,
@@ -65,7 +65,7 @@ impl<'a> Legend<'a> {
         rows as f64 * ROW
     }
 
-    /// Draws it from an upper left corner.
+    /// Draws the legend with its upper left corner at this position.
     pub fn draw(&self, paper: &Paper<'_>, (left, top): (f64, f64), inks: &Inks) -> Result<(), DrawError> {
         let middle = |row: usize| top + (row as f64 + 0.5) * ROW;
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! One series as marks on the paper.
+//! Draws the marks of a series.
 
 use plotters::style::{Color, RGBAColor, RGBColor};
 
@@ -9,7 +9,7 @@ use super::{
     scale::Scale,
 };
 
-/// The two scales of a chart.
+/// The scales of the two axes of a chart.
 #[derive(Clone, Copy)]
 pub(super) struct Scales {
     pub x: Scale,

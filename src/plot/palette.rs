@@ -13,17 +13,17 @@ use super::{Colour, Theme};
 /// The fixed colours of a theme.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inks {
-    /// Behind everything.
+    /// The background.
     pub paper: RGBColor,
-    /// Text that is read.
+    /// Text.
     pub ink: RGBColor,
-    /// Tick labels, axis titles.
+    /// Tick labels and axis titles.
     pub muted: RGBColor,
     /// The axes.
     pub axis: RGBColor,
     /// Gridlines at labelled ticks.
     pub grid: RGBColor,
-    /// Gridlines between them.
+    /// Gridlines between labelled ticks.
     pub fine_grid: RGBColor,
     answer: RGBColor,
     default: RGBColor,
@@ -34,7 +34,7 @@ pub(super) struct Inks {
     /// The scale of values, from low to high: even steps of lightness in Oklch, from the paper towards the ink, the hue
     /// from yellow to blue, which the colour-blind tell apart.
     steps: [RGBColor; STEPS],
-    /// How strongly a band covers the paper.
+    /// The opacity of a band, from 0 to 1.
     pub band: f64,
 }
 
@@ -97,7 +97,7 @@ const DARK: Inks = Inks {
     band: 0.20,
 };
 
-/// The inks of a theme.
+/// The colours of a theme.
 pub(super) fn inks(theme: Theme) -> &'static Inks {
     match theme {
         Theme::Light => &LIGHT,
@@ -105,26 +105,26 @@ pub(super) fn inks(theme: Theme) -> &'static Inks {
     }
 }
 
-/// An ink by what it is for.
+/// A colour by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ink {
-    /// Behind everything.
+    /// The background.
     Paper,
-    /// Text that is read.
+    /// Text.
     Text,
-    /// What stands beside it, quietly.
+    /// Text of less importance.
     Muted,
-    /// Lines that bear something.
+    /// Lines that carry meaning, such as axes.
     Axis,
-    /// Lines behind.
+    /// Lines in the background, such as gridlines.
     Grid,
     /// A series.
     Of(Colour),
-    /// The scale of values, from low to high.
+    /// The step with this index of the scale of values, from low to high.
     Step(usize),
 }
 
-/// How many steps the scale of values has.
+/// The number of steps of the scale of values.
 pub const INK_STEPS: usize = STEPS;
 
 /// An ink as a canvas and a style sheet take it: `#0072B2`.
@@ -181,7 +181,7 @@ impl Inks {
         }
     }
 
-    /// Text on a series' colour.
+    /// The colour of text on a series' colour.
     pub fn on(&self, colour: Colour) -> RGBColor {
         match colour {
             Colour::Answer | Colour::Default => self.paper,
@@ -260,7 +260,7 @@ impl Shape {
     }
 }
 
-/// Lengths of dash, gap, dash, gap … in CSS pixels; empty for a solid line.
+/// The lengths of dashes and gaps in turn, in CSS pixels; empty for a solid line.
 pub(super) fn dashes(colour: Colour) -> &'static [f64] {
     const PATTERNS: [&[f64]; 5] = [&[], &[11.0, 3.0], &[2.5, 2.5], &[9.0, 3.0, 2.0, 3.0], &[5.0, 2.5]];
     match colour {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::math::pow;
 
-    /// Relative luminance by WCAG 2.2.
+    /// The relative luminance as WCAG 2.2 defines it, from 0 to 1.
     fn luminance(RGBColor(r, g, b): RGBColor) -> f64 {
         let linear = |channel: u8| {
             let share = f64::from(channel) / 255.0;

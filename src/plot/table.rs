@@ -3,25 +3,26 @@
 use super::{Axis, Chart, Layout, Mark, Pick, Point, Quantity, Series};
 use crate::units::{Size, significant};
 
-/// One point in words.
+/// The values of one point as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The series' name.
+    /// The name of the series.
     pub series: String,
     /// The x axis' label and the value with its unit.
     pub x: (String, String),
     /// The y axis' label and the value with its unit.
     pub y: (String, String),
-    /// What the mark shows besides a place, `Length` or `Value`, with its unit: of spans and cells.
+    /// For spans and cells: the name of the further quantity that the mark shows, `Length` or `Value`, and its value
+    /// with the unit.
     pub value: Option<(String, String)>,
     /// The interval with its unit, `361.2 – 398.0 GB/s`; empty where there is none.
     pub interval: String,
-    /// The point's note.
+    /// The note of the point.
     pub note: String,
 }
 
 impl Reading {
-    /// The reading in one sentence, for a screen reader.
+    /// The values in one sentence, for a screen reader.
     #[must_use]
     pub fn sentence(&self) -> String {
         let mut text = format!("{}: {} {}, {} {}", self.series, self.x.0, self.x.1, self.y.0, self.y.1);
@@ -38,10 +39,10 @@ impl Reading {
     }
 }
 
-/// The chart's data as a table.
+/// The data of a chart as a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// One per column, units included.
+    /// The header of each column, with the unit.
     pub headers: Vec<String>,
     /// Whether a column holds numbers, which are set flush right.
     pub numeric: Vec<bool>,
@@ -91,7 +92,7 @@ pub(super) fn unit(quantity: &Quantity) -> &'static str {
     }
 }
 
-/// The axis' label with its unit: `busbw (GB/s)`.
+/// The label of an axis with its unit, such as `busbw (GB/s)`.
 #[must_use]
 pub(super) fn axis_title(axis: &Axis) -> String {
     match unit(&axis.quantity) {
@@ -138,7 +139,7 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
     })
 }
 
-/// What the values of a series of spans or cells are.
+/// The name and quantity of the values of spans or cells.
 fn value_quantity<'a>(chart: &'a Chart, series: &'a Series) -> (&'static str, &'a Quantity) {
     match &series.mark {
         Mark::Cells(quantity, _) => ("Value", quantity),
@@ -146,7 +147,7 @@ fn value_quantity<'a>(chart: &'a Chart, series: &'a Series) -> (&'static str, &'
     }
 }
 
-/// What the ends of a series' intervals are.
+/// The quantity of the ends of a series' intervals.
 fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
     match &series.mark {
         Mark::Cells(quantity, _) => quantity,

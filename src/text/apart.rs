@@ -1,4 +1,4 @@
-//! Names that differ in their folders alone.
+//! Shortens paths to the parts that distinguish them.
 
 use crate::sorted::SortedMap;
 
@@ -30,7 +30,7 @@ pub fn apart(paths: &[String]) -> Vec<&str> {
 
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// The last parts of a path.
+/// The last `parts` components of a path.
 fn end(path: &str, parts: usize) -> &str {
     path.rmatch_indices(SEPARATORS).nth(parts - 1).map_or(path, |(at, _)| &path[at + 1..])
 }

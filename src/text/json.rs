@@ -9,13 +9,13 @@ use serde_json::{
     value::RawValue,
 };
 
-/// Without any white space.
+/// The value as JSON without white space.
 #[must_use]
 pub fn compact(value: &impl Serialize) -> String {
     written(value, Layout(None))
 }
 
-/// Indented by two spaces.
+/// The value as JSON, indented by two spaces.
 #[must_use]
 pub fn indented(value: &impl Serialize) -> String {
     written(value, Layout(Some(PrettyFormatter::new())))

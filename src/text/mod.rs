@@ -22,7 +22,7 @@ pub use self::{
     visible::{is_control, is_invisible, visible, visible_lines},
 };
 
-/// The most sentences of one kind that are told.
+/// The most notes of one kind that are listed.
 pub const MOST_TOLD: usize = 100;
 
 /// Keeps the first [`MOST_TOLD`] of many sentences, and says how many more there were.

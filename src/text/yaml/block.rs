@@ -6,7 +6,7 @@ use super::{
     scanner::Scanner,
 };
 
-/// Reads a whole text.
+/// Reads a whole document.
 pub(super) fn document(scanner: &mut Scanner<'_>) -> Result<Node, YamlError> {
     next_line(scanner)?;
     if is_marker(scanner, "---") {
@@ -33,7 +33,7 @@ pub(super) fn document(scanner: &mut Scanner<'_>) -> Result<Node, YamlError> {
     if scanner.peek().is_some() { Err(scanner.unexpected("the end")) } else { Ok(node) }
 }
 
-/// `---` or `...` at the beginning of a line.
+/// Whether a line begins with a marker, `---` or `...`.
 fn is_marker(scanner: &Scanner<'_>, marker: &str) -> bool {
     scanner.mark().column == 1
         && scanner
@@ -58,7 +58,7 @@ fn next_line(scanner: &mut Scanner<'_>) -> Result<(), YamlError> {
     }
 }
 
-/// Nothing but a comment may follow on the line.
+/// Checks that only a comment follows on the line.
 fn end_of_line(scanner: &mut Scanner<'_>) -> Result<(), YamlError> {
     scanner.skip_blanks();
     if scanner.at_line_end() { Ok(()) } else { Err(scanner.unexpected("the end of the line")) }
@@ -68,7 +68,7 @@ fn is_dash(scanner: &Scanner<'_>) -> bool {
     scanner.rest().strip_prefix('-').is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// What begins where the scanner stands, which is as deep as its column.
+/// Reads the node at the scanner's position, whose indentation is the column.
 fn block(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     if depth >= DEEPEST {
         return Err(scanner.error(Fault::TooDeep));

@@ -6,45 +6,45 @@ use crate::text;
 /// A value that is not what its key asks for, or a key that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The text itself can't be read.
+    /// The text is not valid YAML.
     #[error(transparent)]
     Text(#[from] YamlError),
-    /// A key that is needed.
+    /// A required key is missing.
     #[error("line {line}, column {column}: {key} is missing; {expected} was expected")]
     Missing {
-        /// Line of the mapping.
+        /// Line of the mapping, from 1.
         line: u32,
-        /// Column of the mapping.
+        /// Column of the mapping, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What should stand there.
+        /// A description of the expected value.
         expected: String,
     },
-    /// A value of another kind.
+    /// A value has the wrong kind.
     #[error("line {line}, column {column}, {key}: {expected} was expected, not {found}")]
     Unexpected {
-        /// Line of the value.
+        /// Line of the value, from 1.
         line: u32,
-        /// Column of the value.
+        /// Column of the value, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What should stand there.
+        /// A description of the expected value.
         expected: String,
-        /// What stands there.
+        /// A description of the value that was found.
         found: String,
     },
-    /// Something else that is wrong with a value.
+    /// A value is wrong in another way.
     #[error("line {line}, column {column}, {key}: {message}")]
     Other {
-        /// Line of the value.
+        /// Line of the value, from 1.
         line: u32,
-        /// Column of the value.
+        /// Column of the value, from 1.
         column: u32,
         /// The key.
         key: String,
-        /// What is wrong.
+        /// A description of the fault.
         message: String,
     },
 }
@@ -57,7 +57,7 @@ impl Node {
         KeyError::Unexpected { line: self.line, column: self.column, key: text::excerpt(key), expected, found }
     }
 
-    /// Something is wrong with this value of a key.
+    /// The error that the value of a key is wrong.
     #[must_use]
     pub fn wrong(&self, key: &str, message: impl Into<String>) -> KeyError {
         let message = message.into();
@@ -112,24 +112,24 @@ impl Node {
         self.text().filter(|text| !text.is_empty()).ok_or_else(|| self.unexpected(key, "a name"))
     }
 
-    /// A list.
+    /// The members of a list.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns [`KeyError::Unexpected`] if the value is no list.
     pub fn list(&self, key: &str) -> Result<&[Self], KeyError> {
         self.items().ok_or_else(|| self.unexpected(key, "a list"))
     }
 
-    /// A list of names.
+    /// The names of a list.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the value is no list of names.
     pub fn words(&self, key: &str) -> Result<Vec<String>, KeyError> {
         self.list(key)?.iter().map(|item| item.word(key).map(str::to_owned)).collect()
     }
 }
 
-/// The entries of a mapping, each taken once.
+/// The entries of a mapping, each of which can be taken once.
 #[derive(Debug)]
 pub struct Fields<'a> {
     node: &'a Node,
@@ -167,14 +167,14 @@ impl<'a> Fields<'a> {
         self.optional(key).ok_or_else(|| self.missing(key, expected))
     }
 
-    /// A key is missing.
+    /// The error that a key is missing.
     #[must_use]
     pub fn missing(&self, key: &str, expected: &str) -> KeyError {
         let (line, column) = (self.node.line, self.node.column);
         KeyError::Missing { line, column, key: key.to_owned(), expected: expected.to_owned() }
     }
 
-    /// The keys that nobody asked for, with their values.
+    /// The entries that were not taken.
     pub fn rest(&self) -> impl Iterator<Item = (&'a str, &'a Node, &'a Node)> {
         let left = self.entries.iter().zip(self.taken.clone()).filter(|(_, taken)| !taken);
         left.map(|((key, value), _)| (key.text().unwrap_or_default(), key, value))

@@ -1,4 +1,4 @@
-//! Mappings and sequences in brackets.
+//! Reads mappings and sequences in brackets.
 
 use super::{DEEPEST, Fault, Node, Value, YamlError, scanner::Scanner};
 
@@ -65,7 +65,7 @@ fn value(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     }
 }
 
-/// Nothing, where the scanner stands.
+/// An empty value at the scanner's position.
 pub(super) fn empty(scanner: &Scanner<'_>) -> Node {
     let mark = scanner.mark();
     Node { line: mark.line, column: mark.column, value: Value::Scalar { text: String::new(), quoted: false } }

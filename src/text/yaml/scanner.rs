@@ -2,7 +2,7 @@
 
 use super::{Fault, Node, Value, YamlError};
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) line: u32,
@@ -11,9 +11,9 @@ pub(super) struct Mark {
 
 pub(super) struct Scanner<'a> {
     rest: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     line: u32,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     column: u32,
     /// A blank or a line's beginning comes before, so that `#` begins a comment.
     after_blank: bool,
@@ -86,7 +86,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Blanks, comments and line ends.
+    /// Skips blanks, comments and line ends.
     pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -97,7 +97,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Refuses what a value may not begin with.
+    /// Refuses characters that can't start a value.
     pub(super) fn refuse_specials(&self) -> Result<(), YamlError> {
         match self.peek() {
             Some('&' | '*') => {

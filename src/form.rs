@@ -1,23 +1,22 @@
-//! What can be chosen, as data: the page draws any form, an address carries any choices, and neither knows the workbench
-//! that asks.
+//! Forms as data: the page draws any form, an address carries any choices, and neither depends on the workbench.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What was chosen: values by the keys of their fields. What is not chosen is as usual.
+/// The values that the user chose, by the keys of their fields. Fields without a value have their default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices(Vec<(String, String)>);
 
-/// A choice that can't be.
+/// The error of a choice that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{label}: {value:?} is not {expected}")]
 pub struct ChoiceError {
-    /// What was chosen.
+    /// The label of the field.
     pub label: String,
-    /// The start of what stands there.
+    /// The beginning of the value.
     pub value: String,
-    /// What can stand there.
+    /// A description of valid values.
     pub expected: String,
 }
 
@@ -26,13 +25,13 @@ const OF_THE_PAGE: [&str; 3] = ["v", "w", "x"];
 const MOST: usize = 200;
 
 impl Choices {
-    /// What was chosen for a key.
+    /// The value that was chosen for a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Chooses a value, instead of the one before.
+    /// Sets the value for a key.
     pub fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|(known, _)| known == key) {
             Some((_, held)) => value.clone_into(held),
@@ -40,12 +39,12 @@ impl Choices {
         }
     }
 
-    /// Takes a choice back.
+    /// Removes the value for a key.
     pub fn clear(&mut self, key: &str) {
         self.0.retain(|(known, _)| known != key);
     }
 
-    /// Nothing was chosen.
+    /// Whether nothing was chosen.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -87,7 +86,7 @@ impl Choices {
         choices
     }
 
-    /// What follows in the fragment of an address.
+    /// The choices as the rest of an address fragment.
     #[must_use]
     pub fn suffix(&self) -> String {
         let mut text = String::new();
@@ -119,7 +118,7 @@ pub fn restored(fragment: &str) -> Cow<'_, str> {
     decoded(fragment).map_or(fragment.into(), Cow::Owned)
 }
 
-/// What a fragment, as [`restored`] gives it, says of a key; the last where it says several things.
+/// The value of a key in a fragment that [`restored`] returned; the last one if the key is repeated.
 #[must_use]
 pub fn value<'a>(fragment: &'a str, key: &str) -> Option<&'a str> {
     let pairs = fragment.trim_start_matches('#').split('&').filter_map(|pair| pair.split_once('='));
@@ -158,23 +157,23 @@ fn decoded(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// One field of a form.
+/// A field of a form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// Its key in [`Choices`] and in the address; unique in the form.
     pub key: String,
-    /// What it is, with its unit.
+    /// The label, with the unit.
     pub label: String,
-    /// More about it, in a few words.
+    /// A short explanation.
     pub hint: String,
     /// Empty for the bar above the answer; else the title of the section that it belongs to, or of a fold in the bar
     /// where there is no such section.
     pub group: String,
-    /// How it is chosen.
+    /// The control that edits the field.
     pub control: Control,
-    /// What stands there.
+    /// The current value.
     pub value: String,
-    /// What stands there as long as nothing is chosen.
+    /// The default value.
     pub usual: String,
     /// Groups whose choices are taken back where this one is made.
     pub leads: Vec<String>,
@@ -185,26 +184,26 @@ pub struct Field {
 /// How a value is chosen. Values are text; of several, with commas between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Control {
-    /// One of these: value and label.
+    /// A choice of one of these, each with value and label.
     One(Vec<(String, String)>),
-    /// Any of these: value and label.
+    /// A choice of any number of these, each with value and label.
     Many(Vec<(String, String)>),
-    /// `1`, or nothing.
+    /// A switch, whose value is `1` or empty.
     Switch,
-    /// A number, typed.
+    /// A number in a text field.
     Number,
-    /// A number, by sliding.
+    /// A number on a slider.
     Slider {
-        /// The least.
+        /// The smallest value.
         least: f64,
-        /// The most.
+        /// The largest value.
         most: f64,
-        /// What it moves by.
+        /// The increment.
         step: f64,
     },
-    /// Words, with some that are likely.
+    /// A line of text, with suggestions.
     Text(Vec<String>),
-    /// Lines of text.
+    /// Several lines of text.
     Lines,
 }
 
@@ -227,14 +226,14 @@ impl Field {
         }
     }
 
-    /// The same in a group.
+    /// The field, placed in a group.
     #[must_use]
     pub fn of(mut self, group: &str) -> Self {
         group.clone_into(&mut self.group);
         self
     }
 
-    /// The same with a hint.
+    /// The field with a hint.
     #[must_use]
     pub fn hinted(mut self, hint: &str) -> Self {
         hint.clone_into(&mut self.hint);
@@ -266,9 +265,9 @@ impl Field {
 /// A table whose rows are choices: opening one chooses its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowChoice {
-    /// The field.
+    /// The key of the field.
     pub key: String,
-    /// A value for each row.
+    /// The value for each row.
     pub values: Vec<String>,
 }
 

@@ -6,15 +6,15 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use crate::{crc32::Crc32, order::Order};
 
-/// The most bytes of an entry …
+/// The most bytes of an entry.
 pub const LONGEST: usize = 128 << 20;
-/// … and of all that are read from an archive, each time that one is …
+/// The most bytes that are read from an archive in all, counting an entry each time that it is read.
 pub const LONGEST_IN_ALL: usize = 192 << 20;
-/// … and the most for each compressed one …
+/// The highest ratio of decompressed to compressed bytes of an entry.
 const RATIO: usize = 200;
-/// … once there are this many.
+/// The number of decompressed bytes from which the ratio is checked.
 const RATIO_COUNTS_FROM: usize = 1 << 20;
-/// The most entries that are looked at.
+/// The most entries that are read.
 pub const MOST: usize = 4096;
 
 const END: &[u8] = b"PK\x05\x06";
@@ -31,28 +31,28 @@ pub enum ZipError {
     /// The archive breaks off: its directory, which stands at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
     Truncated,
-    /// An entry that can't be inflated.
+    /// The data of an entry can't be decompressed.
     #[error("is a damaged zip archive: {part} can't be inflated")]
     Damaged {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// An entry that would grow beyond measure.
+    /// An entry exceeds [`LONGEST`] or the highest ratio.
     #[error("is refused: {part} inflates to more than {} MiB, or to more than {RATIO} times its size", LONGEST >> 20)]
     TooLong {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// All entries together would.
+    /// All entries together exceed [`LONGEST_IN_ALL`].
     #[error("is refused: its entries inflate to more than {} MiB in all; unpack it", LONGEST_IN_ALL >> 20)]
     TooLongInAll,
-    /// An entry is not what was packed.
+    /// The checksum of an entry does not match.
     #[error("is a damaged zip archive: the checksum of {part} is wrong; pack it again")]
     Checksum {
-        /// Its name in the archive.
+        /// The entry's name in the archive.
         part: String,
     },
-    /// Two entries are read from the same bytes.
+    /// Two entries share bytes of the archive.
     #[error("is refused: two of its entries, {0} and {1}, share their bytes, as in no archive that a program packed")]
     Overlap(String, String),
 }
@@ -62,7 +62,7 @@ pub enum ZipError {
 pub struct Archive<'a> {
     bytes: &'a [u8],
     entries: Vec<Entry>,
-    /// What may still be inflated.
+    /// The number of bytes that may still be decompressed.
     left: Cell<usize>,
 }
 
@@ -75,7 +75,7 @@ struct Entry {
     offset: usize,
 }
 
-/// A name as it is told.
+/// The name of an entry as messages show it.
 fn told(name: &str) -> String {
     const LONGEST: usize = 80;
     name.chars().take(LONGEST).collect()
@@ -197,7 +197,7 @@ enum Fault {
     TooLong,
 }
 
-/// Inflates to at most `limit` bytes.
+/// Decompresses at most `limit` bytes.
 fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     let mut inflater = Decompress::new(false);
     let mut bytes = Vec::new();

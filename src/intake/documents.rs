@@ -11,10 +11,10 @@ use crate::{
     text::{Column, Entry, Listing, Records, number},
 };
 
-/// The longest conf and comparison.
+/// The most bytes of a tuner file or comparison.
 const LONGEST: u64 = 64 << 20;
 
-/// A table that can only be looked at.
+/// A kind of table that is only shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownTable {
     Summary,
@@ -24,7 +24,7 @@ pub(super) enum KnownTable {
 }
 
 impl KnownTable {
-    /// Each with the headers that tell it.
+    /// All kinds, with the headers by which they are recognised.
     pub(super) const ALL: [(Self, &[&str]); 4] = [
         (Self::Summary, &["avg_busbw", "max_busbw", "status"]),
         (Self::Hotspots, &["hotspot_start_bytes", "hotspot_end_bytes"]),
@@ -32,7 +32,7 @@ impl KnownTable {
         (Self::Launches, &["utc_start", "phase", "duration_s"]),
     ];
 
-    /// What it is, a word for its rows, and what it is good for.
+    /// A description of the table, a noun for its rows, and a sentence on its use.
     fn words(self) -> [&'static str; 3] {
         match self {
             Self::Summary => [
@@ -60,7 +60,7 @@ impl KnownTable {
     }
 }
 
-/// A tuner's conf, byte for byte.
+/// Reads a tuner file without changing its bytes.
 pub(super) fn conf(source: impl Read) -> Result<(Outcome, Content)> {
     let mut bytes = Vec::new();
     let read = source.take(LONGEST + 1).read_to_end(&mut bytes);
@@ -88,7 +88,7 @@ fn is_rule(line: &[u8]) -> bool {
         && line.iter().filter(|byte| **byte == b',').count() >= 7
 }
 
-/// The text of a comparison.
+/// Reads the text of a comparison.
 pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
     let mut content = Vec::new();
     let read = text.take(LONGEST + 1).read_to_end(&mut content);
@@ -126,9 +126,9 @@ pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
     Ok((outcome, Content::Report(Box::new(opened))))
 }
 
-/// A table to look at.
+/// Reads a table that is only shown.
 pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, Content)> {
-    /// More rows than anybody looks at.
+    /// The most rows of a table that are kept.
     const MOST: usize = 10_000;
     records.skip_comments();
     let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();

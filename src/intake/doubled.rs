@@ -1,4 +1,4 @@
-//! Runs that stand in two files.
+//! Finds runs that are contained in two files.
 
 use crate::order::Order;
 use std::hash::{DefaultHasher, Hash, Hasher};

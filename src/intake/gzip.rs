@@ -15,11 +15,11 @@ pub(super) struct Gzip<R> {
     data: DeflateDecoder<R>,
     place: Place,
     checksum: Crc32,
-    /// Bytes inflated of this member, modulo 2³².
+    /// The number of decompressed bytes of this member, modulo 2³².
     length: u32,
 }
 
-/// What comes next.
+/// The position within the format.
 enum Place {
     Header { is_first: bool },
     Data,

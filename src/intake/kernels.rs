@@ -20,14 +20,14 @@ use crate::{
     zip::Archive,
 };
 
-/// The longest model and list of records in JSON.
+/// The most bytes of a model or a list of records in JSON.
 const LONGEST_JSON: usize = 64 << 20;
 
 /// A table that a profiler prints after other lines.
 pub(super) struct Printed {
     kind: Kind,
     dialect: Dialect,
-    /// What stands before it.
+    /// The number of bytes before it.
     bytes: u64,
     lines: u64,
 }
@@ -43,7 +43,7 @@ pub(super) fn printed(head: &[u8]) -> Option<Printed> {
     Some(Printed { kind: read::kind(&headers)?, dialect, bytes: bytes as u64, lines })
 }
 
-/// Reads such a table.
+/// Reads a table that a profiler printed.
 pub(super) fn profile(mut text: impl Read, printed: &Printed) -> Result<(Outcome, Content)> {
     io::copy(&mut text.by_ref().take(printed.bytes), &mut io::sink())
         .map_err(|error| fatal(&error).unwrap_or_else(|| error.to_string()))?;
@@ -80,7 +80,7 @@ pub(super) fn workbook(bytes: &[u8]) -> Result<(Outcome, Content)> {
 
 /// Reads a model of XGBoost or a list of kernels; `None` where a JSON is neither.
 pub(super) fn json(text: &str, name: &str) -> Option<Result<(Outcome, Content)>> {
-    /// One of them stands in each.
+    /// Lines by which the output of a profiler is recognised.
     const MARKS: [&str; 7] =
         ["gradient_booster", "ground_truth", "kShortName", "ernel", "Duration (", "\"scale", "\"std"];
     if !MARKS.iter().any(|mark| text.contains(mark)) {

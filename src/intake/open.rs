@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Rows of a sweep.
@@ -41,9 +41,9 @@ pub enum Content {
     Model(String),
     /// A log: measurements of nccl-tests, what a job calls, or both.
     Log {
-        /// Rows of its tables.
+        /// The rows of its tables.
         rows: Vec<Row>,
-        /// What its debug lines say.
+        /// The contents of its debug lines.
         job: JobLog,
     },
     /// A tuner's conf, byte for byte: its readers are C.
@@ -52,9 +52,9 @@ pub enum Content {
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
     Kernels(Box<Part>),
-    /// What the training-time workbench takes in; of an archive, each of its files.
+    /// Files of the training time workbench; of an archive, each of its files.
     Training(Vec<DroppedFile>),
-    /// A log of rewards.
+    /// A reward log.
     Rewards(Box<policy::read::Log>),
     /// Links, a schedule, a dump of a machine, or conditions of a collective.
     Topology(Box<crate::topology::study::Part>),
@@ -62,24 +62,24 @@ pub enum Content {
     Listing(Listing),
     /// A report.
     Report(Box<Report>),
-    /// Nothing that can be used.
+    /// A file that can't be used.
     Nothing,
 }
 
-/// One opened file.
+/// An opened file.
 #[derive(Clone, Debug)]
 pub struct OpenedFile {
-    /// What became of it.
+    /// The report on the file.
     pub report: FileReport,
-    /// What it holds.
+    /// Its contents.
     pub content: Content,
-    /// What its rows were measured with.
+    /// The versions and variables with which its rows were measured.
     pub origins: Origins,
     /// The log itself, to be joined with others.
     pub(super) log: Option<Log>,
 }
 
-/// The longest model file.
+/// The most bytes of a model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
 
 /// How much of a file is looked at to recognise it.
@@ -138,18 +138,18 @@ pub fn open_file(
     OpenedFile { report: FileReport { id, name: name.to_owned(), size_bytes, outcome }, content, origins, log }
 }
 
-/// What is known of a file besides its bytes.
+/// The facts about a file besides its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct File<'a> {
-    /// As it stands in [`Row::file`].
+    /// The number of the file in [`Row::file`].
     pub(super) number: u16,
-    /// With its folders where they are known.
+    /// The name, with folders where they are known.
     pub(super) name: &'a str,
     pub(super) size_bytes: u64,
     pub(super) mapping: Option<&'a Mapping>,
 }
 
-/// What became of a file's content.
+/// The result of reading a file's contents.
 pub(super) struct Opened {
     pub(super) outcome: Outcome,
     pub(super) content: Content,
@@ -158,7 +158,7 @@ pub(super) struct Opened {
 }
 
 impl From<Outcome> for Opened {
-    /// Nothing can be used.
+    /// The result for a file that can't be used.
     fn from(outcome: Outcome) -> Self {
         (outcome, Content::Nothing).into()
     }
@@ -274,9 +274,9 @@ pub(super) fn read_inflated(
     Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins, log: None })
 }
 
-/// A workbook of kernels, or an archive of samples.
+/// Reads a workbook of kernels, or an archive of samples.
 fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f64) -> Result<Opened> {
-    /// The longest archive, packed.
+    /// The most bytes of an archive, compressed.
     const LONGEST: u64 = 64 << 20;
     let mut bytes = Vec::new();
     source
@@ -308,7 +308,7 @@ fn read_unknown(
     otherwise: String,
     share_read: &mut dyn FnMut() -> f64,
 ) -> Result<Opened> {
-    /// No configuration has its first key further behind.
+    /// The number of bytes within which a configuration must have its first key.
     const LONGEST: u64 = 1 << 20;
     let mut begin = Vec::new();
     let broken = Broken(text.by_ref().take(LONGEST).read_to_end(&mut begin).err());
@@ -386,7 +386,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
     logs::opened(log, file)
 }
 
-/// What kind of sweep it is, in words.
+/// A description of the kind of sweep.
 fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
     if mapped {
         return "table with mapped columns".to_owned();
@@ -406,7 +406,7 @@ fn format(columns: &Columns, reading: &Reading, mapped: bool) -> String {
     format!("rccl-sweep CSV, {form}")
 }
 
-/// What the reader wants said about the rows it took.
+/// Notes about the rows that were accepted.
 pub(super) fn notes(reading: &Reading) -> Vec<String> {
     let rows = |n: u64| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
     let mut notes = Vec::new();

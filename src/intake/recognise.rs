@@ -1,4 +1,4 @@
-//! What a file is, told from its first bytes.
+//! Recognises the kind of a file by its first bytes.
 
 use super::{MappingRequest, WantedColumn, documents::KnownTable};
 use crate::{
@@ -17,17 +17,17 @@ use crate::{
     },
 };
 
-/// So many bytes tell a report.
+/// The number of bytes that suffice to recognise a report.
 const REPORT_HEAD: usize = 4096;
 /// Lines shown to map columns by, and looked at to guess them.
 const SAMPLE: usize = 20;
 /// The most columns of a table.
 const WIDEST: usize = 1024;
 
-/// A text that can be read.
+/// The kind of a text file.
 #[derive(Debug)]
 pub(super) enum Recognised {
-    /// A sweep by its headers.
+    /// A sweep, by its headers.
     Sweep(Box<Columns>),
     /// A report of this program, as JSON or as a page.
     Report,
@@ -35,9 +35,9 @@ pub(super) enum Recognised {
     Json,
     /// A log of nccl-tests, or of a job.
     Log,
-    /// What rccl-tests report as CSV.
+    /// A CSV report of rccl-tests.
     Reported,
-    /// A tuner's conf.
+    /// A tuner file.
     Conf,
     /// A comparison of a configuration with the default.
     Comparison,
@@ -49,16 +49,16 @@ pub(super) enum Recognised {
     NearTraining(String),
     /// Perhaps a configuration in YAML; otherwise this is why it was refused.
     Configuration(String),
-    /// Means of episodes or of arms.
+    /// A table of means of episodes or arms.
     Means,
-    /// A log of rewards.
+    /// A reward log.
     Rewards {
-        /// It begins as this program writes it.
+        /// Whether it begins like those that this program writes.
         is_own: bool,
     },
-    /// One number a line.
+    /// A list of times, one number a line.
     Times,
-    /// A table to look at.
+    /// A table that is only shown.
     Table(KnownTable),
     /// No table. A log may begin with anything: if it is none, this is why it was refused.
     PerhapsLog(String),
@@ -66,7 +66,7 @@ pub(super) enum Recognised {
     Unknown(MappingRequest),
 }
 
-/// What the first bytes say that this is, when it is no text.
+/// The name of a binary format, by the first bytes of a file.
 pub(super) fn binary(head: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 13] = [
         (b"PK\x05\x06", "an empty zip archive"),
@@ -204,7 +204,7 @@ fn is_json_list(head: &[u8]) -> bool {
         }
 }
 
-/// What kind of script a text is, by its first line.
+/// The language of a script, by its first line.
 fn script(head: &[u8]) -> Option<&'static str> {
     const LANGUAGES: [(&str, &str); 5] = [
         ("perl", "a Perl script"),
@@ -221,7 +221,7 @@ fn script(head: &[u8]) -> Option<&'static str> {
     (!is_log).then(|| named.unwrap_or("a script"))
 }
 
-/// What a log has somewhere.
+/// Texts of which every log contains one.
 const LOG_MARKS: [&str; 8] = [
     "# nThread ",
     "# nccl-tests version",

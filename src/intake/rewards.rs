@@ -1,4 +1,4 @@
-//! Logs of rewards.
+//! Opens reward logs.
 
 use super::{
     Outcome,

@@ -1,4 +1,4 @@
-//! Links, schedules and dumps of machines.
+//! Opens topologies, schedules and dumps of machines.
 
 use std::io::Read;
 
@@ -12,16 +12,16 @@ use crate::{
     units::{Size, count},
 };
 
-/// The longest of these files.
+/// The most bytes of such a file.
 const LONGEST: u64 = 512 << 20;
 
-/// Whether a text begins as one of them.
+/// Whether a text begins like one of these files.
 pub(super) fn is_topology(head: &[u8]) -> bool {
     let head = lossy(head);
     dump::is_dump(&head) || msccl::is_algorithm(&head) || result::is_result(&head) || read::is_topology(&head)
 }
 
-/// Reads one.
+/// Reads a topology, a schedule or a dump.
 pub(super) fn open(source: impl Read, name: &str) -> Result<(Outcome, Content)> {
     let mut text = String::new();
     let length =

@@ -15,7 +15,7 @@ use crate::{
     zip::Archive,
 };
 
-/// Reads a table of this trade.
+/// Reads a table of the training time workbench.
 pub(super) fn table(records: &mut Records<'_>, family: Family, file: &File<'_>) -> Result<Opened> {
     let mut problems = Problems::default();
     let mut notes = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     })
 }
 
-/// A table that is nearly one of this trade.
+/// The result for a table that resembles one of the training time workbench.
 pub(super) fn near(why: String, file: &File<'_>) -> Opened {
     let outcome = Outcome::Refused(format!("{} {why}.", excerpt(file.name)));
     let content = Content::Training(vec![dropped(file.name, file.size_bytes, Part::Unrecognised(why))]);
@@ -141,7 +141,7 @@ pub(super) fn archive(bytes: &[u8], file: &File<'_>, share_read: &mut dyn FnMut(
     Ok((outcome, Content::Training(files)).into())
 }
 
-/// A folder, or what operating systems add.
+/// Whether an entry of an archive is a folder, or metadata that operating systems add.
 fn is_noise(name: &str) -> bool {
     name.ends_with('/') || name.starts_with("__MACOSX/") || name::leaf(name).starts_with('.')
 }

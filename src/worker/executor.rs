@@ -45,36 +45,36 @@ use crate::{
     workbench::{Material, Parts, Studies, WorkbenchError},
 };
 
-/// One file's bytes.
+/// The bytes of one file.
 pub struct Source {
-    /// Reads it from the beginning.
+    /// A reader that starts at the beginning of the file.
     pub content: Box<dyn Read>,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub size_bytes: u64,
 }
 
-/// Why a request can't be done, for people.
+/// The reason why a request fails. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// What the workbench says.
+    /// The tuning workbench can't answer.
     #[error(transparent)]
     Tuning(#[from] StudyError),
-    /// What a question about tuner files lacks.
+    /// A question about tuner files is not valid.
     #[error(transparent)]
     Conf(#[from] question::QuestionError),
-    /// What a coverage lacks.
+    /// The coverage of a job can't be computed.
     #[error(transparent)]
     Coverage(#[from] coverage::CoverageError),
-    /// What one of the other workbenches says.
+    /// Another workbench can't answer.
     #[error(transparent)]
     Workbench(#[from] WorkbenchError),
-    /// What the policy workbench says.
+    /// The policy workbench can't answer.
     #[error(transparent)]
     Policy(#[from] policy::study::StudyError),
-    /// What the topology workbench says.
+    /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] topology::study::StudyError),
-    /// No comparison was loaded.
+    /// There is no comparison among the loaded files.
     #[error(
         "there is nothing to compare: give per_size_stats.csv, or the logs of a campaign (all_reduce_2n_default_r1.log, \
          all_reduce_2n_conf_r1.log, …)"
@@ -83,13 +83,13 @@ pub enum ExecuteError {
     /// One of two states has nothing that can be compared.
     #[error("there is no state {0}: {1}")]
     NoSide(&'static str, String),
-    /// No such report is loaded.
+    /// There is no report with this number among the loaded files.
     #[error("this report is not loaded any more: give it again")]
     NoReport,
-    /// A report holds more than can be read again.
+    /// The report exceeds the limits within which reports can be read.
     #[error("The report {0}: leave charts or measurements out of it")]
     Unwritten(#[from] report::wire::WireError),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
@@ -102,23 +102,23 @@ pub struct Executor {
     documents: Documents,
     /// Names of the loaded files, as their rows number them.
     names: SortedMap<u16, String>,
-    /// Names of the files with measurements.
+    /// The names of the files with measurements.
     sweeps: Vec<String>,
-    /// Hashes of the model files among the loaded ones.
+    /// The hashes of the model files among the loaded files.
     saved_hashes: Vec<String>,
-    /// Which of several sets of measurements is studied.
+    /// The set of measurements that is studied, if there are several.
     set: Option<String>,
-    /// With what each collective and scale was measured.
+    /// The versions and variables with which each collective and scale was measured.
     measured_with: snapshot::MeasuredWith,
-    /// What became of each file.
+    /// The report on each loaded file.
     files: Vec<FileReport>,
-    /// What must be known about the whole.
+    /// Notes about all files.
     notes: Vec<String>,
     /// The report that was written last, as long as nothing else was asked.
     made: Option<(report::Contents, report::Report)>,
 }
 
-/// A file as a report names it.
+/// The entry of a file in a report.
 fn loaded_file(file: &FileReport) -> report::LoadedFile {
     let (format, holds, left_out) = match &file.outcome {
         Outcome::Loaded { format, rows, default_rows, problems, .. } => {
@@ -132,7 +132,7 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
     report::LoadedFile { name: Some(report::wire::leaf(&file.name)), format, holds, left_out }
 }
 
-/// What is loaded, as a report names it.
+/// The loaded files for use in a report.
 fn material(files: &[FileReport]) -> Material<'_> {
     Material {
         files: files.iter().map(loaded_file).collect(),
@@ -140,7 +140,7 @@ fn material(files: &[FileReport]) -> Material<'_> {
     }
 }
 
-/// What of a file can't be used.
+/// The lines of a file that were left out.
 fn problems(file: &FileReport) -> &Problems {
     const NONE: &Problems = &Problems { kept: Vec::new(), count: 0 };
     match &file.outcome {
@@ -223,11 +223,11 @@ impl Executor {
         })
     }
 
-    /// What to measure next, by what is to be deployed or, before any training, by the measured winners; with what the
-    /// loaded jobs send and nobody measured.
+    /// The plan of what to measure next, from the configurations to deploy or, before any training, from the measured
+    /// winners. Includes sizes that loaded jobs send and nobody measured.
     ///
     /// # Errors
-    /// None as long as nothing was learnt.
+    /// Returns an error if nothing was measured.
     pub fn plan(&self, question: &plan::Question, progress: &mut dyn Progress) -> Result<plan::Answer, ExecuteError> {
         let recommendations = self.study.to_deploy()?;
         let recommendations = &recommendations[..];
@@ -246,10 +246,10 @@ impl Executor {
         Platform::told(self.measured_with.values().flatten().map(String::as_str))
     }
 
-    /// What was found, in the form that travels.
+    /// The report on what was found.
     ///
     /// # Errors
-    /// Nothing was measured, or the model can't be asked.
+    /// Returns an error if nothing was measured or the model can't be evaluated.
     pub fn report(&self, contents: &report::Contents) -> Result<report::Report, ExecuteError> {
         let material = material(&self.files);
         if let Some(study) = self.studies.of(contents.workbench) {
@@ -284,7 +284,10 @@ impl Executor {
         Ok(report::write(report, form)?)
     }
 
-    /// What changed between two states, with what stands in a loaded tuner file deployed where one is named.
+    /// The changes between two states, as if the rules of a loaded tuner file were deployed if one is named.
+    ///
+    /// # Errors
+    /// Returns an error if the tuner file is not loaded.
     fn change(
         &self,
         before: &Snapshot,
@@ -318,23 +321,23 @@ impl Executor {
         }
     }
 
-    /// What a comparison with another state needs of what is loaded.
+    /// The snapshot of the loaded measurements, to be compared with another state.
     ///
     /// # Errors
-    /// None as long as nothing was learnt.
+    /// Returns an error before any training.
     pub fn snapshot(&self, extent: Extent) -> Result<Snapshot, ExecuteError> {
         let mut snapshot = Snapshot::new(&self.study, extent)?;
         snapshot.measured_with(&self.measured_with);
         Ok(snapshot)
     }
 
-    /// What was loaded besides sweeps.
+    /// The loaded files that are not sweeps.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
     }
 
-    /// What was loaded for the other workbenches, and learnt.
+    /// The studies of the other workbenches.
     pub const fn studies(&mut self) -> &mut Studies {
         &mut self.studies
     }
@@ -345,7 +348,7 @@ impl Executor {
         self.set.as_deref()
     }
 
-    /// What was loaded and learnt.
+    /// The study of the loaded sweeps.
     #[must_use]
     pub fn study(&self) -> &Study {
         &self.study
@@ -433,10 +436,10 @@ impl Executor {
         Ok(question::answer(question, &self.documents.confs, &basis, Some(&predict))?)
     }
 
-    /// What the calls of the loaded logs, or typed ones, hit and cost.
+    /// The coverage of the calls of loaded logs, or of calls that were entered, by tuner file rules, and its cost.
     ///
     /// # Errors
-    /// There are no calls, or their scale is not known, or the tuner file is not loaded.
+    /// Returns an error if there are no calls, if their scale is unknown, or if the tuner file is not loaded.
     pub fn coverage(&self, question: &coverage::Question) -> Result<coverage::Answer, ExecuteError> {
         let mut job = JobLog::default();
         self.documents.jobs.iter().for_each(|(_, log)| job.merge(log.clone()));
@@ -485,10 +488,10 @@ impl Executor {
     }
 }
 
-/// What a comparison of two states needs of files; `when` names the state.
+/// The snapshot of opened files, to be compared with another state; `when` names the state.
 ///
 /// # Errors
-/// They hold no measurements.
+/// Returns an error if the files hold no measurements.
 pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
     let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
     if let [(_, report)] = &opened.documents.reports[..] {
@@ -515,20 +518,20 @@ pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progre
 /// Loaded files of the trade that are no sweep, each under its file's number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Documents {
-    /// Tuner confs, byte for byte.
+    /// The bytes of tuner files.
     pub confs: Vec<(u32, Vec<u8>)>,
-    /// What jobs call.
+    /// The calls of jobs.
     pub jobs: Vec<(u32, JobLog)>,
-    /// Comparisons of a configuration with the default.
+    /// The comparisons of a configuration with the default.
     pub comparisons: Vec<(u32, String)>,
-    /// Tables to look at.
+    /// Tables that are only shown.
     pub listings: Vec<(u32, Listing)>,
-    /// Reports.
+    /// Reports that were opened.
     pub reports: Vec<(u32, Box<report::Report>)>,
 }
 
 impl Documents {
-    /// Which files these are.
+    /// The numbers of the files, by kind.
     #[must_use]
     pub fn files(&self) -> DocumentFiles {
         DocumentFiles {
@@ -587,28 +590,28 @@ fn rehearse() {
     }
 }
 
-/// What files hold, before repeats are brought together.
+/// The contents of files, before repeats are combined.
 #[derive(Default)]
 pub struct Opened {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
-    /// With what these were measured.
+    /// The versions and variables with which the rows were measured.
     pub measured_with: snapshot::MeasuredWith,
-    /// What became of each file.
+    /// The report on each file.
     pub files: Vec<FileReport>,
-    /// Those of a model file, to train with.
+    /// The training parameters of a model file.
     pub parameters: Option<Parameters>,
     /// Which number of a row those of a model file are, where nothing else was read.
     pub target: Option<Target>,
-    /// What is no sweep.
+    /// The files that are not sweeps.
     pub documents: Documents,
-    /// What is of the other workbenches.
+    /// The files of the other workbenches.
     pub parts: Parts,
-    /// The sets that they were chosen from.
+    /// The sets among which one was chosen.
     pub sets: Sets,
-    /// What must be known about the files together.
+    /// Notes about all files.
     pub notes: Vec<String>,
-    /// Hashes of the predictions of the saved models.
+    /// The hashes of the saved models' predictions.
     saved_hashes: Vec<String>,
 }
 
@@ -710,9 +713,9 @@ pub fn read_set(
 struct Together<'a> {
     /// Instead of the name of a file, where there are several.
     doing: Option<String>,
-    /// Bytes of those that are done with.
+    /// The bytes of the files that were read completely.
     read: u64,
-    /// Of all.
+    /// The bytes of all files.
     total: u64,
     progress: &'a mut dyn Progress,
 }
@@ -727,7 +730,7 @@ impl Progress for Together<'_> {
     }
 }
 
-/// As it stands in [`Row::file`].
+/// The number of a file in [`Row::file`].
 fn number(id: u32) -> u16 {
     u16::try_from(id).unwrap_or(u16::MAX)
 }

@@ -5,7 +5,7 @@
 use super::{Exhibit, Report, Section, TextFile};
 use crate::text::{escaped, named_controls};
 
-/// A table with more rows is folded away.
+/// The number of rows beyond which a table is collapsed.
 const LONG: usize = 24;
 
 /// The report as GitHub-flavoured Markdown.
@@ -26,7 +26,7 @@ pub fn markdown(report: &Report) -> String {
     out.0
 }
 
-/// The program, and the day.
+/// The line with the program and the date.
 pub(super) fn made_by(report: &Report) -> String {
     match &report.made_on {
         Some(day) => format!("{} on {day}", report.program),
@@ -46,7 +46,7 @@ fn line(words: &str) -> String {
     text.to_owned()
 }
 
-/// Blocks with an empty line between them.
+/// Markdown blocks, separated by empty lines.
 #[derive(Default)]
 struct Out(String);
 

@@ -15,11 +15,11 @@ use crate::{
     units::{capitalised, count, significant},
 };
 
-/// What a report is made of.
+/// The input of a report.
 pub struct Material<'a> {
-    /// The kernels, and what was learnt from them.
+    /// The study.
     pub study: &'a Study,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -100,7 +100,7 @@ fn models(results: &Results, imported: &[Judged]) -> Section {
     Section { title: "Models".into(), text, tables, ..Section::default() }
 }
 
-/// What the shown model says.
+/// The section on the predictions that are shown.
 fn shown(results: &Results, contents: &Contents) -> Option<Section> {
     let title = match results.shown? {
         Shown::Model(kind) => kind.title(),
@@ -140,7 +140,7 @@ fn parameters(study: &Study) -> Result<Vec<Fact>, StudyError> {
     ])
 }
 
-/// With a capital and a full stop.
+/// The text as a sentence, with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     capitalised(text) + if text.ends_with('.') { "" } else { "." }
 }

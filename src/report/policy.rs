@@ -14,25 +14,25 @@ use crate::{
     units::count,
 };
 
-/// What a report is made of.
+/// The input of a report.
 pub struct Material<'a> {
-    /// The logs, and what they say.
+    /// The study.
     pub study: &'a Study,
-    /// The key that is shown in detail, by place.
+    /// The index of the key that is shown in detail.
     pub key: u32,
-    /// What its charts show out.
+    /// What its charts emphasise.
     pub highlight: &'a Highlight,
-    /// Of the policy file.
+    /// The generation of the policy file.
     pub generation: u64,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// The title of the section of one key.
+/// The title of the section on one key.
 pub const KEY: &str = "Arms";
-/// The title of the section of strategies.
+/// The title of the section on strategies.
 pub const STRATEGIES: &str = "Strategies";
 
 /// Makes the report.
@@ -124,7 +124,7 @@ fn title(study: &Study) -> String {
     format!("{deployed} of {} worth another arm than auto", count(results.len() as u64, "key"))
 }
 
-/// A sentence for each key, of a few.
+/// A sentence on each key, for the first few.
 fn summary(study: &Study) -> Vec<String> {
     const MOST: usize = 6;
     let results = study.results();

@@ -11,17 +11,17 @@ use crate::{
     units::{Size, count},
 };
 
-/// What a report is made of.
+/// The input of a report.
 pub struct Material<'a> {
-    /// The links.
+    /// The study.
     pub study: &'a Study,
-    /// What was found, if anything.
+    /// The schedule that was found, if any.
     pub shown: Option<&'a Shown>,
     /// The title, and what is said, where nothing was found.
     pub nothing: (String, Vec<String>),
-    /// What is told after the schedule itself.
+    /// The sections that follow the schedule.
     pub more: Vec<Section>,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -35,7 +35,7 @@ const MOST_ROWS: usize = 500;
 /// Makes the report.
 ///
 /// # Errors
-/// There is no topology.
+/// Returns an error if there is no topology.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let Material { study, shown, nothing, more, mut files, problems } = material;
     let privacy = Names::of(contents, &mut files, &problems, []);

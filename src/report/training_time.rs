@@ -25,21 +25,21 @@ use crate::{
     units::{capitalised, count, percent},
 };
 
-/// What a report is made of.
+/// The input of a report.
 pub struct Material<'a> {
-    /// The samples, and what was learnt from them.
+    /// The study.
     pub study: &'a Study,
     /// The run's step, or why there is none; `None` before its regressors are trained.
     pub outcome: Option<Result<&'a Outcome, String>>,
-    /// Coefficients from measured steps.
+    /// The coefficients fitted to measured steps.
     pub calibration: Option<&'a Calibration>,
     /// The best layouts.
     pub searched: Option<&'a Searched>,
-    /// The regressor that is shown, and over which input.
+    /// The number of the regressor that is shown, and the input of its chart.
     pub shown: (Option<u32>, Option<String>),
     /// Why what was typed of a catalogue can't be read.
     pub catalogue_error: Option<&'a str>,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
@@ -48,7 +48,7 @@ pub struct Material<'a> {
 /// Makes the report.
 ///
 /// # Errors
-/// There are no samples.
+/// Returns an error if there are no samples.
 pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let Material { study, outcome, calibration, searched, shown, catalogue_error, mut files, problems } = material;
     let inside = study.bundle().files.iter().map(|file| file.path.as_str());
@@ -171,7 +171,7 @@ fn told(outcome: &Outcome) -> Vec<String> {
     sentences
 }
 
-/// What the changes come to; nothing where there are none.
+/// The effect of the changes in a sentence; `None` if there are none.
 fn changed(outcome: &Outcome) -> Option<String> {
     let before = outcome.unchanged_us?;
     let change = (outcome.step.total_us / before - 1.0) * 100.0;
@@ -243,7 +243,7 @@ fn step(outcome: &Outcome, changes: &[Change]) -> Vec<Section> {
     ]
 }
 
-/// The best layout in words.
+/// The best layout in sentences.
 fn best(searched: &Searched) -> Vec<String> {
     let found = &searched.found;
     let Some(first) = found.rows.first() else {
@@ -297,7 +297,7 @@ fn search_section(searched: &Searched) -> Section {
     }
 }
 
-/// Why there is no calibration.
+/// The reason why there is no calibration.
 fn uncalibrated(study: &Study) -> String {
     match study.settings().calibrate {
         None => "Choose a table of measured steps, and the coefficients that they tell are applied here and in the search.",
@@ -375,7 +375,7 @@ fn parameters(study: &Study) -> Vec<Fact> {
     facts
 }
 
-/// With a capital and a full stop.
+/// The text as a sentence, with a capital letter and a full stop.
 fn sentence(text: &str) -> String {
     capitalised(text) + if text.ends_with('.') { "" } else { "." }
 }

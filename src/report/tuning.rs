@@ -33,23 +33,23 @@ const MOST_OF_MANY: usize = 10;
 const MOST_HEAT_MAPS: usize = 10;
 const MOST_CELLS: usize = 12_000;
 
-/// What a report is made of.
+/// The input of a report.
 pub struct Material<'a> {
-    /// The sweep, and what was learnt from it.
+    /// The study.
     pub study: &'a Study,
-    /// What was loaded, and what was left out.
+    /// The loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
-    /// Names of the files with measurements.
+    /// The names of the files with measurements.
     pub names: &'a [String],
-    /// Names of all files, as their runs number them.
+    /// The names of all files, by the numbers that runs refer to.
     pub numbered: &'a SortedMap<u16, String>,
-    /// What must be known about the whole.
+    /// Notes about all files.
     pub notes: Vec<String>,
-    /// Which of several sets of measurements was studied.
+    /// The set of measurements that was studied, if there are several.
     pub set: Option<&'a str>,
-    /// What to measure next.
+    /// The plan of what to measure next.
     pub plan: plan::Answer,
 }
 

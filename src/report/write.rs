@@ -1,4 +1,4 @@
-//! A report leaves in one of four forms.
+//! Writes a report in one of four formats.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,25 +9,25 @@ use super::{
     wire::{self, WireError},
 };
 
-/// In what a report is written.
+/// The formats in which a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// A page that needs nothing else, and opens as the live report again.
     #[default]
     Html,
-    /// For a pull request.
+    /// Markdown, for pull requests.
     Markdown,
-    /// For programs.
+    /// JSON, for programs.
     Json,
-    /// In the fragment of a link.
+    /// A link with the report in its fragment.
     Link,
 }
 
 impl Form {
-    /// All of them.
+    /// All formats.
     pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
 
-    /// For people.
+    /// The name that is shown to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Form {
         }
     }
 
-    /// The media type of a file.
+    /// The media type of the file.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -61,16 +61,16 @@ impl Form {
     }
 }
 
-/// A report as it leaves.
+/// A written report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Written {
     /// A file to save.
     File {
-        /// The name to offer: `collectune-all_reduce-on-2-nodes-16-ranks.html`.
+        /// The suggested file name, such as `collectune-all_reduce-on-2-nodes-16-ranks.html`.
         name: String,
-        /// Its media type.
+        /// The media type.
         media_type: String,
-        /// Its text.
+        /// The contents.
         text: String,
     },
     /// A link.
@@ -98,10 +98,10 @@ pub fn write(report: &Report, form: Form) -> Result<Written, WireError> {
     Ok(Written::File { name, media_type: form.media_type().to_owned(), text })
 }
 
-/// What a report's files are called: the title in letters that every disk takes.
+/// The stem of the file names of a report: its title in characters that every file system accepts.
 #[must_use]
 pub fn file_stem(report: &Report) -> String {
-    /// Longer names are cut by some.
+    /// The most characters of a name that all file systems keep.
     const LONGEST: usize = 80;
     let mut stem = String::from("collectune");
     let mut between = true;

@@ -1,5 +1,5 @@
-//! What one workbench found and another can use: plain numbers, as choices of the one that takes them. The page hands them
-//! over; no workbench knows of the other.
+//! Values that one workbench passes to another, as choices of the receiving one. The page passes them on; workbenches
+//! don't depend on each other.
 
 use std::fmt::Write;
 
@@ -14,12 +14,12 @@ use crate::{
     units::significant,
 };
 
-/// Choices for another workbench.
+/// Choices that are passed to another workbench.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
-    /// Which takes them.
+    /// The receiving workbench.
     pub to: Workbench,
-    /// Keys and values.
+    /// The keys and values of the choices.
     pub choices: Vec<(String, String)>,
 }
 
@@ -56,7 +56,7 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
     Some(Handover { to: Workbench::TrainingTime, choices })
 }
 
-/// What is to be expected of a workload once its recommendation is followed, in GB/s of bus bandwidth.
+/// The expected bus bandwidth of a workload once its recommendation is followed, in GB/s.
 fn expected_gbps(found: &Recommendation) -> Option<f64> {
     match advice(found) {
         Advice::Deploy => found.predicted_busbw_gbps,

@@ -33,83 +33,83 @@ pub use policy::Policy;
 pub use topology::Topology;
 pub use training_time::TrainingTime;
 
-/// Why a question can't be answered, for people.
+/// The reason why a question can't be answered. Messages are shown to users.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkbenchError {
-    /// Something was chosen that can't be.
+    /// A choice is not valid.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    /// What the overlap workbench says.
+    /// The overlap workbench can't answer.
     #[error(transparent)]
     Overlap(#[from] crate::overlap::study::StudyError),
-    /// What the topology workbench says.
+    /// The topology workbench can't answer.
     #[error(transparent)]
     Topology(#[from] crate::topology::study::StudyError),
-    /// What the policy workbench says.
+    /// The policy workbench can't answer.
     #[error(transparent)]
     Policy(#[from] crate::policy::study::StudyError),
-    /// What the training-time workbench says.
+    /// The training time workbench can't answer.
     #[error(transparent)]
     TrainingTime(Box<crate::training_time::study::StudyError>),
-    /// The tuning workbench is asked in other ways.
+    /// The tuning workbench does not use this protocol.
     #[error("this workbench has no form")]
     NoForm,
-    /// A file that is not offered.
+    /// There is no file with this key.
     #[error("there is no file {0:?} to save")]
     NoFile(String),
-    /// A message that another build wrote.
+    /// A message comes from another build.
     #[error("the parts of this page are of different builds; reload it")]
     Message(#[from] postcard::Error),
 }
 
-/// What a workbench is asked.
+/// A question to a workbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Question {
     /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
     /// [`Answer::Shown`].
     Choose(Choices),
-    /// Does some of [`Jobs::rounds`], on any worker. Answers [`Answer::Done`].
+    /// Carries out some of [`Jobs::rounds`], on any worker. Answered by [`Answer::Done`].
     Do {
-        /// From [`Jobs::basis`].
+        /// The data from [`Jobs::basis`].
         basis: Vec<u8>,
-        /// Numbers of jobs.
+        /// The numbers of the jobs.
         jobs: Vec<u32>,
     },
-    /// Takes what was done, in any order. Answers [`Answer::Shown`].
+    /// Adopts the results of jobs, in any order. Answered by [`Answer::Shown`].
     Take(Vec<Vec<u8>>),
     /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
     /// [`Answer::Shown`].
     GoOn(u32),
-    /// A file. Answers [`Answer::File`].
+    /// The file with this key. Answered by [`Answer::File`].
     Save(String),
-    /// What moves over the network from an instant on, in ns, and the way of a chunk, in films that are cut. Answers
+    /// The transfers from a time on, in ns, and the path of a chunk, in timelines that are cut. Answered by
     /// [`Answer::Cut`].
     Cut(f64, Option<u32>),
 }
 
-/// What it answers.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// Of [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
+    /// The answer to [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
     Shown(Box<Shown>),
-    /// Of [`Question::Do`]: opaque, for [`Question::Take`].
+    /// The answer to [`Question::Do`], to be passed to [`Question::Take`] unchanged.
     Done(Vec<u8>),
-    /// Of [`Question::Save`].
+    /// The answer to [`Question::Save`].
     File(TextFile),
     /// Of [`Question::Cut`]: a film for each of [`Network::films`], empty where that is whole.
     Cut(Vec<Film>),
 }
 
-/// All that is to be seen of a workbench.
+/// Everything that the page shows of a workbench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shown {
-    /// What can be chosen.
+    /// The fields of the form.
     pub form: Vec<Field>,
-    /// What can be saved: key and label.
+    /// The files that can be saved: key and label.
     pub files: Vec<(String, String)>,
-    /// What was found so far.
+    /// The report on the results so far.
     pub report: Report,
-    /// What is left to be done.
+    /// The remaining jobs.
     pub jobs: Jobs,
     /// Links and schedules to be drawn, where they are others than those before.
     pub network: Option<Box<Network>>,
@@ -127,10 +127,10 @@ pub fn needs_files(workbench: Workbench, choices: &Choices) -> bool {
     }
 }
 
-/// Work that any worker can do.
+/// Jobs that any worker can carry out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Jobs {
-    /// What it needs.
+    /// The data that the jobs need.
     pub basis: Vec<u8>,
     /// Rounds of jobs, after each of which there is more to be told: numbers, and how long each takes relative to the
     /// others.
@@ -142,16 +142,16 @@ pub struct Jobs {
     pub goes_on: bool,
 }
 
-/// What is loaded, as a report names it.
+/// The loaded files for use in a report.
 #[derive(Clone, Debug, Default)]
 pub struct Material<'a> {
-    /// What was loaded, and what was left out.
+    /// The entries of the loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
     pub problems: Vec<(&'a str, &'a Problems)>,
 }
 
-/// What was loaded for a workbench, and what came out of it.
+/// A workbench: loaded files, settings and results behind a protocol of choices, jobs and reports.
 pub trait Study {
     /// Studies by these choices; what was computed before and still holds is kept.
     ///
@@ -182,13 +182,13 @@ pub trait Study {
         Ok(())
     }
 
-    /// What can be chosen, as it stands.
+    /// The fields of the form with their current values.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing was loaded.
     fn form(&self) -> Result<Vec<Field>, WorkbenchError>;
 
-    /// What can be saved: key and label.
+    /// The files that can be saved: key and label.
     fn files(&self) -> Vec<(String, String)>;
 
     /// One of these files.
@@ -197,10 +197,10 @@ pub trait Study {
     /// There is no such file, or it can't be made.
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError>;
 
-    /// What is left to be done.
+    /// The remaining jobs.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing was loaded.
     fn jobs(&self) -> Result<Jobs, WorkbenchError>;
 
     /// Links and schedules to be drawn, where they are others than those that were given away before.
@@ -213,28 +213,28 @@ pub trait Study {
         None
     }
 
-    /// What moves from an instant on, in ns, in each film that is cut; and the way of a chunk.
+    /// The transfers from a time on, in ns, in each timeline that is cut, and the path of a chunk.
     fn cut(&self, _from_ns: f64, _chunk: Option<u32>) -> Vec<Film> {
         Vec::new()
     }
 
-    /// What was found so far.
+    /// The report on the results so far.
     ///
     /// # Errors
-    /// Nothing is there to study.
+    /// Returns an error if nothing was loaded.
     fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
 }
 
-/// What was loaded for all workbenches but tuning, each part under its file's number.
+/// The loaded files of all workbenches but tuning, each with its number.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// Tables of kernels, traces, and models of their slowdown.
     pub kernels: Vec<(u32, NamedPart)>,
     /// Samples and configurations of training steps; of an archive, all its files.
     pub samples: Vec<(u32, Vec<DroppedFile>)>,
-    /// Logs of rewards.
+    /// Reward logs.
     pub rewards: Vec<(u32, NamedLog)>,
-    /// Link graphs, dumps of machines, schedules.
+    /// Topologies, dumps of machines, and schedules.
     pub topologies: Vec<(u32, String, Part)>,
 }
 
@@ -250,23 +250,23 @@ impl Parts {
     }
 }
 
-/// All workbenches that are asked in this way.
+/// The studies of all workbenches but tuning.
 #[derive(Default)]
 pub struct Studies {
-    /// Kernels beside collectives.
+    /// Slowdown of kernels that overlap with collectives.
     pub overlap: Overlap,
-    /// Steps of training.
+    /// Time of training steps.
     pub training_time: TrainingTime,
-    /// Logs of rewards.
+    /// Policies from reward logs.
     pub policy: Policy,
-    /// Link graphs.
+    /// Schedules for topologies.
     pub topology: Topology,
     /// Samples of training steps that this worker did jobs from.
     kept: Option<training_time::Kept>,
 }
 
 impl Studies {
-    /// Studies of what was loaded.
+    /// The studies of loaded files.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
@@ -293,7 +293,7 @@ impl Studies {
         }
     }
 
-    /// The same, to be asked.
+    /// The study of a workbench, mutably.
     pub fn of_mut(&mut self, workbench: Workbench) -> Option<&mut dyn Study> {
         match workbench {
             Workbench::Overlap => Some(&mut self.overlap),

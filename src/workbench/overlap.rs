@@ -25,10 +25,10 @@ use crate::{
 };
 
 const PREDICTION: &str = "Predict a kernel";
-/// What the keys of typed metrics begin with.
+/// The prefix of the keys of metrics that are entered.
 const METRIC: &str = "m.";
 
-/// What was loaded of kernels, and learnt.
+/// The state of the overlap workbench.
 #[derive(Default)]
 pub struct Overlap {
     study: study::Study,
@@ -42,7 +42,7 @@ pub struct Overlap {
     slowdown: Option<f64>,
 }
 
-/// What a worker did.
+/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     run: u32,
@@ -54,7 +54,7 @@ struct Done {
 /// The cost of weighing features, where one fold costs 1.
 const WEIGHING_COST: f64 = 12.0;
 
-/// The job beside all folds: weighing features.
+/// The number of the job that computes importances, which follows those of the folds.
 fn weighing() -> u32 {
     validate::jobs().len() as u32
 }
@@ -70,18 +70,18 @@ pub(super) fn work(basis: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> R
 }
 
 impl Overlap {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
         Self { study: study::Study::new(loaded), ..Self::default() }
     }
 
-    /// What was loaded.
+    /// The loaded files.
     pub fn loaded(&self) -> &Loaded {
         self.study.loaded()
     }
 
-    /// What is known of it.
+    /// The study.
     pub const fn study(&mut self) -> &mut study::Study {
         &mut self.study
     }
@@ -126,7 +126,7 @@ impl Overlap {
         imported.or_else(|| Kind::parse(chosen).map(Shown::Model))
     }
 
-    /// A measured kernel, under the name that was typed.
+    /// The measured kernel with the name that was entered.
     fn measured(&self) -> Result<predict::Question, WorkbenchError> {
         let dataset = self.study.dataset()?;
         let measured = match self.choices.parsed::<usize>("launch", "a place in the run")? {
@@ -188,7 +188,7 @@ impl Overlap {
         self.prediction = Some(section);
     }
 
-    /// What is chosen above the answer.
+    /// The fields above the report.
     fn bar(&self) -> Result<Vec<Field>, WorkbenchError> {
         let studied = self.studied()?;
         let field =
@@ -227,7 +227,7 @@ impl Overlap {
         Ok(chosen.into_iter().map(|column| dataset.columns[column].clone()).collect())
     }
 
-    /// What is typed of a kernel.
+    /// The fields of the kernel to predict.
     fn kernel_fields(&self) -> Result<Vec<Field>, WorkbenchError> {
         let studied = self.studied()?;
         let field = |key: &str, label: &str, control, usual: String| {
@@ -351,7 +351,7 @@ fn key(column: &str) -> String {
     column.replace(',', ";")
 }
 
-/// As many digits as anybody types.
+/// The value rounded to the digits that a field shows.
 fn rounded(value: f64) -> String {
     ((value * 1e4).round() / 1e4).to_string()
 }

@@ -22,7 +22,7 @@ use page::Page;
 const STYLE: &str = include_str!("style.css");
 /// Its SHA-256 in base64, for the policy that lets no other style in.
 const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
-/// A table with more rows is folded away.
+/// The number of rows beyond which a table is collapsed.
 const LONG: usize = 60;
 /// More points of a chart are not told as a table: they are in the data.
 const MOST_TOLD: usize = 400;
@@ -180,7 +180,7 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     page.raw("</details>\n");
 }
 
-/// The drawing without what it would be without, too.
+/// The drawing without redundant attributes.
 fn slim(svg: &str) -> String {
     // Quotes in words are escaped: these stand in tags only.
     const FONT: &str = " font-family=\"";
@@ -221,7 +221,7 @@ fn table(page: &mut Page, exhibit: &Exhibit) {
 }
 
 fn listing(page: &mut Page, listing: &Listing, caption: &str) {
-    /// Longer cells break into lines.
+    /// The number of characters beyond which the text of a cell wraps.
     const WIDE: usize = 48;
     page.raw("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"");
     page.text(caption);
@@ -257,7 +257,7 @@ fn listing(page: &mut Page, listing: &Listing, caption: &str) {
     page.raw("</tbody>\n</table>\n</div>\n");
 }
 
-/// Words that the eye looks for.
+/// The class that emphasises certain words.
 fn accent(text: &str) -> Option<&'static str> {
     match text {
         "deploy" | "faster" => Some("good"),

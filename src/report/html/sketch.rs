@@ -9,7 +9,7 @@ use crate::{
 /// Dots in the same square of so many CSS pixels lie on each other.
 const SQUARE: f64 = 4.0;
 
-/// The chart as it is drawn in a style.
+/// The chart, reduced to what is distinguishable when drawn in a style.
 pub(super) fn sketch(chart: &Chart, style: &Style) -> Chart {
     let mut sketch = chart.clone();
     let points = || chart.series.iter().flat_map(|series| &series.points);
@@ -27,7 +27,7 @@ pub(super) fn sketch(chart: &Chart, style: &Style) -> Chart {
     sketch
 }
 
-/// The squares along an axis.
+/// A grid of squares along an axis.
 struct Cells {
     spacing: Spacing,
     low: f64,

@@ -11,7 +11,7 @@ use super::LinkError;
 
 /// Inflating stops beyond so many bytes: ten times the longest report that fits a link.
 pub const MOST_INFLATED: usize = 1 << 20;
-/// And beyond so many for each deflated one.
+/// The highest ratio of decompressed to compressed bytes.
 pub const MOST_RATIO: usize = 200;
 
 /// Words of reports, what is frequent last. Links of format 1 can't be read with another one.

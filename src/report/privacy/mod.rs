@@ -15,7 +15,7 @@ use self::replacer::Replacer;
 use super::{Contents, LoadedFile, Report, wire::leaf};
 use crate::text::Problems;
 
-/// What is written instead of names of files: their numbers (`file 2`), or names without the folders before them.
+/// Replaces names of files in reports by their numbers (`file 2`), or by their names without folders.
 pub(super) struct Names {
     /// Lower-case text, what stands for it, and whether it is replaced within longer words as well.
     instead: BTreeMap<String, (String, bool)>,
@@ -40,7 +40,7 @@ impl Names {
         Self::numbered(&paths)
     }
 
-    /// Names may travel, the folders before them may not.
+    /// Lets names travel without their folders.
     fn without_folders(paths: &[&str]) -> Self {
         let mut names = Self { instead: BTreeMap::new() };
         for path in paths {
@@ -58,7 +58,7 @@ impl Names {
         names
     }
 
-    /// No name may travel.
+    /// Lets no name travel.
     fn numbered(paths: &[&str]) -> Self {
         let mut names = Self { instead: BTreeMap::new() };
         let mut folders: BTreeMap<&str, usize> = BTreeMap::new();

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// What is looked for, and what is written instead.
+/// The patterns to find, with their replacements.
 pub(super) struct Replacer<'a> {
     patterns: Vec<Pattern<'a>>,
-    /// By their first two bytes, the longest first.
+    /// The indices of the patterns by their first two bytes, longest pattern first.
     by_start: BTreeMap<[u8; 2], Vec<usize>>,
-    /// Whether any begins with this byte.
+    /// Whether any pattern begins with this byte.
     begins: [bool; 256],
 }
 
@@ -38,7 +38,7 @@ impl<'a> Replacer<'a> {
         Self { patterns, by_start, begins }
     }
 
-    /// Nothing is looked for.
+    /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }

@@ -12,7 +12,7 @@ use crate::{
 /// Shows each text, and whether it is a name (an identifier, or what a file is called) rather than words.
 pub(super) type See<'a> = dyn FnMut(&mut String, bool) + 'a;
 
-/// Goes through all texts of a report.
+/// Calls `see` for every text of a report.
 pub(super) fn each(report: &mut Report, see: &mut See<'_>) {
     let Report { workbench: _, title, summary, program: _, made_on, files, parameters, sections, snapshot } = report;
     see(title, false);

@@ -23,7 +23,7 @@ pub(super) fn is_common(word: &str) -> bool {
     word.chars().count() < 2 || !has(char::is_alphabetic) || is_count || is_listed()
 }
 
-/// Whether a name has no word of its own.
+/// Whether a name consists of common words only.
 pub(super) fn is_made_of_common_words(name: &str) -> bool {
     words(name).all(is_common)
 }

@@ -1,4 +1,4 @@
-//! What the measurements are like: noise, stalls, dips; and what to measure next.
+//! The sections on the measurements: noise, stalls, dips, and what to measure next.
 
 use crate::{
     order::Order,
@@ -11,10 +11,10 @@ use crate::{
 
 /// More rows of what can be looked up elsewhere are counted only.
 const SHOWN: usize = 30;
-/// Launches to make next.
+/// The number of launches of the plan that are shown.
 const NEXT: usize = 8;
 
-/// The first rows, and a sentence about the others.
+/// Cuts a table to its first rows, and returns a sentence about the others.
 fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
     let rest = listing.rows.len().saturating_sub(most);
     listing.rows.truncate(most);
@@ -92,7 +92,7 @@ pub(super) fn next(plan: plan::Answer) -> Option<Section> {
     })
 }
 
-/// What is undecided, and where the default is missing, a sentence each.
+/// Sentences on undecided workloads and missing defaults.
 pub(super) fn open_questions(answer: &[Recommendation]) -> Vec<String> {
     use crate::tuning::decision::{Decision, KeepReason};
     let number = |of: fn(&Decision) -> bool| answer.iter().filter(|r| of(&r.decision)).count() as u64;

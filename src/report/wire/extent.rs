@@ -10,21 +10,21 @@ use crate::{
 
 /// The most sections.
 pub const MOST_SECTIONS: usize = 200;
-/// The most charts, and tables.
+/// The most charts, and the most tables.
 pub const MOST_CHARTS: usize = 120;
-/// The most columns of all tables.
+/// The most columns of all tables together.
 pub const MOST_COLUMNS: usize = 1200;
-/// The most series of a chart …
+/// The most series of a chart.
 pub const MOST_SERIES: usize = 200;
-/// … and of all.
+/// The most series of all charts together.
 pub const MOST_SERIES_IN_ALL: usize = 2000;
 /// The most names on an axis.
 pub const MOST_NAMES: usize = 5000;
 /// The most sentences.
 pub const MOST_SENTENCES: usize = 2500;
-/// The most files that travel.
+/// The most files to deploy.
 pub const MOST_FILES: usize = 200;
-/// The most files that it stands on, and parameters.
+/// The most loaded files and parameters.
 pub const MOST_FACTS: usize = 10_000;
 
 /// How much there is of something, and how much may be.

@@ -1,10 +1,10 @@
-//! Numbers, with the digits that are shown.
+//! Numbers in JSON with the digits that are shown.
 
 use serde_json::Value;
 
 use crate::{text::number, units::Size};
 
-/// Whole numbers up to here are exact.
+/// The integer up to which all integers are exact in a double: 2⁵³.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A number with five significant digits; whole ones with all theirs. What is not finite stands as a word, for JSON has
@@ -51,7 +51,7 @@ pub(super) fn tells(text: &str, number: Option<f64>) -> bool {
 
 struct Shown {
     value: f64,
-    /// Half of the last digit, with a little air.
+    /// Half a unit of the last digit, with a small margin.
     tolerance: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked for, out of choices.
+//! Converts choices to the parameters of a search.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) const MADE: [Made; 11] = [
     Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];
 
-/// What a synthesizer is called.
+/// The name of a synthesizer.
 pub(super) fn title(method: Method) -> &'static str {
     match method {
         Method::Auto => "Automatic",
@@ -61,17 +61,17 @@ pub(super) fn title(method: Method) -> &'static str {
     }
 }
 
-/// Everything that a search depends on.
+/// The parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
     pub wanted: Wanted,
     pub by: Method,
     pub seed: u64,
-    /// What is slow or dead.
+    /// The damaged links and nodes.
     pub damage: Damage,
 }
 
-/// The loaded parts of one kind, with their names.
+/// The loaded files of one kind, with their names.
 pub(super) fn of_kind<'a, T>(
     parts: &'a [(String, Part)],
     is: fn(&'a Part) -> Option<T>,
@@ -87,7 +87,7 @@ pub(super) fn machine(part: &Part) -> Option<&Machine> {
     if let Part::Machine(machine) = part { Some(machine) } else { None }
 }
 
-/// The links of a schedule that was dropped.
+/// The topology of a dropped schedule.
 pub(super) fn links(part: &Part) -> Option<&Topology> {
     if let Part::Result(result) = part { Some(&result.topology) } else { None }
 }
@@ -108,7 +108,7 @@ pub(super) fn usual_graph(parts: &[(String, Part)]) -> String {
     key.to_owned()
 }
 
-/// What is chosen, or as usual.
+/// The graph that is chosen, or the default.
 pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
     choices.get("graph").map_or_else(|| usual_graph(parts), str::to_owned)
 }
@@ -144,7 +144,7 @@ fn positive(choices: &Choices, key: &str) -> Result<Option<f64>, ChoiceError> {
     Err(ChoiceError { label: key.to_owned(), value: value.to_string(), expected: EXPECTED.to_owned() })
 }
 
-/// What the recipe of a form is, as it stands.
+/// The parameters of a generated topology, from its fields.
 pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, WorkbenchError> {
     let text = match made.likely.first() {
         Some(usual) => {
@@ -171,18 +171,18 @@ fn unit(choices: &Choices) -> Result<Option<Unit>, ChoiceError> {
     }
 }
 
-/// A choice that can't be.
+/// The error of a choice that is not valid.
 pub(super) fn wrong(label: &str, value: &str, expected: &str) -> ChoiceError {
     ChoiceError { label: label.into(), value: value.chars().take(40).collect(), expected: expected.into() }
 }
 
-/// The synthesizer of a name.
+/// The synthesizer with this name.
 pub(super) fn method(name: &str, label: &str) -> Result<Method, ChoiceError> {
     let known = || format!("one of {}", Method::ALL.map(Method::name).join(", "));
     Method::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| wrong(label, name, &known()))
 }
 
-/// Rates of the links of a dump.
+/// The link rates of a dump.
 pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
     let mut rates = Rates::default();
     for (generation, gbps) in &mut rates.links {
@@ -194,7 +194,7 @@ pub(super) fn rates(choices: &Choices) -> Result<Rates, WorkbenchError> {
     Ok(rates)
 }
 
-/// Which topology.
+/// The source of the topology.
 pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Source, WorkbenchError> {
     let graph = graph(choices, parts);
     if let Some(made) = made(&graph) {
@@ -208,7 +208,7 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
     Ok(Source::Edited(topology))
 }
 
-/// What is asked for on a topology.
+/// The parameters of a search on a topology.
 pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topology) -> Result<Asked, WorkbenchError> {
     const WHOLE: &str = "a whole number";
     let mut wanted = Wanted::default();

@@ -11,13 +11,13 @@ use crate::{
     topology::model::{Link, Topology, link_problem},
 };
 
-/// Lists of damage, of links and of nodes.
+/// The keys of lists of damage, of links and of nodes.
 const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];
 
-/// What a word of a list is about.
+/// The subject of an entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
-    /// A node: `4`.
+    /// A node, such as `4`.
     Node(u32),
     /// The link from one node to another, whether the graph has it or not: `0-3`, `0>3` or `0->3`.
     Link(u32, u32),
@@ -42,7 +42,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// What is slow or dead.
+/// The links and nodes that are slow or dead.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Damage {
     /// Links, ascending, with the shares of bandwidth that are left.
@@ -52,17 +52,17 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// Nothing is.
+    /// Whether nothing is damaged.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty() && self.nodes.is_empty()
     }
 
-    /// Dead nodes, ascending.
+    /// The dead nodes, ascending.
     pub fn dead(&self) -> Vec<u32> {
         self.nodes.iter().filter(|(_, left)| *left == 0.0).map(|(node, _)| *node).collect()
     }
 
-    /// What is left of each link that is damaged, or whose node is; ascending.
+    /// The remaining bandwidth of each link that is damaged, or whose node is, as a share; ascending by link.
     pub fn left(&self, topology: &Topology) -> Vec<(u32, f64)> {
         let of =
             |list: &[(u32, f64)], key: u32| list.binary_search_by_key(&key, |(of, _)| *of).map_or(1.0, |at| list[at].1);
@@ -74,18 +74,18 @@ impl Damage {
     }
 }
 
-/// Words of a list.
+/// The entries of a list.
 fn words(listed: &str) -> impl Iterator<Item = &str> {
     listed.split([',', ' ', ';']).map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// What a word is about, and what stands behind its `*`.
+/// The subject of an entry, and its parameters after each `*`.
 fn parts(word: &str) -> (&str, Vec<&str>) {
     let mut parts = word.split('*').map(str::trim);
     (parts.next().unwrap_or_default(), parts.collect())
 }
 
-/// The parts of all words of a list.
+/// The parts of all entries of a list.
 fn listed<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str, Vec<&'a str>)> {
     words(choices.get(key).unwrap_or_default()).map(parts)
 }
@@ -102,7 +102,7 @@ fn take_out(choices: &mut Choices, list: &str, spot: Spot) -> bool {
     was_there
 }
 
-/// Puts a word into a list.
+/// Adds an entry to a list.
 fn put_in(choices: &mut Choices, list: &str, word: &str) {
     let held = choices.get(list).unwrap_or_default().to_owned();
     set(choices, list, &words(&held).chain([word]).collect::<Vec<_>>());
@@ -154,7 +154,7 @@ fn wrong(key: &str, value: &str, expected: &str) -> ChoiceError {
     ChoiceError { label: key.into(), value: value.chars().take(40).collect(), expected: expected.into() }
 }
 
-/// Two nodes of the graph.
+/// The two nodes of a link.
 fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
     match Spot::parse(word)? {
         Spot::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
@@ -186,7 +186,7 @@ fn share(given: &[&str], usual: f64) -> Option<f64> {
 
 /// Refuses lists that nobody typed: each word of them is looked for among all links.
 fn check_length(choices: &Choices, keys: &[&str]) -> Result<(), ChoiceError> {
-    /// The most links, or nodes, of a list.
+    /// The most entries of a list.
     const MOST: usize = 1000;
     let is_long = |key: &&&str| words(choices.get(key).unwrap_or_default()).nth(MOST).is_some();
     match keys.iter().find(is_long) {
@@ -228,7 +228,7 @@ pub(super) fn edited(choices: &Choices, topology: &Topology) -> Result<Option<To
     Ok((edited.links != topology.links).then_some(edited))
 }
 
-/// What is slow or dead.
+/// The damaged links and nodes that are chosen.
 pub(super) fn damage(choices: &Choices, topology: &Topology) -> Result<Damage, ChoiceError> {
     check_length(choices, &DAMAGE)?;
     let mut damage = Damage::default();

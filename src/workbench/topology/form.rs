@@ -1,4 +1,4 @@
-//! What can be chosen.
+//! The fields of the topology workbench.
 
 use super::{
     Topology,
@@ -15,11 +15,11 @@ use crate::{
     units::Size,
 };
 
-/// The section of what may go wrong.
+/// The title of the section on damaged links and nodes.
 pub(super) const ROBUSTNESS: &str = "Robustness";
-/// The section of several schedules.
+/// The title of the section on several schedules.
 pub(super) const COMPARISON: &str = "Comparison";
-/// The section of a machine that was dumped.
+/// The title of the section on a dumped machine.
 pub(super) const MACHINE: &str = "Machine";
 const LINKS: &str = "Link rates";
 const SEARCH: &str = "Seed and time limit";
@@ -37,9 +37,9 @@ const COLLECTIVES: [Collective; 8] = [
     Collective::AllToAll,
 ];
 
-/// For how many seconds is searched at most.
+/// The time limits of a search.
 const LIMITS: [(&str, &str); 4] = [("1", "1 s"), ("5", "5 s"), ("30", "30 s"), ("300", "5 minutes")];
-/// What is taken as long as nothing is chosen.
+/// The default time limit.
 pub(super) const LIMIT: &str = LIMITS[1].0;
 
 fn option(value: impl Into<String>, label: impl Into<String>) -> (String, String) {
@@ -55,7 +55,7 @@ impl Topology {
         Control::Text(values.iter().map(|value| (*value).to_owned()).collect())
     }
 
-    /// All fields, as they stand.
+    /// All fields with their current values.
     pub(super) fn fields(&self) -> Vec<Field> {
         let parts = self.study.parts();
         let mut graphs = Vec::new();

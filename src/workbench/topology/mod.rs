@@ -28,14 +28,14 @@ use after::{Luck, Rival, Robustness};
 use asked::Asked;
 use edit::Damage;
 
-/// Decisions in the first piece of a search.
+/// The number of decisions in the first piece of a search.
 const PIECE: u64 = 40_000;
 /// The bounds of later ones, and how long each is to take.
 const PIECES: (f64, f64) = (500.0, 10_000_000.0);
 const PIECE_MS: f64 = 80.0;
 /// Pieces of a search on the whole graph, where what is shown is a damaged one.
 const BEFORE_DAMAGE: u32 = 4;
-/// Faults of a dropped schedule that are told.
+/// The most faults of a dropped schedule that are listed.
 const TOLD: usize = 12;
 
 const FILES: [(&str, &str, Form); 5] = [
@@ -46,11 +46,11 @@ const FILES: [(&str, &str, Form); 5] = [
     ("topology", "Save topology CSV", Form::Topology),
 ];
 
-/// What was loaded of link graphs, and found on them.
+/// The state of the topology workbench.
 #[derive(Default)]
 pub struct Topology {
     study: study::Study,
-    /// The same with damaged links, where some are.
+    /// The study of the damaged topology, if there is damage.
     damaged: Option<study::Study>,
     choices: Choices,
     source: Option<Source>,
@@ -58,32 +58,32 @@ pub struct Topology {
     edits: [String; 2],
     opened: Opened,
     asked: Option<Asked>,
-    /// Why there is no schedule.
+    /// The reason why there is no schedule.
     why: Option<String>,
-    /// The best so far, looked at.
+    /// The best schedule so far, evaluated.
     found: Option<Shown>,
     /// How long was searched, and decisions of the next piece.
     spent_ms: u32,
     piece: f64,
-    /// What the piece before was for: the search, or one of the others.
+    /// The purpose of the previous piece: the search itself, or that of a baseline.
     last: Option<Option<Method>>,
     robustness: Robustness,
     luck: Luck,
     rivals: Vec<Rival>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Film>)>,
-    /// What is to be drawn has changed.
+    /// Whether the results changed since they were last drawn.
     is_new: bool,
 }
 
 impl Topology {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
     pub fn new(parts: Vec<(String, Part)>) -> Self {
         Self { study: study::Study::new(parts), ..Self::default() }
     }
 
-    /// Why there is no schedule, if there is none.
+    /// The reason why there is no schedule, if there is none.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
@@ -97,7 +97,7 @@ impl Topology {
         self.damaged.as_mut().unwrap_or(&mut self.study)
     }
 
-    /// How long is searched at most.
+    /// The time limit of a search in milliseconds.
     fn limit_ms(&self) -> u32 {
         let chosen = self.choices.get("limit").unwrap_or(form::LIMIT);
         (chosen.parse::<f64>().unwrap_or(1.0).clamp(0.1, 86_400.0) * 1000.0) as u32
@@ -193,7 +193,7 @@ impl Topology {
         Ok(())
     }
 
-    /// What else is chosen besides the search.
+    /// Applies the choices that don't concern the search.
     fn settle(&mut self) -> Result<(), WorkbenchError> {
         let usual = robust::Question::default();
         let within = |label: &str, value: f64, least: f64, most: f64| {
@@ -282,7 +282,7 @@ impl Topology {
                 || self.film().is_some() && !(self.robustness.is_done() && self.luck.is_done()))
     }
 
-    /// Takes the time of the piece before into account.
+    /// Adapts the size of pieces to the time of the previous one.
     fn pace(&mut self, last_ms: u32) {
         let (Some(last), true) = (self.last.take(), last_ms > 0) else { return };
         let faster = (PIECE_MS / f64::from(last_ms)).clamp(0.2, 2.0);
@@ -296,7 +296,7 @@ impl Topology {
         }
     }
 
-    /// What is found besides.
+    /// Carries out a piece of the computations that follow the search.
     fn work_on(&mut self, progress: &mut dyn Progress) -> Result<(), WorkbenchError> {
         let (piece, limit_ms) = (self.piece as u64, self.limit_ms());
         if self.is_searching() {
@@ -324,7 +324,7 @@ impl Topology {
         Ok(())
     }
 
-    /// What became of the old schedule on damaged links.
+    /// A sentence on the old schedule with damaged links.
     fn stale(&self) -> Option<String> {
         let damage = &self.asked.as_ref().filter(|asked| !asked.damage.is_empty())?.damage;
         let topology = self.study.topology().ok()?;
@@ -355,7 +355,7 @@ impl Topology {
         })
     }
 
-    /// What is damaged, whether or not anything can be found on what is left.
+    /// The damage that is chosen, even if no schedule exists under it.
     fn damage(&self) -> Damage {
         edit::damage(&self.choices, &self.opened.topology).unwrap_or_default()
     }
@@ -393,7 +393,7 @@ impl Topology {
         Some(capitalised(&words.join(", ")))
     }
 
-    /// Schedules that stand beside each other, the best first.
+    /// The schedules to compare, the best first.
     fn films(&self) -> Vec<(&str, &Film, f64)> {
         let bound = self.found.as_ref().map_or(0.0, |found| found.standing.bound_ns);
         let best = self.film().map(|film| ("Best so far", film, bound));
@@ -445,7 +445,7 @@ impl Topology {
         section
     }
 
-    /// What is told beside the schedule.
+    /// The sections that follow the schedule.
     fn more(&self, contents: &Contents) -> Vec<Section> {
         let mut sections = vec![self.robustness_section(contents), self.comparison_section(contents)];
         let mut dropped: Vec<String> = Vec::new();
@@ -480,7 +480,7 @@ impl Topology {
         sections
     }
 
-    /// The dumped rings and trees beside what was found.
+    /// A table that compares the dumped rings and trees with the schedule.
     fn dumped(&self) -> Option<(String, Listing)> {
         let patterns = Some(&self.opened.patterns).filter(|patterns| !patterns.is_empty())?;
         let (study, mut found) = (self.active(), None);
@@ -505,7 +505,7 @@ impl Topology {
         Some((words, listing::dumped(&all, found)))
     }
 
-    /// What is said where there is no schedule.
+    /// The title and text that are shown if there is no schedule.
     fn nothing(&self) -> (String, Vec<String>) {
         let why = self.why.clone().map(|why| format!("{}.", capitalised(why.trim_end_matches('.'))));
         let name = if self.opened.topology.name.is_empty() { "this graph" } else { &self.opened.topology.name };

@@ -1,4 +1,4 @@
-//! What can be chosen of a training step.
+//! The fields of the training time workbench.
 
 use super::{
     CATALOGUE_KEY, OPERATORS, TrainingTime,
@@ -28,7 +28,7 @@ const CURVE_LABELS: [&str; 5] = [
 ];
 
 impl TrainingTime {
-    /// All that can be chosen.
+    /// All fields with their current values.
     pub(super) fn fields(&self) -> Result<Vec<Field>, WorkbenchError> {
         let bundle = self.study.bundle();
         let field =
@@ -128,7 +128,7 @@ impl TrainingTime {
         Ok(fields)
     }
 
-    /// Fields of the run.
+    /// Adds the fields of the run.
     fn run_fields(&self, fields: &mut Vec<Field>) {
         let run = self.study.settings().run.clone().unwrap_or_else(|| self.blank());
         let (model, layout, execution) = (&run.model, &run.layout, &run.execution);

@@ -25,12 +25,12 @@ use crate::{
     },
 };
 
-/// What is typed of a catalogue.
+/// The key of catalogue entries that are entered as text.
 const CATALOGUE_KEY: &str = "catalogue";
-/// The factor of all operators of a layer.
+/// The key of the factor of all operators of a layer.
 pub(super) const OPERATORS: &str = "x.operators";
 
-/// What was dropped of training steps, and learnt.
+/// The state of the training time workbench.
 #[derive(Default)]
 pub struct TrainingTime {
     study: study::Study,
@@ -48,7 +48,7 @@ pub struct TrainingTime {
     asked: Vec<Question>,
 }
 
-/// What a worker did.
+/// The result of a job.
 #[derive(Serialize, Deserialize)]
 struct Done {
     of: u32,
@@ -73,7 +73,7 @@ pub(super) fn work(
     Ok(postcard::to_allocvec(&Done { of: kept.of, jobs })?)
 }
 
-/// What a worker keeps between jobs from the same samples, which would otherwise be read again for each.
+/// The study that a worker caches between jobs on the same samples, which would otherwise be decoded for each job.
 pub(super) struct Kept {
     basis: Vec<u8>,
     of: u32,
@@ -81,24 +81,24 @@ pub(super) struct Kept {
 }
 
 impl TrainingTime {
-    /// Studies what files hold.
+    /// The state after files were loaded.
     #[must_use]
     pub fn new(dropped: Dropped) -> Self {
         Self { study: study::Study::new(dropped), ..Self::default() }
     }
 
-    /// What was dropped.
+    /// The dropped files, mutably.
     pub fn dropped(&mut self) -> &mut Dropped {
         self.study.dropped_mut()
     }
 
-    /// What is known of it.
+    /// The study.
     #[must_use]
     pub const fn study(&self) -> &study::Study {
         &self.study
     }
 
-    /// The regressor that is shown.
+    /// The number of the regressor that is shown.
     fn shown(&self) -> Option<u32> {
         self.choices.get(SHOWN).and_then(|number| number.parse().ok())
     }

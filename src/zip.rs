@@ -76,7 +76,7 @@ struct Entry {
 }
 
 /// The name of an entry as messages show it.
-fn told(name: &str) -> String {
+fn printable_name(name: &str) -> String {
     const LONGEST: usize = 80;
     name.chars().take(LONGEST).collect()
 }
@@ -126,7 +126,7 @@ impl<'a> Archive<'a> {
         let end =
             |entry: &Entry| self.begin(entry).map_or(entry.offset, |begin| begin.saturating_add(entry.compressed));
         match by_place.windows(2).find(|pair| pair[1].offset < end(pair[0]).max(pair[0].offset + 1)) {
-            Some(pair) => Err(ZipError::Overlap(told(&pair[0].name), told(&pair[1].name))),
+            Some(pair) => Err(ZipError::Overlap(printable_name(&pair[0].name), printable_name(&pair[1].name))),
             None => Ok(()),
         }
     }
@@ -156,7 +156,7 @@ impl<'a> Archive<'a> {
     /// # Errors
     /// As [`Archive::text`].
     pub fn bytes(&self, name: &str) -> Result<Vec<u8>, ZipError> {
-        let damaged = || ZipError::Damaged { part: told(name) };
+        let damaged = || ZipError::Damaged { part: printable_name(name) };
         self.bytes_at(self.names().position(|known| known == name).ok_or_else(damaged)?)
     }
 
@@ -167,8 +167,8 @@ impl<'a> Archive<'a> {
     pub fn bytes_at(&self, place: usize) -> Result<Vec<u8>, ZipError> {
         let entry = self.entries.get(place).ok_or(ZipError::Truncated)?;
         let name = &entry.name;
-        let damaged = || ZipError::Damaged { part: told(name) };
-        let too_long = || ZipError::TooLong { part: told(name) };
+        let damaged = || ZipError::Damaged { part: printable_name(name) };
+        let too_long = || ZipError::TooLong { part: printable_name(name) };
         let begin = self.begin(entry).ok_or_else(damaged)?;
         let packed = self.bytes.get(begin..begin.saturating_add(entry.compressed)).ok_or_else(damaged)?;
         let left = self.left.get();
@@ -178,41 +178,41 @@ impl<'a> Archive<'a> {
             0 if packed.len() > left => return Err(ZipError::TooLongInAll),
             0 => packed.to_vec(),
             8 => inflate(packed, own.min(left)).map_err(|fault| match fault {
-                Fault::Damaged => damaged(),
-                Fault::TooLong if left < own => ZipError::TooLongInAll,
-                Fault::TooLong => too_long(),
+                InflateFault::Damaged => damaged(),
+                InflateFault::TooLong if left < own => ZipError::TooLongInAll,
+                InflateFault::TooLong => too_long(),
             })?,
             _ => return Err(damaged()),
         };
         self.left.set(left - bytes.len());
         if Crc32::of(&bytes) != entry.checksum {
-            return Err(ZipError::Checksum { part: told(name) });
+            return Err(ZipError::Checksum { part: printable_name(name) });
         }
         Ok(bytes)
     }
 }
 
-enum Fault {
+enum InflateFault {
     Damaged,
     TooLong,
 }
 
 /// Decompresses at most `limit` bytes.
-fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, InflateFault> {
     let mut inflater = Decompress::new(false);
     let mut bytes = Vec::new();
     loop {
         if bytes.len() > limit {
-            return Err(Fault::TooLong);
+            return Err(InflateFault::TooLong);
         }
         bytes.reserve((2 * bytes.len()).clamp(64 << 10, 4 << 20));
         let before = (inflater.total_in(), inflater.total_out());
         let rest = packed.get(inflater.total_in() as usize..).unwrap_or_default();
         match inflater.decompress_vec(rest, &mut bytes, FlushDecompress::None) {
-            Ok(Status::StreamEnd) if bytes.len() > limit => return Err(Fault::TooLong),
+            Ok(Status::StreamEnd) if bytes.len() > limit => return Err(InflateFault::TooLong),
             Ok(Status::StreamEnd) => return Ok(bytes),
             Ok(_) if (inflater.total_in(), inflater.total_out()) != before => {}
-            _ => return Err(Fault::Damaged),
+            _ => return Err(InflateFault::Damaged),
         }
     }
 }

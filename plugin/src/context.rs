@@ -5,7 +5,7 @@ use std::{fs, io, io::Read, path::Path};
 use collectune::{
     collective::Scale,
     conf::{
-        strict::{Content, Rule, lines},
+        strict::{LineContent, Rule, lines},
         words::{ALGORITHMS, PROTOCOLS},
     },
     crc32::Crc32,
@@ -278,7 +278,7 @@ impl Context {
         let mut rules: Vec<Rule> = Vec::new();
         for (number, content) in lines(text) {
             match content {
-                Content::Rule(rule) => {
+                LineContent::Rule(rule) => {
                     if rule.asks_for_registration {
                         self.log.warn(format_args!(
                             "line {number}: regBuff is not looked at, because it can differ between ranks"
@@ -286,8 +286,10 @@ impl Context {
                     }
                     rules.push(rule);
                 }
-                Content::Fault(fault) => self.log.warn(format_args!("line {number}, {fault}; the line was skipped")),
-                Content::Nothing | Content::Header => {}
+                LineContent::Fault(fault) => {
+                    self.log.warn(format_args!("line {number}, {fault}; the line was skipped"))
+                }
+                LineContent::Nothing | LineContent::Header => {}
             }
         }
         let (ranges, about) = Ranges::new(&rules, self.scale, self.logs_choices);

@@ -17,7 +17,7 @@ use crate::{
         result::{Evaluation, Group},
     },
     worker::{
-        executor::{self, ExecuteError, Executor, Opened},
+        executor::{self, ExecuteError, Executor, OpenedFiles},
         protocol::Trained,
     },
 };
@@ -37,7 +37,7 @@ pub(super) struct Learnt {
 impl Learnt {
     /// Learns from what files hold, and validates.
     pub(super) fn learn(
-        opened: Opened,
+        opened: OpenedFiles,
         target: Target,
         parameters: &Parameters,
         progress: &mut dyn Progress,

@@ -43,7 +43,7 @@ impl Channels {
 
 /// How a reader differs from the others. A further reader is a further one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Habits {
+pub struct ReaderBehaviour {
     /// The name on the command line and in files.
     pub key: &'static str,
     /// The name that is shown to people.
@@ -69,9 +69,9 @@ impl Reader {
 
     /// The details in which this reader differs from others.
     #[must_use]
-    pub const fn habits(self) -> Habits {
+    pub const fn behaviour(self) -> ReaderBehaviour {
         match self {
-            Self::Example => Habits {
+            Self::Example => ReaderBehaviour {
                 key: "example",
                 name: "NVIDIA's example",
                 preset: Channels::Count(1),
@@ -81,7 +81,7 @@ impl Reader {
                 checks_channels: false,
                 keeps_default: false,
             },
-            Self::DnTuner => Habits {
+            Self::DnTuner => ReaderBehaviour {
                 key: "dn-tuner",
                 name: "DN-TUNER",
                 preset: Channels::Library,
@@ -91,7 +91,7 @@ impl Reader {
                 checks_channels: false,
                 keeps_default: true,
             },
-            Self::Rccl => Habits {
+            Self::Rccl => ReaderBehaviour {
                 key: "rccl",
                 name: "RCCL's built-in",
                 preset: Channels::Library,
@@ -101,7 +101,7 @@ impl Reader {
                 checks_channels: true,
                 keeps_default: true,
             },
-            Self::Collectune => Habits {
+            Self::Collectune => ReaderBehaviour {
                 key: "collectune",
                 name: "Collectune's plugin",
                 preset: Channels::Library,
@@ -117,13 +117,13 @@ impl Reader {
     /// The name on the command line and in files.
     #[must_use]
     pub const fn key(self) -> &'static str {
-        self.habits().key
+        self.behaviour().key
     }
 
     /// The name that is shown to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.habits().name
+        self.behaviour().name
     }
 
     /// The reader with this name on the command line, or `None`.

@@ -83,11 +83,11 @@ impl Rule {
 
     /// The number of channels that this rule makes the library use.
     #[must_use]
-    pub fn told_channels(&self, reader: Reader) -> Channels {
-        let habits = reader.habits();
+    pub fn requested_channels(&self, reader: Reader) -> Channels {
+        let behaviour = reader.behaviour();
         match self.channels {
-            -1 => habits.preset,
-            number if number < 1 && habits.checks_channels => habits.preset,
+            -1 => behaviour.preset,
+            number if number < 1 && behaviour.checks_channels => behaviour.preset,
             number => Channels::of(number),
         }
     }
@@ -100,7 +100,7 @@ pub const REG_BUFF: u32 = 0;
 
 /// The result of parsing one piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum PieceContent {
     /// A line that starts with `#`.
     Comment,
     /// A line without any field.
@@ -124,31 +124,31 @@ pub enum Dropped {
 
 /// Parses one piece as `reader` does.
 #[must_use]
-pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
-    let habits = reader.habits();
+pub fn content(piece: &Piece<'_>, reader: Reader) -> PieceContent {
+    let behaviour = reader.behaviour();
     let text = text(piece, reader);
-    let start = if habits.trims_lines { super::scan::trim(text) } else { text };
+    let start = if behaviour.trims_lines { super::scan::trim(text) } else { text };
     match start.first() {
-        Some(b'#') => return Content::Comment,
-        None if habits.trims_lines || piece.text.is_empty() => return Content::Blank,
+        Some(b'#') => return PieceContent::Comment,
+        None if behaviour.trims_lines || piece.text.is_empty() => return PieceContent::Blank,
         _ => {}
     }
     let fields = fields(text);
-    if habits.skips_unknown && fields.iter().any(|field| field.is_empty()) {
-        return Content::Dropped(Dropped::EmptyField);
+    if behaviour.skips_unknown && fields.iter().any(|field| field.is_empty()) {
+        return PieceContent::Dropped(Dropped::EmptyField);
     }
     if fields.len() < FIELDS_NEEDED {
-        return Content::Dropped(Dropped::TooFewFields(fields.len()));
+        return PieceContent::Dropped(Dropped::TooFewFields(fields.len()));
     }
     let collective = find(&COLLECTIVES, fields[0]);
     let algorithm = find(&ALGORITHMS, fields[3]);
     let protocol = find(&PROTOCOLS, fields[4]);
-    if habits.skips_unknown && (collective.is_none() || algorithm.is_none() || protocol.is_none()) {
-        return Content::Dropped(Dropped::UnknownWord);
+    if behaviour.skips_unknown && (collective.is_none() || algorithm.is_none() || protocol.is_none()) {
+        return PieceContent::Dropped(Dropped::UnknownWord);
     }
-    let is_wildcard = |field: &[u8]| habits.has_wildcards && field == WILDCARD;
+    let is_wildcard = |field: &[u8]| behaviour.has_wildcards && field == WILDCARD;
     let or_any = |field: Option<&&[u8]>| field.map_or(-1, |field| atoi(field).value);
-    Content::Rule(Rule {
+    PieceContent::Rule(Rule {
         line: piece.line,
         part: piece.part,
         collective: collective.unwrap_or(Collective::AllReduce),
@@ -167,7 +167,7 @@ pub fn content(piece: &Piece<'_>, reader: Reader) -> Content {
 /// The part of a piece that a reader sees: RCCL ends a line at a carriage return as well.
 #[must_use]
 pub fn text<'a>(piece: &Piece<'a>, reader: Reader) -> &'a [u8] {
-    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.habits().trims_lines);
+    let end = memchr::memchr(b'\r', piece.text).filter(|_| reader.behaviour().trims_lines);
     &piece.text[..end.unwrap_or(piece.text.len())]
 }
 
@@ -185,7 +185,7 @@ pub fn read(bytes: &[u8], reader: Reader) -> Vec<Rule> {
         return strict::read(bytes).into_iter().map(Rule::from).collect();
     }
     let rule = |piece: Piece<'_>| match content(&piece, reader) {
-        Content::Rule(rule) => Some(rule),
+        PieceContent::Rule(rule) => Some(rule),
         _ => None,
     };
     pieces(bytes).filter_map(rule).collect()

@@ -53,7 +53,7 @@ pub const FIELDS_NEEDED: usize = 8;
 
 /// The reason why a line is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum RuleFault {
     /// Too few fields, this many.
     #[error("{0} of the 8 fields that are needed")]
     TooFewFields(usize),
@@ -83,7 +83,7 @@ pub const LONGEST_EXCERPT: usize = 24;
 
 /// The result of parsing one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum LineContent {
     /// A blank line or a comment.
     Nothing,
     /// The line with the names of the fields.
@@ -91,18 +91,18 @@ pub enum Content {
     /// A valid rule.
     Rule(Rule),
     /// A line that is dropped, and why.
-    Fault(Fault),
+    Fault(RuleFault),
 }
 
 /// The lines of a file, numbered from 1. A line ends with LF, CR LF or CR.
 ///
 /// ```
-/// use collectune::conf::strict::{Content, lines};
+/// use collectune::conf::strict::{LineContent, lines};
 /// let conf = b"# rules\nAllReduce, 0, 64K, Tree, LL, 8, 2, 16 # small\nalltoall,0,1M,ring,simple,4,-1,-1\n";
-/// let read: Vec<Content> = lines(conf).map(|(_, content)| content).collect();
-/// assert!(matches!(&read[..], [Content::Nothing, Content::Rule(rule), Content::Fault(_)] if rule.max_bytes == 65536));
+/// let read: Vec<LineContent> = lines(conf).map(|(_, content)| content).collect();
+/// assert!(matches!(&read[..], [LineContent::Nothing, LineContent::Rule(rule), LineContent::Fault(_)] if rule.max_bytes == 65536));
 /// ```
-pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, LineContent)> {
     let mut rest = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
     let mut number = 0_u32;
     let mut may_be_header = true;
@@ -116,7 +116,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
         let ending = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
         rest = rest.get(end + ending..).unwrap_or_default();
         let content = content(line, number, may_be_header);
-        may_be_header &= content == Content::Nothing;
+        may_be_header &= content == LineContent::Nothing;
         Some((number, content))
     })
 }
@@ -125,20 +125,20 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (u32, Content)> {
 #[must_use]
 pub fn read(bytes: &[u8]) -> Vec<Rule> {
     let rule = |(_, content)| match content {
-        Content::Rule(rule) => Some(rule),
+        LineContent::Rule(rule) => Some(rule),
         _ => None,
     };
     lines(bytes).filter_map(rule).collect()
 }
 
-fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
+fn content(line: &[u8], number: u32, may_be_header: bool) -> LineContent {
     if line.contains(&0) {
-        return Content::Fault(Fault::Nul);
+        return LineContent::Fault(RuleFault::Nul);
     }
     let end = line.iter().position(|byte| *byte == b'#').unwrap_or(line.len());
     let text = line[..end].trim_ascii();
     if text.is_empty() {
-        return Content::Nothing;
+        return LineContent::Nothing;
     }
     // Without an allocation for each line; what stands after the tenth field is not known and not read.
     let mut fields = [&b""[..]; FIELDS.len()];
@@ -149,11 +149,11 @@ fn content(line: &[u8], number: u32, may_be_header: bool) -> Content {
     }
     let fields = &fields[..count];
     if may_be_header && is_header(fields) {
-        return Content::Header;
+        return LineContent::Header;
     }
     match rule(fields, number) {
-        Ok(rule) => Content::Rule(rule),
-        Err(fault) => Content::Fault(fault),
+        Ok(rule) => LineContent::Rule(rule),
+        Err(fault) => LineContent::Fault(fault),
     }
 }
 
@@ -163,11 +163,11 @@ fn is_header(fields: &[&[u8]]) -> bool {
     fields.len() >= FIELDS_NEEDED && find(&COLLECTIVES, fields[0]).is_none() && fields[..3].iter().all(is_name)
 }
 
-fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
+fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, RuleFault> {
     if fields.len() < FIELDS_NEEDED {
-        return Err(Fault::TooFewFields(fields.len()));
+        return Err(RuleFault::TooFewFields(fields.len()));
     }
-    let fault = |index: usize, why| Fault::Field { field: FIELDS[index], text: excerpt(fields[index]), why };
+    let fault = |index: usize, why| RuleFault::Field { field: FIELDS[index], text: excerpt(fields[index]), why };
     let collective = find(&COLLECTIVES, fields[0]).ok_or_else(|| fault(0, "is no collective that a tuner decides"))?;
     let size = |index: usize| size(fields[index]).ok_or_else(|| fault(index, "is not a size in bytes"));
     let min_bytes = size(1)?;
@@ -177,7 +177,7 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
     let pair = match (algorithm, protocol) {
         (Some(algorithm), Some(protocol)) => Some((algorithm, protocol)),
         (None, None) => None,
-        _ => return Err(Fault::HalfAChoice),
+        _ => return Err(RuleFault::HalfAChoice),
     };
     let channels = match fields[5] {
         b"0" => None,
@@ -194,7 +194,7 @@ fn rule(fields: &[&[u8]], line: u32) -> Result<Rule, Fault> {
         },
     };
     if min_bytes > max_bytes {
-        return Err(Fault::EmptyRange(min_bytes, max_bytes));
+        return Err(RuleFault::EmptyRange(min_bytes, max_bytes));
     }
     Ok(Rule {
         line,
@@ -253,7 +253,7 @@ fn excerpt(field: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> Content {
+    fn one(text: &str) -> LineContent {
         let mut all = lines(text.as_bytes());
         let first = all.next().unwrap().1;
         assert!(all.next().is_none(), "{text}");
@@ -262,7 +262,7 @@ mod tests {
 
     fn fault(text: &str) -> String {
         match one(text) {
-            Content::Fault(fault) => fault.to_string(),
+            LineContent::Fault(fault) => fault.to_string(),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -282,7 +282,7 @@ mod tests {
             pipe_ops: None,
             asks_for_registration: false,
         };
-        assert_eq!(plain, Content::Rule(expected));
+        assert_eq!(plain, LineContent::Rule(expected));
         for dressed in [
             "  AllReduce , 1K,\t64k ,TREE,LL128 , 8,2,16 # for two nodes",
             "allreduce,1024,65536,tree,ll128,8,2,16\r\n",
@@ -293,11 +293,11 @@ mod tests {
             assert_eq!(one(dressed), plain, "{dressed}");
         }
         let open = "allgather,0,-1,auto,-1,-1,AUTO,-1,2,1";
-        let Content::Rule(rule) = one(open) else { panic!("{open}") };
+        let LineContent::Rule(rule) = one(open) else { panic!("{open}") };
         assert_eq!((rule.max_bytes, rule.pair, rule.channels, rule.nodes), (u64::MAX, None, None, None));
         assert_eq!((rule.pipe_ops, rule.asks_for_registration), (Some(2), true));
         let all = "allreduce,0,18446744073709551615,ring,ll,0,-1,-1";
-        assert!(matches!(one(all), Content::Rule(Rule { max_bytes: u64::MAX, channels: None, .. })));
+        assert!(matches!(one(all), LineContent::Rule(Rule { max_bytes: u64::MAX, channels: None, .. })));
     }
 
     #[test]
@@ -334,8 +334,8 @@ mod tests {
     fn a_header_stands_only_before_the_rules() {
         let header = "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks";
         let text = format!("# x\r\r{header}\n{header}\n");
-        let all: Vec<(u32, Content)> = lines(text.as_bytes()).collect();
-        assert_eq!(all[2], (3, Content::Header));
-        assert!(matches!(all[3], (4, Content::Fault(_))));
+        let all: Vec<(u32, LineContent)> = lines(text.as_bytes()).collect();
+        assert_eq!(all[2], (3, LineContent::Header));
+        assert!(matches!(all[3], (4, LineContent::Fault(_))));
     }
 }

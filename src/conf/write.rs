@@ -39,5 +39,5 @@ pub fn line(
 /// the library's choice.
 #[must_use]
 pub fn channels_of_library(reader: Reader) -> i32 {
-    if reader.habits().preset == Channels::Library { -1 } else { 0 }
+    if reader.behaviour().preset == Channels::Library { -1 } else { 0 }
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, io::Read};
 
 use super::{
     Outcome,
-    open::{Content, Result, fatal},
+    open::{FileContent, Result, fatal},
 };
 use crate::{
     report,
@@ -61,7 +61,7 @@ impl KnownTable {
 }
 
 /// Reads a tuner file without changing its bytes.
-pub(super) fn conf(source: impl Read) -> Result<(Outcome, Content)> {
+pub(super) fn conf(source: impl Read) -> Result<(Outcome, FileContent)> {
     let mut bytes = Vec::new();
     let read = source.take(LONGEST + 1).read_to_end(&mut bytes);
     if let Some(why) = read.as_ref().err().and_then(fatal) {
@@ -77,7 +77,7 @@ pub(super) fn conf(source: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
     };
-    Ok((outcome, Content::Conf(bytes)))
+    Ok((outcome, FileContent::Conf(bytes)))
 }
 
 /// A line that people mean as a rule: no comment, no header, at least eight fields.
@@ -89,7 +89,7 @@ fn is_rule(line: &[u8]) -> bool {
 }
 
 /// Reads the text of a comparison.
-pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
+pub(super) fn comparison(text: impl Read) -> Result<(Outcome, FileContent)> {
     let mut content = Vec::new();
     let read = text.take(LONGEST + 1).read_to_end(&mut content);
     if let Some(why) = read.as_ref().err().and_then(fatal) {
@@ -106,11 +106,11 @@ pub(super) fn comparison(text: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: read.err().map(|error| format!("{error}: what stands before was read")).into_iter().collect(),
     };
-    Ok((outcome, Content::Comparison(text)))
+    Ok((outcome, FileContent::Comparison(text)))
 }
 
 /// A report, of which nothing is taken where a part of it is missing.
-pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
+pub(super) fn report(text: impl Read) -> Result<(Outcome, FileContent)> {
     let mut bytes = Vec::new();
     text.take(report::open::MOST_BYTES as u64).read_to_end(&mut bytes).map_err(|error| match fatal(&error) {
         Some(why) => why,
@@ -123,11 +123,11 @@ pub(super) fn report(text: impl Read) -> Result<(Outcome, Content)> {
         problems: Default::default(),
         notes: Vec::new(),
     };
-    Ok((outcome, Content::Report(Box::new(opened))))
+    Ok((outcome, FileContent::Report(Box::new(opened))))
 }
 
 /// Reads a table that is only shown.
-pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, Content)> {
+pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Outcome, FileContent)> {
     /// The most rows of a table that are kept.
     const MOST: usize = 10_000;
     records.skip_comments();
@@ -171,5 +171,5 @@ pub(super) fn table(records: &mut Records<'_>, table: KnownTable) -> Result<(Out
         notes.push(format!("Only the first {MOST} rows are shown"));
     }
     let holds = format!("{count} {word}{}", if count == 1 { "" } else { plural });
-    Ok((Outcome::Known { format: format.to_owned(), holds, problems, notes }, Content::Listing(listing)))
+    Ok((Outcome::Known { format: format.to_owned(), holds, problems, notes }, FileContent::Listing(listing)))
 }

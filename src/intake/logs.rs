@@ -2,7 +2,7 @@
 
 use super::{
     Mapping, MappingRequest, Outcome, WantedColumn,
-    open::{Content, File, Opened, OpenedFile, Result, fatal, notes},
+    open::{File, FileContent, Opened, OpenedFile, Result, fatal, notes},
 };
 use crate::{
     text::{Lines, Records, excerpt},
@@ -54,7 +54,7 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     let job = log.job.clone();
     if !log.has_runs() {
         let outcome = Outcome::Known { format, holds: holds(&job), problems: Default::default(), notes: torn(&job) };
-        let content = Content::Log { rows: Vec::new(), job };
+        let content = FileContent::Log { rows: Vec::new(), job };
         return Ok(Opened { log: Some(log), ..(outcome, content).into() });
     }
     let LogRows { rows, reading, notes: mut said } = match log.rows(file.number, file.name, &answers) {
@@ -73,7 +73,7 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
         problems: reading.problems,
         notes: said,
     };
-    Ok(Opened { outcome, content: Content::Log { rows, job }, origins: reading.origins, log: Some(log) })
+    Ok(Opened { outcome, content: FileContent::Log { rows, job }, origins: reading.origins, log: Some(log) })
 }
 
 /// Joins logs that are of the same processes: with `NCCL_DEBUG_FILE` the library says what it runs in another file than

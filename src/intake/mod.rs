@@ -1,7 +1,7 @@
 //! Recognises what a file is from its content and hands it to the reader that knows it.
 
 mod documents;
-mod doubled;
+mod duplicates;
 mod gzip;
 mod inflate;
 mod kernels;
@@ -15,9 +15,9 @@ mod training;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    doubled::doubled,
+    duplicates::duplicate_runs,
     logs::join,
-    open::{Content, MAX_MODEL_BYTES, OpenedFile, open, open_file},
+    open::{FileContent, MAX_MODEL_BYTES, OpenedFile, open, open_file},
 };
 pub use crate::tuning::columns::ColumnSource;
 use crate::{

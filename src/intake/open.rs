@@ -17,7 +17,7 @@ use super::{
     rewards, topologies, training,
 };
 use crate::{
-    overlap::files::Part,
+    overlap::files::KernelFile,
     policy,
     progress::Progress,
     report::Report,
@@ -34,7 +34,7 @@ use crate::{
 
 /// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum FileContent {
     /// Rows of a sweep.
     Rows(Vec<Row>),
     /// The text of a model file: a JSON object whose `format` is `collectune-model`.
@@ -51,7 +51,7 @@ pub enum Content {
     /// The text of a comparison of a configuration with the default (`per_size_stats.csv`).
     Comparison(String),
     /// A table of kernels, a trace, or a model that predicts their slowdown.
-    Kernels(Box<Part>),
+    Kernels(Box<KernelFile>),
     /// Files of the training time workbench; of an archive, each of its files.
     Training(Vec<DroppedFile>),
     /// A reward log.
@@ -72,7 +72,7 @@ pub struct OpenedFile {
     /// The report on the file.
     pub report: FileReport,
     /// Its contents.
-    pub content: Content,
+    pub content: FileContent,
     /// The versions and variables with which its rows were measured.
     pub origins: Origins,
     /// The log itself, to be joined with others.
@@ -102,7 +102,7 @@ pub fn open(
     id: u32,
     mapping: Option<&Mapping>,
     progress: &mut dyn Progress,
-) -> (FileReport, Content) {
+) -> (FileReport, FileContent) {
     let OpenedFile { report, content, .. } = open_file(source, name, size_bytes, id, mapping, progress);
     (report, content)
 }
@@ -152,7 +152,7 @@ pub(super) struct File<'a> {
 /// The result of reading a file's contents.
 pub(super) struct Opened {
     pub(super) outcome: Outcome,
-    pub(super) content: Content,
+    pub(super) content: FileContent,
     pub(super) origins: Origins,
     pub(super) log: Option<Log>,
 }
@@ -160,12 +160,12 @@ pub(super) struct Opened {
 impl From<Outcome> for Opened {
     /// The result for a file that can't be used.
     fn from(outcome: Outcome) -> Self {
-        (outcome, Content::Nothing).into()
+        (outcome, FileContent::Nothing).into()
     }
 }
 
-impl From<(Outcome, Content)> for Opened {
-    fn from((outcome, content): (Outcome, Content)) -> Self {
+impl From<(Outcome, FileContent)> for Opened {
+    fn from((outcome, content): (Outcome, FileContent)) -> Self {
         Self { outcome, content, origins: Origins::default(), log: None }
     }
 }
@@ -271,7 +271,7 @@ pub(super) fn read_inflated(
         problems: reading.problems,
         notes,
     };
-    Ok(Opened { outcome, content: Content::Rows(rows), origins: reading.origins, log: None })
+    Ok(Opened { outcome, content: FileContent::Rows(rows), origins: reading.origins, log: None })
 }
 
 /// Reads a workbook of kernels, or an archive of samples.
@@ -362,7 +362,7 @@ fn read_json(text: impl Read, file: &File<'_>) -> Result<Opened> {
             problems: Default::default(),
             notes: Vec::new(),
         };
-        return Ok((outcome, Content::Model(json)).into());
+        return Ok((outcome, FileContent::Model(json)).into());
     }
     if policy::read::is_policy(&json) {
         return rewards::policy(&json).map(Into::into);

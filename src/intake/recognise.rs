@@ -8,7 +8,7 @@ use crate::{
     report,
     text::{Dialect, Records, excerpt, is_missing, lossy, whole},
     training_time::read::{
-        headers::{self, Family},
+        headers::{self, TableFamily},
         may_be_configuration,
     },
     tuning::{
@@ -44,7 +44,7 @@ pub(super) enum Recognised {
     /// A table of kernels.
     Kernels(kernels::Kind),
     /// A table of samples, or of what belongs to them.
-    Training(Family),
+    Training(TableFamily),
     /// A table that is nearly one of these; why not.
     NearTraining(String),
     /// Perhaps a configuration in YAML; otherwise this is why it was refused.
@@ -129,8 +129,8 @@ pub(super) fn text(head: &[u8], dialect: Dialect) -> Result<Recognised, String> 
     }
     // Measured steps begin with the column `# GPUs`, which is no comment.
     let first = Records::new(head, dialect).next().map(|record| record.cells().map(str::to_owned).collect::<Vec<_>>());
-    if first.is_some_and(|first| headers::family(&first) == Some(Family::Steps)) {
-        return Ok(Recognised::Training(Family::Steps));
+    if first.is_some_and(|first| headers::family(&first) == Some(TableFamily::Steps)) {
+        return Ok(Recognised::Training(TableFamily::Steps));
     }
     let mut records = Records::new(head, dialect);
     records.skip_comments();

@@ -20,7 +20,7 @@ pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
 
 /// A text to save as a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct ExportedFile {
     /// A suggested file name.
     pub name: String,
     /// The contents.
@@ -40,7 +40,7 @@ pub enum TreesError {
 
 /// Every kernel with what is said of it out of fold: a kernel that overlaps nothing takes as long as alone.
 #[must_use]
-pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> File {
+pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> ExportedFile {
     let mut table = Table::new([
         "line",
         "kernel",
@@ -72,7 +72,7 @@ pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -
             Cell::number(duration.map(|duration| (duration / kernel.duration_ns - 1.0) * 100.0), 3),
         ]);
     }
-    File { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
+    ExportedFile { name: format!("overlap_predictions_{model}.csv"), text: table.to_csv() }
 }
 
 /// The trees of one of the two presets, fitted to the whole run, as the JSON of XGBoost's `save_model`. Those of least
@@ -85,7 +85,7 @@ pub fn trees(
     settings: &Settings,
     kind: Kind,
     progress: &mut dyn Progress,
-) -> Result<File, TreesError> {
+) -> Result<ExportedFile, TreesError> {
     let chosen = chosen(dataset, settings);
     let columns = Columns { names: &dataset.columns, chosen: &chosen };
     let is_published = match kind {
@@ -110,5 +110,5 @@ pub fn trees(
     let attribute = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let attributes = vec![attribute(PREDICTS, predicts), attribute("made_by", "collectune")];
     let model = xgboost::write(&xgboost::Model { features, boosting, attributes });
-    Ok(File { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
+    Ok(ExportedFile { name: format!("overlap_{}.xgboost.json", kind.name()), text: json::compact(&model) + "\n" })
 }

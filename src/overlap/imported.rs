@@ -53,7 +53,7 @@ pub enum ImportedError {
 /// How the features of a dropped model are scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Feed {
+pub enum FeatureScaling {
     /// Not scaled, as in the published predictor.
     Raw,
     /// To mean 0 and deviation 1 over all kernels of the run, nearly as the published training feeds them.
@@ -62,7 +62,7 @@ pub enum Feed {
     Scaled,
 }
 
-impl Feed {
+impl FeatureScaling {
     /// A phrase to follow the word features.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -76,7 +76,7 @@ impl Feed {
 
 /// The accuracy of a dropped model on a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct ImportedScores {
     /// The name of the model's file.
     pub name: String,
     /// The scores with unscaled features.
@@ -91,10 +91,10 @@ pub struct Judged {
     pub trained_on_rows: Option<u64>,
     /// Its training rows are among these kernels, fed so: its error says nothing about others. `None` where that can't be
     /// told.
-    pub trained_on_these: Option<Feed>,
+    pub trained_on_these: Option<FeatureScaling>,
 }
 
-impl Judged {
+impl ImportedScores {
     /// The scores in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -184,7 +184,7 @@ impl Imported {
         &self,
         dataset: &Dataset,
         kernels: &[&Kernel],
-        feed: Feed,
+        feed: FeatureScaling,
         scaler: Option<&Scaler>,
     ) -> Result<Vec<Predicted>, ImportedError> {
         let table = self.table(dataset, kernels, feed, scaler)?;
@@ -208,7 +208,7 @@ impl Imported {
         &self,
         dataset: &Dataset,
         kernels: &[&Kernel],
-        feed: Feed,
+        feed: FeatureScaling,
         scaler: Option<&Scaler>,
     ) -> Result<Table, ImportedError> {
         let names = self.features()?;
@@ -221,9 +221,9 @@ impl Imported {
             })?;
             let given = scaler.and_then(|scaler| Some((*scaler.mean.get(place)?, *scaler.scale.get(place)?)));
             let scale = match feed {
-                Feed::Raw => (0.0, 1.0),
-                Feed::Standardised => standard(&dataset.kernels, &values),
-                Feed::Scaled => given.unwrap_or((0.0, 1.0)),
+                FeatureScaling::Raw => (0.0, 1.0),
+                FeatureScaling::Standardised => standard(&dataset.kernels, &values),
+                FeatureScaling::Scaled => given.unwrap_or((0.0, 1.0)),
             };
             columns.push((values, scale));
         }
@@ -239,7 +239,7 @@ impl Imported {
     ///
     /// # Errors
     /// The run lacks a feature.
-    pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<Judged, ImportedError> {
+    pub fn judge(&self, dataset: &Dataset, scaler: Option<&Scaler>) -> Result<ImportedScores, ImportedError> {
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let score = |feed| {
             let said = self.predict(dataset, &overlapped, feed, scaler)?;
@@ -247,17 +247,17 @@ impl Imported {
         };
         let all: Vec<&Kernel> = dataset.kernels.iter().collect();
         let mut trained_on_these = None;
-        for feed in [Feed::Scaled, Feed::Raw, Feed::Standardised] {
-            if trained_on_these.is_none() && (feed != Feed::Scaled || scaler.is_some()) {
+        for feed in [FeatureScaling::Scaled, FeatureScaling::Raw, FeatureScaling::Standardised] {
+            if trained_on_these.is_none() && (feed != FeatureScaling::Scaled || scaler.is_some()) {
                 let table = self.table(dataset, &all, feed, scaler)?;
                 trained_on_these = self.model.boosting.was_fitted_to_some_of(&table)?.then_some(feed);
             }
         }
-        Ok(Judged {
+        Ok(ImportedScores {
             name: self.name.clone(),
-            raw: score(Feed::Raw)?,
-            standardised: score(Feed::Standardised)?,
-            scaled: scaler.map(|_| score(Feed::Scaled)).transpose()?.flatten(),
+            raw: score(FeatureScaling::Raw)?,
+            standardised: score(FeatureScaling::Standardised)?,
+            scaled: scaler.map(|_| score(FeatureScaling::Scaled)).transpose()?.flatten(),
             scaler: scaler.map(|scaler| scaler.name.clone()),
             trained_on_rows: self.model.boosting.trained_on(),
             trained_on_these,

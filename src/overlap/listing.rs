@@ -2,7 +2,7 @@
 
 use super::{
     importance::Importance,
-    imported::{Feed, Judged},
+    imported::{FeatureScaling, ImportedScores},
     kernel::{Dataset, Kernel},
     models::Predicted,
     result::{ModelScores, Score},
@@ -59,7 +59,7 @@ fn spread(model: &ModelScores, of: fn(&Score) -> f64) -> Entry {
 
 /// Rows for each dropped model: with features as they are, standardised, and by its scaler if there is one.
 #[must_use]
-pub fn imported(judged: &[Judged]) -> Listing {
+pub fn imported(judged: &[ImportedScores]) -> Listing {
     let columns = vec![
         SCORES[0].clone(),
         Column::words("Features", "as they are, with mean 0 and deviation 1 over the run, or by the scaler beside it"),
@@ -70,7 +70,7 @@ pub fn imported(judged: &[Judged]) -> Listing {
         SCORES[8].clone(),
         Column::words("Kernels", "whether these kernels were in its training, as its trees tell"),
     ];
-    let row = |judged: &Judged, feed: Feed, score: Option<Score>| {
+    let row = |judged: &ImportedScores, feed: FeatureScaling, score: Option<Score>| {
         let cell = |of: fn(&Score) -> f64| Entry::number(score.as_ref().map(of), |pct| format!("{pct:.1}"));
         vec![
             Entry::text(judged.name.as_str()),
@@ -88,9 +88,9 @@ pub fn imported(judged: &[Judged]) -> Listing {
     };
     let mut rows = Vec::new();
     for judged in judged {
-        rows.push(row(judged, Feed::Raw, judged.raw));
-        rows.push(row(judged, Feed::Standardised, judged.standardised));
-        rows.extend(judged.scaler.as_ref().map(|_| row(judged, Feed::Scaled, judged.scaled)));
+        rows.push(row(judged, FeatureScaling::Raw, judged.raw));
+        rows.push(row(judged, FeatureScaling::Standardised, judged.standardised));
+        rows.extend(judged.scaler.as_ref().map(|_| row(judged, FeatureScaling::Scaled, judged.scaled)));
     }
     Listing { columns, rows }
 }

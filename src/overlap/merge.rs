@@ -86,11 +86,11 @@ pub fn kernel(statistic: &Statistic, metrics: &[f64]) -> Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overlap::read::Timed;
+    use crate::overlap::read::Durations;
 
     #[test]
     fn statistics_wait_for_no_metrics() {
-        let timed = Timed { alone_ns: 1.0, duration_ns: 2.0, overlap_ratio: 1.0 };
+        let timed = Durations { alone_ns: 1.0, duration_ns: 2.0, overlap_ratio: 1.0 };
         let statistics: Vec<Statistic> =
             "axbbc".chars().zip(1..).map(|(name, line)| Statistic { name: name.into(), line, timed }).collect();
         let metrics: Vec<Metric> = "abd"

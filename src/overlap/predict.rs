@@ -17,7 +17,7 @@ use crate::{
 
 /// The kernel to predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct KernelQuery {
     /// Its name; one that is not known is said to be so.
     pub name: String,
     /// The duration without communication.
@@ -32,7 +32,7 @@ pub struct Question {
 
 /// The prediction for a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct KernelPrediction {
     /// The model.
     pub model: Kind,
     /// The slowdown s.
@@ -51,7 +51,7 @@ pub struct Answer {
     pub notes: Vec<String>,
 }
 
-impl Answer {
+impl KernelPrediction {
     /// The prediction in sentences, the duration first.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
@@ -102,7 +102,7 @@ pub enum PredictError {
 pub const LEVEL: f64 = 0.9;
 const NEAREST: usize = 5;
 
-impl Question {
+impl KernelQuery {
     /// The question for a measured kernel with the model of the verdict.
     #[must_use]
     pub fn of(kernel: &Kernel) -> Self {
@@ -161,8 +161,8 @@ pub fn predict(
     chosen: &[usize],
     (kind, model): (Kind, &Model),
     said: Option<&OutOfFold>,
-    question: &Question,
-) -> Result<Answer, PredictError> {
+    question: &KernelQuery,
+) -> Result<KernelPrediction, PredictError> {
     let kernel = question.kernel(dataset)?;
     let columns = Columns { names: &dataset.columns, chosen };
     let is_unseen = !dataset.overlapped().any(|measured| measured.name == kernel.name);
@@ -182,7 +182,7 @@ pub fn predict(
     let duration_ns = kernel.alone_ns * predicted.ratio;
     let width = said.and_then(|said| conformal::width(&mut errors(dataset, said, is_unseen), LEVEL));
     let factor = width.filter(|_| kernel.is_overlapped()).map(exp);
-    Ok(Answer {
+    Ok(KernelPrediction {
         model: kind,
         slowdown: predicted.slowdown,
         duration_ns,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     features::Settings,
-    imported::{Feed, Judged},
+    imported::{FeatureScaling, ImportedScores},
     kernel::Kernel,
     merge::Merged,
     models::{Kind, Predicted},
@@ -158,15 +158,15 @@ pub struct ModelScores {
 
 /// The predictions that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shown {
+pub enum ShownPredictions {
     /// The out-of-fold predictions of a model.
     Model(Kind),
     /// The predictions of a dropped model.
     Imported {
-        /// The index of the model in [`Studied::models`].
+        /// The index of the model in [`OverlapOverview::models`].
         model: u32,
         /// How its features are scaled.
-        feed: Feed,
+        feed: FeatureScaling,
     },
 }
 
@@ -185,7 +185,7 @@ pub struct Run {
 
 /// The result of a study before any training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Studied {
+pub struct OverlapOverview {
     /// All runs.
     pub runs: Vec<Run>,
     /// The settings of the study.
@@ -205,7 +205,7 @@ pub struct Studied {
     /// Names of the models that were dropped, and whether each has a scaler.
     pub models: Vec<(String, bool)>,
     /// The dropped models that can be applied to the run.
-    pub imported: Vec<Judged>,
+    pub imported: Vec<ImportedScores>,
     /// The dropped models as a table.
     pub imported_listing: Listing,
     /// The encoded run, for [`do_jobs`](super::study::do_jobs).
@@ -228,7 +228,7 @@ pub struct Results {
     /// The model to use; `None` if no kernel overlaps.
     pub verdict: Option<Verdict>,
     /// The model whose predictions follow.
-    pub shown: Option<Shown>,
+    pub shown: Option<ShownPredictions>,
     /// A table of the kernel names.
     pub names: Listing,
     /// A chart of predicted over measured slowdowns.

@@ -7,13 +7,13 @@ use super::{
     features::{MOST_COLUMNS, Settings, choosable, chosen, unknown},
     files::Loaded,
     importance,
-    imported::{Feed, Imported, Judged, Scaler},
+    imported::{FeatureScaling, Imported, ImportedScores, Scaler},
     kernel::{Dataset, Kernel},
     listing,
     models::{Columns, Kind, Model, Predicted},
     noise,
     predict::{self, PredictError},
-    result::{Results, Run, Shown, Studied},
+    result::{OverlapOverview, Results, Run, ShownPredictions},
     validate::{self, FoldPredictions, Job, OutOfFold},
     verdict,
 };
@@ -71,13 +71,13 @@ pub enum StudyError {
 
 /// The state of the overlap workbench.
 #[derive(Default)]
-pub struct Study {
+pub struct OverlapStudy {
     loaded: Loaded,
     settings: Settings,
     /// The predictions of all folds so far.
     folds: Vec<FoldPredictions>,
     /// Whose predictions are shown; `None` for those of the verdict.
-    shown: Option<Shown>,
+    shown: Option<ShownPredictions>,
     /// The importances of the features, once they were computed.
     importances: Option<Listing>,
     /// The last model that was fitted to the whole run.
@@ -86,12 +86,12 @@ pub struct Study {
 
 /// The data that a worker needs to carry out a job.
 #[derive(Serialize, Deserialize)]
-struct Package {
+struct JobInput {
     dataset: Dataset,
     settings: Settings,
 }
 
-impl Study {
+impl OverlapStudy {
     /// A study of loaded files.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
@@ -129,11 +129,11 @@ impl Study {
     ///
     /// # Errors
     /// There is no such run.
-    pub fn study(&mut self, settings: Settings) -> Result<Studied, StudyError> {
+    pub fn study(&mut self, settings: Settings) -> Result<OverlapOverview, StudyError> {
         self.settings = settings;
         (self.folds, self.fitted, self.shown, self.importances) = (Vec::new(), None, None, None);
         let dataset = self.dataset()?;
-        let run = postcard::to_allocvec(&Package { dataset: dataset.clone(), settings: self.settings.clone() })?;
+        let run = postcard::to_allocvec(&JobInput { dataset: dataset.clone(), settings: self.settings.clone() })?;
         let folds = validate::trivial_folds(dataset, &self.settings)?;
         let names: SortedSet<&str> = dataset.overlapped().map(|kernel| kernel.name.as_str()).collect();
         let names = names.iter().map(|name| (*name).to_owned()).collect();
@@ -141,7 +141,7 @@ impl Study {
         let (imported, mut notes) = self.imported()?;
         notes.extend(repeatability.iter().map(noise::Repeatability::sentence));
         self.folds = folds;
-        Ok(Studied {
+        Ok(OverlapOverview {
             runs: self.loaded.datasets.iter().map(run_of).collect(),
             settings: self.settings.clone(),
             columns: self.columns()?,
@@ -206,7 +206,7 @@ impl Study {
     ///
     /// # Errors
     /// There is no run.
-    pub fn imported(&self) -> Result<(Vec<Judged>, Vec<String>), StudyError> {
+    pub fn imported(&self) -> Result<(Vec<ImportedScores>, Vec<String>), StudyError> {
         let dataset = self.dataset()?;
         let mut notes = self.loaded.notes.clone();
         notes.extend(self.loaded.merged.iter().map(|(name, merged)| format!("{name}: {}", merged.sentence())));
@@ -269,14 +269,16 @@ impl Study {
     ///
     /// # Errors
     /// There is no run, or the dropped model does not fit it.
-    pub fn predictions(&self, of: Shown) -> Result<export::File, StudyError> {
+    pub fn predictions(&self, of: ShownPredictions) -> Result<export::ExportedFile, StudyError> {
         let dataset = self.dataset()?;
         Ok(match of {
-            Shown::Model(kind) => {
+            ShownPredictions::Model(kind) => {
                 let said = validate::out_of_fold(dataset, kind, &self.folds);
                 export::predictions(dataset, kind.name(), first(&said))
             }
-            Shown::Imported { model, feed } => export::predictions(dataset, "imported", &self.said_by(model, feed)?.1),
+            ShownPredictions::Imported { model, feed } => {
+                export::predictions(dataset, "imported", &self.said_by(model, feed)?.1)
+            }
         })
     }
 
@@ -285,21 +287,21 @@ impl Study {
     ///
     /// # Errors
     /// There is no run.
-    pub fn shown(&self) -> Result<Shown, StudyError> {
+    pub fn shown(&self) -> Result<ShownPredictions, StudyError> {
         if let Some(shown) = self.shown {
             return Ok(shown);
         }
         let dataset = self.dataset()?;
         let scores = |kind| validate::scores(dataset, kind, &validate::out_of_fold(dataset, kind, &self.folds));
         let verdict = verdict::verdict(&Kind::ALL.map(scores));
-        Ok(Shown::Model(verdict.map_or(Kind::TreesLad, |verdict| verdict.model)))
+        Ok(ShownPredictions::Model(verdict.map_or(Kind::TreesLad, |verdict| verdict.model)))
     }
 
     /// Trees, fitted to the whole run, as a model of XGBoost.
     ///
     /// # Errors
     /// There is no run, the model is no boosted trees, or there is too little to learn from.
-    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::File, StudyError> {
+    pub fn trees(&self, kind: Kind, progress: &mut dyn Progress) -> Result<export::ExportedFile, StudyError> {
         Ok(export::trees(self.dataset()?, &self.settings, kind, progress)?)
     }
 
@@ -307,7 +309,7 @@ impl Study {
     ///
     /// # Errors
     /// The folds come from another build.
-    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<Shown>) -> Result<Results, StudyError> {
+    pub fn judge(&mut self, folds: &[Vec<u8>], shown: Option<ShownPredictions>) -> Result<Results, StudyError> {
         folds.iter().try_for_each(|folds| self.take(folds))?;
         self.show(shown);
         self.results()
@@ -326,7 +328,7 @@ impl Study {
     }
 
     /// Chooses the predictions that are shown; `None` for those of the verdict's model.
-    pub fn show(&mut self, shown: Option<Shown>) {
+    pub fn show(&mut self, shown: Option<ShownPredictions>) {
         self.shown = shown;
     }
 
@@ -340,21 +342,21 @@ impl Study {
             Kind::ALL.map(|kind| (kind, validate::out_of_fold(dataset, kind, &self.folds))).into();
         let models: Vec<_> = said.iter().map(|(kind, said)| validate::scores(dataset, *kind, said)).collect();
         let verdict = verdict::verdict(&models);
-        let shown = self.shown.or(verdict.as_ref().map(|verdict| Shown::Model(verdict.model)));
+        let shown = self.shown.or(verdict.as_ref().map(|verdict| ShownPredictions::Model(verdict.model)));
         let of = |kind: Kind| said.iter().find(|(other, _)| *other == kind).map_or(&[][..], |(_, said)| first(said));
         let foreign;
         let (id, title, predicted) = match shown {
-            Some(Shown::Imported { model, feed }) => {
+            Some(ShownPredictions::Imported { model, feed }) => {
                 let (title, said) = self.said_by(model, feed)?;
                 foreign = said;
                 let id = match feed {
-                    Feed::Raw => "imported",
-                    Feed::Standardised => "imported-standardised",
-                    Feed::Scaled => "imported-scaled",
+                    FeatureScaling::Raw => "imported",
+                    FeatureScaling::Standardised => "imported-standardised",
+                    FeatureScaling::Scaled => "imported-scaled",
                 };
                 (id, title, &foreign[..])
             }
-            Some(Shown::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
+            Some(ShownPredictions::Model(kind)) => (kind.name(), kind.title().to_owned(), of(kind)),
             None => ("nothing", String::new(), &[][..]),
         };
         let none = (Kind::NoSlowdown.title(), of(Kind::NoSlowdown));
@@ -372,12 +374,12 @@ impl Study {
     }
 
     /// The predictions of a dropped model for the kernels that overlap, and its name.
-    fn said_by(&self, model: u32, feed: Feed) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
+    fn said_by(&self, model: u32, feed: FeatureScaling) -> Result<(String, Vec<Option<Predicted>>), StudyError> {
         let dataset = self.dataset()?;
         let Some(imported) = self.loaded.models.get(model as usize) else { return Ok((String::new(), Vec::new())) };
         let overlapped: Vec<&Kernel> = dataset.overlapped().collect();
         let scaler = self.scaler(imported);
-        let feed = if feed == Feed::Scaled && scaler.is_none() { Feed::Raw } else { feed };
+        let feed = if feed == FeatureScaling::Scaled && scaler.is_none() { FeatureScaling::Raw } else { feed };
         let said = imported.predict(dataset, &overlapped, feed, scaler)?.into_iter().map(Some).collect();
         Ok((format!("{}, features {}", imported.name, feed.words()), said))
     }
@@ -388,9 +390,9 @@ impl Study {
     /// A number is out of its range, or there are too few kernels to learn from.
     pub fn predict(
         &mut self,
-        question: &predict::Question,
+        question: &predict::KernelQuery,
         progress: &mut dyn Progress,
-    ) -> Result<predict::Answer, StudyError> {
+    ) -> Result<predict::KernelPrediction, StudyError> {
         let dataset = self.dataset()?;
         let said = |kind| validate::out_of_fold(dataset, kind, &self.folds);
         let kind = question.model.or_else(|| {
@@ -429,12 +431,12 @@ fn run_of(dataset: &Dataset) -> Run {
     }
 }
 
-/// Which features matter, from [`Studied::run`] alone: on any worker or thread.
+/// Which features matter, from [`OverlapOverview::run`] alone: on any worker or thread.
 ///
 /// # Errors
 /// The run comes from another build, or can't be learnt from.
 pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
-    let Package { dataset, settings } = postcard::from_bytes(run)?;
+    let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     match importance::importances(&dataset, &settings, progress) {
         // Nothing can be said of features that nothing can be learnt from.
         Err(LearnError::TooFewRows { .. }) => Ok(listing::importances(&[])),
@@ -442,12 +444,12 @@ pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing
     }
 }
 
-/// Does some of [`Studied::jobs`] from [`Studied::run`] alone: on any worker or thread.
+/// Does some of [`OverlapOverview::jobs`] from [`OverlapOverview::run`] alone: on any worker or thread.
 ///
 /// # Errors
 /// The run comes from another build, or can't be learnt from.
 pub fn do_jobs(run: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
-    let Package { dataset, settings } = postcard::from_bytes(run)?;
+    let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     let all: Vec<(Job, f64)> = validate::jobs();
     let mut done = Vec::new();
     for (count, job) in jobs.iter().enumerate() {

@@ -5,7 +5,7 @@ use plotters::style::text_anchor::HPos;
 use plotters_backend::DrawingBackend;
 
 use super::{
-    Axis, Chart, DrawnSeries, Layout, Mark, Pick, Place, Rect, Series, Spacing, Style, areas,
+    Axis, Chart, DrawnSeries, Layout, Mark, Pick, PointPosition, Rect, Series, Spacing, Style, areas,
     legend::Legend,
     marks::{self, Scales},
     measure::{Lettering, shortened},
@@ -256,12 +256,12 @@ fn drawn(visible: &[(usize, &Series)], scales: &Scales) -> Vec<DrawnSeries> {
                 let around = Rect { left: x - ASIDE, top: y - ASIDE, right: x + ASIDE, bottom: y + ASIDE };
                 ((x - right, y - down), scales.over_cells.then_some(around))
             };
-            Some(Place { pick: Pick { series: index, point }, x, y, area })
+            Some(PointPosition { pick: Pick { series: index, point }, x, y, area })
         });
-        let mut places: Vec<Place> = places.collect();
+        let mut places: Vec<PointPosition> = places.collect();
         places.order_by(|a, b| a.x.total_cmp(&b.x).then(b.y.total_cmp(&a.y)));
         if !places.is_empty() {
-            drawn.push(DrawnSeries { index, places });
+            drawn.push(DrawnSeries { index, positions: places });
         }
     }
     drawn

@@ -44,7 +44,7 @@ impl Rect {
 
 /// The position of a drawn point in CSS pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct PointPosition {
     /// The point.
     pub pick: Pick,
     /// The distance from the left edge of the picture.
@@ -61,7 +61,7 @@ pub struct DrawnSeries {
     /// The index in [`Chart::series`](super::Chart::series).
     pub index: usize,
     /// The positions of its drawable points, from left to right.
-    pub places: Vec<Place>,
+    pub positions: Vec<PointPosition>,
 }
 
 /// The positions of the parts of a drawn chart.
@@ -99,9 +99,9 @@ const SAME_ROW: f64 = 0.5;
 impl Layout {
     /// The place of a point; `None` where it isn't drawn.
     #[must_use]
-    pub fn place(&self, pick: Pick) -> Option<Place> {
+    pub fn place(&self, pick: Pick) -> Option<PointPosition> {
         let series = self.series.iter().find(|series| series.index == pick.series)?;
-        series.places.iter().find(|place| place.pick == pick).copied()
+        series.positions.iter().find(|place| place.pick == pick).copied()
     }
 
     /// The drawn point nearest to a place in the picture, no farther than `reach` CSS pixels. Of equals the one
@@ -109,7 +109,7 @@ impl Layout {
     #[must_use]
     pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
         let mut best = (reach * reach, None);
-        for place in self.series.iter().flat_map(|series| &series.places) {
+        for place in self.series.iter().flat_map(|series| &series.positions) {
             let distance = match &place.area {
                 Some(area) => area.distance(x, y),
                 None => (place.x - x) * (place.x - x) + (place.y - y) * (place.y - y),
@@ -131,17 +131,19 @@ impl Layout {
         if self.places().any(|place| place.area.is_some()) {
             return self.walk_rows(from, step);
         }
-        let entry = || self.series.last().and_then(|series| series.places.first()).map(|place| place.pick);
+        let entry = || self.series.last().and_then(|series| series.positions.first()).map(|place| place.pick);
         let Some(pick) = from else { return entry() };
         let Some(row) = self.series.iter().position(|series| series.index == pick.series) else { return entry() };
-        let places = &self.series[row].places;
+        let places = &self.series[row].positions;
         let Some(at) = places.iter().position(|place| place.pick == pick) else { return entry() };
         let last = places.len() - 1;
         let count = self.series.len();
         let neighbour = |row: usize| {
-            let gap = |place: &&Place| ((place.x - places[at].x).abs(), (place.y - places[at].y).abs());
-            let closer = |a: &&Place, b: &&Place| gap(a).0.total_cmp(&gap(b).0).then(gap(a).1.total_cmp(&gap(b).1));
-            self.series[row].places.iter().min_by(closer).map(|place| place.pick)
+            let gap = |place: &&PointPosition| ((place.x - places[at].x).abs(), (place.y - places[at].y).abs());
+            let closer = |a: &&PointPosition, b: &&PointPosition| {
+                gap(a).0.total_cmp(&gap(b).0).then(gap(a).1.total_cmp(&gap(b).1))
+            };
+            self.series[row].positions.iter().min_by(closer).map(|place| place.pick)
         };
         match step {
             Walk::Left => Some(places[at.saturating_sub(1)].pick),
@@ -153,12 +155,12 @@ impl Layout {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
-        self.series.iter().flat_map(|series| &series.places)
+    fn places(&self) -> impl Iterator<Item = &PointPosition> {
+        self.series.iter().flat_map(|series| &series.positions)
     }
 
     fn walk_rows(&self, from: Option<Pick>, step: Walk) -> Option<Pick> {
-        let along = |a: &&Place, b: &&Place| a.x.total_cmp(&b.x).then(a.pick.cmp(&b.pick));
+        let along = |a: &&PointPosition, b: &&PointPosition| a.x.total_cmp(&b.x).then(a.pick.cmp(&b.pick));
         let row = |y: f64| self.places().filter(move |place| (place.y - y).abs() < SAME_ROW);
         let Some(here) = from.and_then(|pick| self.place(pick)) else {
             let upper = self.places().map(|place| place.y).min_by(f64::total_cmp)?;
@@ -187,10 +189,10 @@ mod tests {
     fn layout() -> Layout {
         let series = |index: usize, y: f64, xs: &[f64]| DrawnSeries {
             index,
-            places: xs
+            positions: xs
                 .iter()
                 .enumerate()
-                .map(|(point, &x)| Place { pick: Pick { series: index, point }, x, y, area: None })
+                .map(|(point, &x)| PointPosition { pick: Pick { series: index, point }, x, y, area: None })
                 .collect(),
         };
         Layout {

@@ -35,37 +35,37 @@ trait Area {
 /// A position in backend units.
 type Unit = (i32, i32);
 
-fn said<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
+fn draw_error<E: std::error::Error + Send + Sync>(error: &DrawingAreaErrorKind<E>) -> DrawError {
     DrawError(error.to_string())
 }
 
 impl<B: DrawingBackend> Area for DrawingArea<Measured<B>, Shift> {
     fn fill(&self, colour: RGBAColor) -> Result<(), DrawError> {
-        self.fill(&colour).map_err(|error| said(&error))
+        self.fill(&colour).map_err(|error| draw_error(&error))
     }
 
     fn path(&self, path: &PathElement<Unit>) -> Result<(), DrawError> {
-        self.draw(path).map_err(|error| said(&error))
+        self.draw(path).map_err(|error| draw_error(&error))
     }
 
     fn polygon(&self, polygon: &Polygon<Unit>) -> Result<(), DrawError> {
-        self.draw(polygon).map_err(|error| said(&error))
+        self.draw(polygon).map_err(|error| draw_error(&error))
     }
 
     fn circle(&self, circle: &Circle<Unit, i32>) -> Result<(), DrawError> {
-        self.draw(circle).map_err(|error| said(&error))
+        self.draw(circle).map_err(|error| draw_error(&error))
     }
 
     fn rectangle(&self, rectangle: &Rectangle<Unit>) -> Result<(), DrawError> {
-        self.draw(rectangle).map_err(|error| said(&error))
+        self.draw(rectangle).map_err(|error| draw_error(&error))
     }
 
     fn text(&self, text: &str, style: &TextStyle<'_>, place: Unit) -> Result<(), DrawError> {
-        self.draw_text(text, style, place).map_err(|error| said(&error))
+        self.draw_text(text, style, place).map_err(|error| draw_error(&error))
     }
 
     fn present(&self) -> Result<(), DrawError> {
-        self.present().map_err(|error| said(&error))
+        self.present().map_err(|error| draw_error(&error))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::units::{Size, significant};
 
 /// The values of one point as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct PointReadout {
     /// The name of the series.
     pub series: String,
     /// The x axis' label and the value with its unit.
@@ -21,7 +21,7 @@ pub struct Reading {
     pub note: String,
 }
 
-impl Reading {
+impl PointReadout {
     /// The values in one sentence, for a screen reader.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -41,7 +41,7 @@ impl Reading {
 
 /// The data of a chart as a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct ChartTable {
     /// The header of each column, with the unit.
     pub headers: Vec<String>,
     /// Whether a column holds numbers, which are set flush right.
@@ -119,7 +119,7 @@ fn interval_text(point: &Point, quantity: &Quantity) -> String {
 
 /// One point in words; `None` where the chart has no such point.
 #[must_use]
-pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
+pub fn reading(chart: &Chart, pick: Pick) -> Option<PointReadout> {
     let series = chart.series.get(pick.series)?;
     let point = series.points.get(pick.point)?;
     let told = |value, quantity: &Quantity| with_unit(&value_text(value, quantity), quantity);
@@ -129,7 +129,7 @@ pub fn reading(chart: &Chart, pick: Pick) -> Option<Reading> {
         x.1 = format!("{} to {}", x.1, told(point.x + length, &chart.x.quantity));
     }
     let (label, quantity) = value_quantity(chart, series);
-    Some(Reading {
+    Some(PointReadout {
         series: series.name.clone(),
         x,
         y: place(&chart.y, point.y),
@@ -164,7 +164,7 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let Some(here) = point(pick) else { return Vec::new() };
     let others = layout.series.iter().filter(|series| series.index != pick.series);
     let nearest = others.filter_map(|series| {
-        let same = series.places.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
+        let same = series.positions.iter().filter_map(|place| Some((place.pick, point(place.pick)?)));
         let in_place = is_area(pick.series) || is_area(series.index);
         let same = same.filter(|(_, other)| other.x == here.x && (!in_place || other.y == here.y));
         same.min_by(|(_, a), (_, b)| (a.y - here.y).abs().total_cmp(&(b.y - here.y).abs())).map(|(pick, _)| pick)
@@ -174,7 +174,7 @@ pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
 
 /// All points of a chart as text. The columns for intervals and notes are left out where no point has one.
 #[must_use]
-pub fn table(chart: &Chart) -> Table {
+pub fn table(chart: &Chart) -> ChartTable {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let intervals = points().any(|point| point.low.is_some() || point.high.is_some());
     let values = || chart.series.iter().filter(|series| series.mark.is_area());
@@ -214,5 +214,5 @@ pub fn table(chart: &Chart) -> Table {
         }
     }
     let (headers, numeric) = columns.into_iter().unzip();
-    Table { headers, numeric, rows }
+    ChartTable { headers, numeric, rows }
 }

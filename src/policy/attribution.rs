@@ -4,7 +4,7 @@ use super::{
     arm::Arm,
     file::{Choice, Policy},
     key::{BandKey, Key},
-    read::{Form, Log, PartialKey, Row},
+    read::{Log, LogForm, PartialKey, Row},
 };
 use crate::{
     bandit::{
@@ -158,7 +158,7 @@ pub fn attribute(
         Attribution::CallTurns
     } else if log.name.arm.is_some() {
         Attribution::Name
-    } else if arms.len() > 1 && schedule.warm_up.is_some() && log.form != Form::Times {
+    } else if arms.len() > 1 && schedule.warm_up.is_some() && log.form != LogForm::Times {
         Attribution::LineTurns
     } else {
         Attribution::None
@@ -171,7 +171,7 @@ pub fn attribute(
         });
     }
     let mut counts = crate::sorted::SortedMap::new();
-    let mut dealt = Dealt::default();
+    let mut dealt = DealtArms::default();
     let mut lines = Vec::with_capacity(log.rows.len());
     let mut beyond = 0_u64;
     for row in &log.rows {
@@ -248,12 +248,12 @@ fn trace(lines: &[Observation], arms: usize) -> Option<f64> {
 
 /// The arms that policies deal out call by call. Of each schedule the last block is cached.
 #[derive(Default)]
-pub(super) struct Dealt {
+pub(super) struct DealtArms {
     of: Option<(u64, u64, u64)>,
     order: Vec<u8>,
 }
 
-impl Dealt {
+impl DealtArms {
     /// The arm of a call, by place among the policy's, and the probability with which it was chosen.
     pub(super) fn place(&mut self, policy: &Policy, key: &BandKey, call: u64) -> Option<(usize, f64)> {
         let Some(entry) = policy.entry(key) else { return Some((0, 1.0)) };

@@ -5,7 +5,7 @@ use super::{
     bands::Bands,
     file::{Choice, Entry, Evidence, Policy},
     key::Key,
-    request::{File, Settings},
+    request::{ExportedFile, Settings},
     result::{Decision, KeyResult},
 };
 use crate::{
@@ -29,9 +29,9 @@ struct Span {
 }
 
 /// What keys have in common that differ in size only.
-type Place = (Collective, Scale, Option<bool>);
+type KeyGroup = (Collective, Scale, Option<bool>);
 
-fn places(results: &[KeyResult]) -> Vec<(Place, Vec<(Key, &KeyResult)>)> {
+fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     let mut all: Vec<(Key, &KeyResult)> = results.iter().filter_map(|of| Some((of.key?, of))).collect();
     all.retain(|(key, _)| word(&COLLECTIVES, &key.collective).is_some());
     let place = |key: &Key| (key.collective, key.scale, key.overlap);
@@ -61,7 +61,7 @@ fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> 
 /// Why no tuner file can be written for a reader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tuner file is written for {}: it can't keep the library's choice, and runs one channel where no rule matches. {why}", .reader.name())]
-pub struct Refusal {
+pub struct ExportError {
     /// The program that would read the file.
     pub reader: Reader,
     /// What the logs lack, in whole sentences.
@@ -72,7 +72,7 @@ pub struct Refusal {
 ///
 /// # Errors
 /// The reader can't keep the library's choice, and on every scale it would have to at some size.
-pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<File>, Refusal> {
+pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Result<Vec<ExportedFile>, ExportError> {
     let all = places(results);
     let mut files = Vec::new();
     let mut refused = Vec::new();
@@ -92,19 +92,19 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
         for (place, keys) in &of_mode {
             let (collective, scale, _) = *place;
             let same_scale = of_mode.iter().filter(|((_, of, _), _)| *of == scale).flat_map(|(_, keys)| keys);
-            let why = if reader.habits().keeps_default { None } else { not_covered(*place, keys, same_scale) };
+            let why = if reader.behaviour().keeps_default { None } else { not_covered(*place, keys, same_scale) };
             match why {
                 Some(why) => notes.push(why),
                 None => rules += &self::rules(collective, scale, keys, settings, reader, &mut notes),
             }
         }
-        if !reader.habits().keeps_default && rules.is_empty() {
+        if !reader.behaviour().keeps_default && rules.is_empty() {
             refused.extend(notes.into_iter().filter(|why| !refused.contains(why)).collect::<Vec<_>>());
             continue;
         }
         if rules.is_empty() {
             text += "# no rule: the library keeps the choice\n";
-        } else if !reader.habits().keeps_default {
+        } else if !reader.behaviour().keeps_default {
             notes.push(
                 "With this reader every collective and every communicator of another scale runs on one channel, those that \
                  a job splits off included."
@@ -118,13 +118,13 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
             (_, true) => "nccl_tuner_overlap.conf",
         };
         let text = text + "# " + FIELDS + "\n" + &rules;
-        files.push(File { name: name.to_owned(), text, note: notes.join(" ") });
+        files.push(ExportedFile { name: name.to_owned(), text, note: notes.join(" ") });
     }
-    if files.is_empty() && !reader.habits().keeps_default {
+    if files.is_empty() && !reader.behaviour().keeps_default {
         if refused.is_empty() {
             refused.push("No log is about a collective that a tuner is asked about.".to_owned());
         }
-        return Err(Refusal { reader, why: refused.join(" ") });
+        return Err(ExportError { reader, why: refused.join(" ") });
     }
     Ok(files)
 }
@@ -132,7 +132,7 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
 /// Why a reader that decides about every size of a collective can't be given rules for these keys: each rule would replace
 /// the library's choice, and so each must beat it. `same_scale` are all keys of the scale, for which one file counts.
 fn not_covered<'a>(
-    (collective, scale, _): Place,
+    (collective, scale, _): KeyGroup,
     keys: &[(Key, &KeyResult)],
     same_scale: impl Iterator<Item = &'a (Key, &'a KeyResult)>,
 ) -> Option<String> {
@@ -164,7 +164,7 @@ fn rules(
     notes: &mut Vec<String>,
 ) -> String {
     let mut spans = spans(keys, &settings.bands, KeyResult::chosen);
-    if !reader.habits().keeps_default {
+    if !reader.behaviour().keeps_default {
         let gaps = gaps(&spans);
         close_gaps(&mut spans);
         if !gaps.is_empty() {
@@ -306,7 +306,7 @@ fn rounded(value: f64) -> f64 {
 
 /// A script of interleaved runs of a command, each with one arm forced, for the keys that are open.
 #[must_use]
-pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File {
+pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> ExportedFile {
     let open: Vec<&KeyResult> = results.iter().filter(|of| !matches!(of.decision, Decision::Deploy(_))).collect();
     let mut arms: Vec<Arm> = vec![Arm::Auto];
     for arm in open.iter().flat_map(|of| &of.arms).chain(results.iter().flat_map(|of| &of.arms)) {
@@ -357,7 +357,7 @@ pub fn script(results: &[KeyResult], settings: &Settings, command: &str) -> File
             text += &format!("run rewards_{label}_r{round:02}.log{environment}\n");
         }
     }
-    File {
+    ExportedFile {
         name: "policy_runs.sh".to_owned(),
         text,
         note: "Runs that would settle what is open; a log's name tells its arm.".to_owned(),

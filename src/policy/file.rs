@@ -105,7 +105,7 @@ pub struct Evidence {
 
 /// A policy that was read, and what of it is not as it was meant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct ParsedPolicy {
     /// The policy that was read.
     pub policy: Policy,
     /// In words: keys that run `auto` because their arm is not there.
@@ -339,7 +339,7 @@ impl Policy {
     ///
     /// # Errors
     /// It is torn or changed, or says what can't be followed.
-    pub fn read(bytes: &[u8]) -> Result<Reading, FileError> {
+    pub fn read(bytes: &[u8]) -> Result<ParsedPolicy, FileError> {
         let document: Document =
             serde_json::from_slice(opened(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
         if document.format != FORMAT {
@@ -381,7 +381,7 @@ impl Policy {
         if evidence.len() < whole {
             notes.push(format!("{} of its evidence is of keys that it does not have", whole - evidence.len()));
         }
-        Ok(Reading {
+        Ok(ParsedPolicy {
             policy: Policy { generation, library, bands, seed, arms, keys, evidence, unrewarded_calls },
             notes,
         })
@@ -512,7 +512,7 @@ mod tests {
     fn reads_what_it_writes() {
         assert_eq!(policy().arms.len(), 4);
         let text = policy().text();
-        assert_eq!(Policy::read(text.as_bytes()), Ok(Reading { policy: policy(), notes: Vec::new() }));
+        assert_eq!(Policy::read(text.as_bytes()), Ok(ParsedPolicy { policy: policy(), notes: Vec::new() }));
         let key = |band, overlap| BandKey {
             collective: Collective::AllReduce,
             band,

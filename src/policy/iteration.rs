@@ -1,7 +1,7 @@
 //! The objective is iteration time: with and without overlap, two policies; and how a collective that is faster alone can lose.
 
 use super::{
-    judge::{Judged, SURE},
+    judge::{JudgedKey, REQUIRED_PROBABILITY},
     key::Key,
 };
 use crate::{
@@ -48,19 +48,19 @@ impl PairKind {
 
 /// Compares the modes of every key that was measured in both.
 #[must_use]
-pub fn pairs(judged: &[Judged]) -> Vec<Pair> {
+pub fn pairs(judged: &[JudgedKey]) -> Vec<Pair> {
     let of_mode =
         |overlap: bool| judged.iter().filter(move |one| one.result.key.is_some_and(|key| key.overlap == Some(overlap)));
     let mut pairs = Vec::new();
     for without in of_mode(false) {
         let Some(key) = without.result.key else { continue };
-        let same = |with: &&Judged| with.result.key.is_some_and(|other| other.workload() == key.workload());
+        let same = |with: &&JudgedKey| with.result.key.is_some_and(|other| other.workload() == key.workload());
         let Some(with) = of_mode(true).find(same) else { continue };
         let Some((a, b)) = winner(without).zip(winner(with)) else { continue };
         let p_better = [better(without, a, b), better(with, b, a)];
         let kind = if a == b {
             PairKind::Same
-        } else if p_better.iter().all(|p| *p >= SURE) {
+        } else if p_better.iter().all(|p| *p >= REQUIRED_PROBABILITY) {
             PairKind::Flip
         } else {
             PairKind::WithinNoise
@@ -71,13 +71,13 @@ pub fn pairs(judged: &[Judged]) -> Vec<Pair> {
 }
 
 /// The arm with the lowest mean latency.
-fn winner(judged: &Judged) -> Option<super::arm::Arm> {
+fn winner(judged: &JudgedKey) -> Option<super::arm::Arm> {
     let ran = judged.result.arms.iter().filter(|arm| arm.n > 0);
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
 }
 
 /// P(the mean of one arm is below that of another); 0 where it can't be said.
-fn better(judged: &Judged, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
+fn better(judged: &JudgedKey, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
     let draws = |arm| {
         let place = judged.result.arms.iter().position(|of| of.arm == arm)?;
         judged.draws.get(place).filter(|draws| draws.len() == DRAWS)

@@ -25,20 +25,20 @@ pub const LEAST_VALUES: usize = 5;
 /// The fewest effectively independent values of an arm for a decision about it.
 pub const LEAST_EFFECTIVE: f64 = 8.0;
 /// The probability of being faster that a decision to deploy requires.
-pub const SURE: f64 = 0.95;
+pub const REQUIRED_PROBABILITY: f64 = 0.95;
 /// The largest corrected p-value of a gain, over all arms and keys together, with which it is deployed. One-sided:
 /// the 95 % interval of the gain lies above zero.
-pub const MOST_CHANCE: f64 = 0.025;
+pub const LARGEST_P: f64 = 0.025;
 /// The smallest gain that is worth deploying, in per cent of `auto`'s mean.
 pub const LEAST_GAIN_PCT: f64 = 1.0;
 /// The difference that further measurements should be able to detect, as a share of `auto`'s mean.
-pub const TOLD_APART: f64 = 0.05;
+pub const DETECTABLE_DIFFERENCE: f64 = 0.05;
 /// The share of the variance of log latencies between two groups from which the distribution counts as bimodal: for
 /// one normal distribution it is 0.64, and up to 0.76 in samples of 50 values.
-const TWO_MODES: f64 = 0.8;
+const BIMODAL_SEPARATION: f64 = 0.8;
 
 /// The result for one key, together with the resampled means from which charts are drawn.
-pub struct Judged {
+pub struct JudgedKey {
     /// The result.
     pub result: KeyResult,
     /// Resampled means of each arm, [`compare::DRAWS`] of them; empty where the log supports no estimator.
@@ -83,7 +83,7 @@ pub fn evidence(pools: &[Pool]) -> Vec<Vec<Option<Evidence>>> {
 
 /// Judges one key by the [`evidence`] for its arms.
 #[must_use]
-pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
+pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey {
     let series = pool.series();
     let summaries: Vec<Summary> = series.iter().map(|values| series::summary(values)).collect();
     let drift = drift(pool, &summaries, seed);
@@ -113,7 +113,7 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> Judged {
     }
     weigh(pool, &mut result, seed);
     decide(pool, &drift, &summaries, &mut result);
-    Judged { result, draws }
+    JudgedKey { result, draws }
 }
 
 /// Where runs are what is independent, values that are drawn again within them say nothing of the next run: how sure a gain is
@@ -210,7 +210,7 @@ fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResul
 /// Two modes that are worth telling apart: each has its share, and they are apart by more than a twentieth.
 fn is_two(of: &Summary, modes: &series::Modes) -> bool {
     of.n >= 16
-        && modes.separation >= TWO_MODES
+        && modes.separation >= BIMODAL_SEPARATION
         && (0.1..=0.9).contains(&modes.slow_share)
         && modes.slow - modes.fast > 0.05 * of.mean
 }
@@ -312,11 +312,11 @@ fn decide(pool: &Pool, drift: &Drift, summaries: &[Summary], result: &mut KeyRes
     sentences.insert(0, why);
     if decision == Decision::Keep && result.candidate.is_some() {
         let auto = &summaries[0];
-        result.lines_needed = compare::lines_needed(auto, TOLD_APART * auto.mean);
-        if let Some(values) = compare::values_needed(auto.deviation, TOLD_APART * auto.mean) {
+        result.lines_needed = compare::lines_needed(auto, DETECTABLE_DIFFERENCE * auto.mean);
+        if let Some(values) = compare::values_needed(auto.deviation, DETECTABLE_DIFFERENCE * auto.mean) {
             sentences.push(format!(
                 "To tell a gain of {:.0} % from none takes {values} independent values per arm{}.",
-                TOLD_APART * 100.0,
+                DETECTABLE_DIFFERENCE * 100.0,
                 match result.lines_needed {
                     Some(lines) if lines != values => format!(", {lines} lines as dependent as these"),
                     _ => String::new(),
@@ -391,14 +391,14 @@ fn conclusion(pool: &Pool, summaries: &[Summary], result: &KeyResult) -> (Decisi
     if least < LEAST_EFFECTIVE && !by_runs {
         return keep(format!("with no more than {} keep auto.", count(least.max(0.0) as u64, "independent value")));
     }
-    if comparison.p_better < SURE && !by_runs {
+    if comparison.p_better < REQUIRED_PROBABILITY && !by_runs {
         return keep("not sure enough, keep auto.".to_owned());
     }
     if comparison.gain_pct < LEAST_GAIN_PCT {
         return keep("not worth it, keep auto.".to_owned());
     }
     let sure = match candidate.evidence {
-        Some(Evidence::Test { certainty, p }) if p <= MOST_CHANCE => {
+        Some(Evidence::Test { certainty, p }) if p <= LARGEST_P => {
             format!("over {} ({} with all arms and keys)", Evidence::units(&certainty), rare(p))
         }
         Some(Evidence::Test { certainty, p }) => {
@@ -464,7 +464,10 @@ pub fn agree(results: &mut [KeyResult], bands: &super::bands::Bands) -> Vec<Stri
         let arm = results[index].arms[arm as usize].arm;
         let is_worse = |other: &KeyResult| {
             other.key.is_some_and(|of| of.in_band(bands) == key.in_band(bands) && of.overlap == key.overlap)
-                && other.arms.iter().any(|of| of.arm == arm && of.comparison.is_some_and(|c| c.p_worse >= SURE))
+                && other
+                    .arms
+                    .iter()
+                    .any(|of| of.arm == arm && of.comparison.is_some_and(|c| c.p_worse >= REQUIRED_PROBABILITY))
         };
         let Some(other) = results.iter().find(|other| is_worse(other)).and_then(|other| other.key) else { continue };
         let why = format!(

@@ -86,7 +86,7 @@ impl Pool {
 }
 
 /// An attributed log and what is known of it as a whole.
-pub struct Source<'a> {
+pub struct PooledLog<'a> {
     /// The attributed lines.
     pub attributed: &'a Attributed,
     /// What the numbers measure.
@@ -101,9 +101,9 @@ pub struct Source<'a> {
 
 /// Joins logs by key.
 #[must_use]
-pub fn pools(sources: &[Source<'_>]) -> Vec<Pool> {
+pub fn pools(sources: &[PooledLog<'_>]) -> Vec<Pool> {
     let (mut places, mut pools) = (SortedMap::new(), Vec::new());
-    let mut in_time: Vec<(usize, &Source<'_>)> = sources.iter().enumerate().collect();
+    let mut in_time: Vec<(usize, &PooledLog<'_>)> = sources.iter().enumerate().collect();
     in_time.order_by_key(|(_, source)| source.round);
     for (file, source) in in_time {
         let learns = source.strategies.iter().find(|name| learns(name));

@@ -16,7 +16,7 @@ use std::{fmt, str::FromStr};
 use super::{
     arm::Arm,
     bands::Bands,
-    file::{Choice, Entry, FileError, Policy, Reading, opened, sealed},
+    file::{Choice, Entry, FileError, ParsedPolicy, Policy, opened, sealed},
 };
 use crate::{
     collective::{Algorithm, Collective, Protocol, Scale},
@@ -151,7 +151,7 @@ impl Next {
 ///
 /// # Errors
 /// It is torn or no record, or its policy can't be followed.
-pub fn policy(bytes: &[u8]) -> Result<Option<Reading>, FileError> {
+pub fn policy(bytes: &[u8]) -> Result<Option<ParsedPolicy>, FileError> {
     let (head, body) = parts(bytes)?;
     let carries = match (First::of(head, body), Next::of(head, body)) {
         (Some(First::Active(Active { follow, .. })), _) => follow != Follow::Static,

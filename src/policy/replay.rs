@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     pool::Pool,
-    request::{Highlight, Prepared, Replayed, Source, Start},
+    request::{Highlight, LatencySource, PreparedReplay, ReplayResult, ReplaySettings},
     result::{Decision, Estimator, KeyResult},
     study::StudyError,
 };
@@ -27,7 +27,7 @@ const MOST_SEEDS: u32 = 2000;
 
 /// The data that a worker needs to run a job.
 #[derive(Serialize, Deserialize)]
-struct Package {
+struct JobInput {
     game: Game,
     seeds: u32,
     arms: Vec<String>,
@@ -73,10 +73,10 @@ pub struct StrategyResult {
 ///
 /// # Errors
 /// Returns an error if the key can't be replayed.
-pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<Prepared, StudyError> {
+pub fn prepare(start: &ReplaySettings, pools: &[Pool], results: &[KeyResult]) -> Result<PreparedReplay, StudyError> {
     let strategies = if start.strategies.is_empty() { Kind::ALL.to_vec() } else { start.strategies.clone() };
     let (world, arms, auto, words) = match &start.world {
-        Source::Key(place) => {
+        LatencySource::Key(place) => {
             let (pool, result) =
                 pools.get(*place as usize).zip(results.get(*place as usize)).ok_or(StudyError::NoKey(*place))?;
             if !can_replay(result) {
@@ -96,7 +96,7 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
             }
             (world, names, 0, words)
         }
-        Source::Simulation(simulation, names, auto) => {
+        LatencySource::Simulation(simulation, names, auto) => {
             let arms = simulation.arms.len();
             if !(2..=16).contains(&arms) || names.len() != arms || *auto as usize >= arms {
                 return Err(StudyError::Arms(arms));
@@ -109,11 +109,11 @@ pub fn prepare(start: &Start, pools: &[Pool], results: &[KeyResult]) -> Result<P
     let game = Game { world, auto, steps, strategies };
     let jobs = seeds.div_ceil(seeds_per_job(steps));
     let words = format!("{words}: {seeds} seeds of {steps} steps");
-    let package = Package { game, seeds, arms, words };
+    let package = JobInput { game, seeds, arms, words };
     // A tenth, then a third, then the rest.
     let (first, second) = (jobs.div_ceil(10), jobs.div_ceil(3));
     let rounds = [0..first, first..second.max(first), second.max(first)..jobs];
-    Ok(Prepared {
+    Ok(PreparedReplay {
         game: postcard::to_allocvec(&package)?,
         jobs: vec![1.0; jobs as usize],
         rounds: rounds.into_iter().map(Iterator::collect).filter(|round: &Vec<u32>| !round.is_empty()).collect(),
@@ -142,27 +142,27 @@ pub fn can_replay(result: &KeyResult) -> bool {
 /// # Errors
 /// The game comes from another build.
 pub fn play(game: &[u8], jobs: &[u32], progress: &mut dyn Progress) -> Result<Vec<u8>, StudyError> {
-    let Package { game, seeds, .. } = postcard::from_bytes(game)?;
+    let JobInput { game, seeds, .. } = postcard::from_bytes(game)?;
     let mut all: Vec<(u32, Vec<Tally>)> = Vec::new();
     let per_job = seeds_per_job(game.steps);
     for (done, job) in jobs.iter().enumerate() {
         let first = job.saturating_mul(per_job);
         let count = per_job.min(seeds.saturating_sub(first));
-        let mut within = Within { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
+        let mut within = JobProgress { progress: &mut *progress, done, jobs: jobs.len(), last: Step::default() };
         all.push((*job, game.play(first, count, &mut within)));
     }
     Ok(postcard::to_allocvec(&all)?)
 }
 
 /// The progress of one job among several.
-struct Within<'a> {
+struct JobProgress<'a> {
     progress: &'a mut dyn Progress,
     done: usize,
     jobs: usize,
     last: Step,
 }
 
-impl Progress for Within<'_> {
+impl Progress for JobProgress<'_> {
     fn report(&mut self, doing: &str, done: u64, total: u64) {
         let step =
             Step { doing: doing.to_owned(), done: self.done as u64 * total + done, total: self.jobs as u64 * total };
@@ -177,8 +177,8 @@ impl Progress for Within<'_> {
 ///
 /// # Errors
 /// Returns [`StudyError::Message`] if a message comes from another build.
-pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<Replayed, StudyError> {
-    let Package { game, arms, words, .. } = postcard::from_bytes(game)?;
+pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Result<ReplayResult, StudyError> {
+    let JobInput { game, arms, words, .. } = postcard::from_bytes(game)?;
     let mut jobs: Vec<(u32, Vec<Tally>)> = Vec::new();
     for bytes in played {
         jobs.extend(postcard::from_bytes::<Vec<(u32, Vec<Tally>)>>(bytes)?);
@@ -204,8 +204,8 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
     let shown_out = chosen.map(|place| strategies[place as usize].title.as_str());
     let seeds = tallies.first().map_or(0, Tally::seeds) as u32;
     let mut sentences = vec![format!("{words}.")];
-    sentences.extend(told(&strategies, best));
-    Ok(Replayed {
+    sentences.extend(conclusions(&strategies, best));
+    Ok(ReplayResult {
         seeds,
         listing: super::listing::strategies(&strategies),
         shown,
@@ -220,7 +220,7 @@ pub fn replayed(game: &[u8], played: &[Vec<u8>], highlight: &Highlight) -> Resul
 }
 
 /// The conclusions of the comparison, in sentences.
-fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
+fn conclusions(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     let auto = strategies.iter().find(|of| of.strategy == Kind::Auto.key());
     let Some((best, auto)) = best.map(|place| &strategies[place]).zip(auto) else { return Vec::new() };
     let (Some(own), Some(of_auto)) = (best.regret_interval_ms.last(), auto.regret_ms.last()) else { return Vec::new() };
@@ -228,19 +228,19 @@ fn told(strategies: &[StrategyResult], best: Option<usize>) -> Vec<String> {
     if best.strategy == auto.strategy || own.1 >= *of_auto {
         return vec!["No strategy loses less than always leaving the choice to the library, beyond its own spread: learning here costs more than it finds.".to_owned()];
     }
-    let mut told = vec![format!(
+    let mut conclusions = vec![format!(
         "{} loses least: {} ms over all steps, where leaving the choice to the library loses {} ms.",
         best.title,
         crate::units::significant(least),
         crate::units::significant(*of_auto)
     )];
     if let Some(calls) = best.paid_back_after {
-        told.push(match calls {
+        conclusions.push(match calls {
             0 => "Its exploration costs no more than auto from the first call on (median).".to_owned(),
             calls => format!("Its exploration is paid back after {calls} calls (median)."),
         });
     }
-    told
+    conclusions
 }
 
 fn result(kind: Kind, tally: &Tally, marks: &[u32; MARKS], steps: u32, arms: usize) -> StrategyResult {

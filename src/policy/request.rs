@@ -30,9 +30,9 @@ pub struct Settings {
 
 /// The settings of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Start {
+pub struct ReplaySettings {
     /// The source of latencies.
-    pub world: Source,
+    pub world: LatencySource,
     /// The number of steps.
     pub steps: u32,
     /// The number of seeds.
@@ -53,7 +53,7 @@ pub struct Highlight {
 
 /// The source of latencies of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum LatencySource {
     /// The key with this index in the logs.
     Key(u32),
     /// A simulation, with the names of its arms and the place of `auto` among them.
@@ -73,7 +73,7 @@ pub enum Export {
 
 /// A text to save as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct ExportedFile {
     /// A suggested file name.
     pub name: String,
     /// The contents.
@@ -95,7 +95,7 @@ pub struct LogFile {
 
 /// A table that is shown and not analysed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct UnanalysedTable {
     /// The file's name.
     pub name: String,
     /// Whether it lists what a policy runs; otherwise it holds means.
@@ -106,7 +106,7 @@ pub struct Table {
 
 /// The result of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Studied {
+pub struct PolicyOverview {
     /// The logs.
     pub logs: Vec<LogFile>,
     /// The settings of the study.
@@ -122,7 +122,7 @@ pub struct Studied {
     /// A row for each key that was measured with and without overlap; empty where none was.
     pub overlap: Listing,
     /// Tables that are shown and not analysed.
-    pub tables: Vec<Table>,
+    pub tables: Vec<UnanalysedTable>,
     /// Notes about all logs.
     pub notes: Vec<String>,
     /// A key can be replayed, in the order of their places.
@@ -148,7 +148,7 @@ pub struct KeyCharts {
 
 /// A replay that is ready to start.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prepared {
+pub struct PreparedReplay {
     /// The encoded game, for [`super::replay::play`].
     pub game: Vec<u8>,
     /// How long each job is expected to take, relative to the others; its index names the job.
@@ -159,7 +159,7 @@ pub struct Prepared {
 
 /// The results of a replay so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// The number of seeds so far.
     pub seeds: u32,
     /// A table of the strategies, a row for each.

@@ -5,12 +5,15 @@ use super::{
     charts, export,
     file::Policy,
     iteration,
-    judge::{self, Judged},
+    judge::{self, JudgedKey},
     listing,
     pool::{self, Pool},
-    read::{FileName, Form, Log, PartialKey},
+    read::{FileName, Log, LogForm, PartialKey},
     replay,
-    request::{Export, File, Highlight, KeyCharts, LogFile, Prepared, Replayed, Settings, Start, Studied, Table},
+    request::{
+        Export, ExportedFile, Highlight, KeyCharts, LogFile, PolicyOverview, PreparedReplay, ReplayResult,
+        ReplaySettings, Settings, UnanalysedTable,
+    },
     result::KeyResult,
 };
 use crate::{progress::Progress, sorted::SortedMap};
@@ -34,7 +37,7 @@ pub enum StudyError {
     NotReplayed(String, String),
     /// A reader that can't keep the library's choice would have to.
     #[error(transparent)]
-    NoFile(#[from] export::Refusal),
+    NoFile(#[from] export::ExportError),
     /// The simulation has this many arms, too few or too many.
     #[error("a simulation has 2 to 16 arms, each with a name, and one of them is auto; there are {0}")]
     Arms(usize),
@@ -54,18 +57,18 @@ pub struct NamedLog {
 
 /// The state of the policy workbench.
 #[derive(Default)]
-pub struct Study {
+pub struct PolicyStudy {
     logs: Vec<NamedLog>,
     settings: Settings,
     pools: Vec<Pool>,
-    judged: Vec<Judged>,
+    judged: Vec<JudgedKey>,
     notes: Vec<String>,
     files: Vec<LogFile>,
     /// The last replay, for the report.
-    replayed: Option<Replayed>,
+    replayed: Option<ReplayResult>,
 }
 
-impl Study {
+impl PolicyStudy {
     /// A study of these logs.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
@@ -92,7 +95,7 @@ impl Study {
 
     /// The last replay, or `None` before the first.
     #[must_use]
-    pub fn replayed(&self) -> Option<&Replayed> {
+    pub fn replayed(&self) -> Option<&ReplayResult> {
         self.replayed.as_ref()
     }
 
@@ -100,7 +103,7 @@ impl Study {
     ///
     /// # Errors
     /// The key can't be replayed.
-    pub fn prepare(&mut self, start: &Start) -> Result<Prepared, StudyError> {
+    pub fn prepare(&mut self, start: &ReplaySettings) -> Result<PreparedReplay, StudyError> {
         self.replayed = None;
         replay::prepare(start, &self.pools, &self.results())
     }
@@ -114,7 +117,7 @@ impl Study {
         game: &[u8],
         played: &[Vec<u8>],
         highlight: &Highlight,
-    ) -> Result<&Replayed, StudyError> {
+    ) -> Result<&ReplayResult, StudyError> {
         Ok(self.replayed.insert(replay::replayed(game, played, highlight)?))
     }
 
@@ -136,7 +139,7 @@ impl Study {
     ///
     /// # Errors
     /// There is no log, or none says enough.
-    pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<Studied, StudyError> {
+    pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<PolicyOverview, StudyError> {
         if self.logs.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -146,15 +149,15 @@ impl Study {
         self.notes.extend(settings.schedule.notes.iter().cloned());
         let attributed = self.attribute(&settings, &schedule);
         self.tell_unused(&schedule, &attributed);
-        let sources: Vec<pool::Source<'_>> = attributed
+        let sources: Vec<pool::PooledLog<'_>> = attributed
             .iter()
             .zip(&self.logs)
             .filter_map(|(attributed, named)| {
-                Some(pool::Source {
+                Some(pool::PooledLog {
                     attributed: attributed.as_ref()?,
                     objective: named.log.objective,
                     strategies: &named.log.strategies,
-                    of_means: named.log.form == Form::Episodes,
+                    of_means: named.log.form == LogForm::Episodes,
                     round: FileName::parse(&named.name).round,
                 })
             })
@@ -184,14 +187,14 @@ impl Study {
 
     /// The current result.
     #[must_use]
-    pub fn studied(&self) -> Studied {
+    pub fn studied(&self) -> PolicyOverview {
         let results = self.results();
         let pairs = iteration::pairs(&self.judged);
         let table = |named: &NamedLog| {
-            let is_policy = named.log.form == Form::Policy;
-            Some(Table { name: named.name.clone(), is_policy, listing: named.log.table.clone()? })
+            let is_policy = named.log.form == LogForm::Policy;
+            Some(UnanalysedTable { name: named.name.clone(), is_policy, listing: named.log.table.clone()? })
         };
-        Studied {
+        PolicyOverview {
             logs: self.files.clone(),
             settings: self.settings.clone(),
             keys: self.pools.iter().map(|pool| pool.key.to_string()).collect(),
@@ -264,7 +267,7 @@ impl Study {
                 self.files.push(LogFile {
                     name: name.clone(),
                     attribution: match log.form {
-                        Form::Policy => "by its schedule arms ran, where a log tells calls and no arms".to_owned(),
+                        LogForm::Policy => "by its schedule arms ran, where a log tells calls and no arms".to_owned(),
                         _ => "a table of means, which is shown".to_owned(),
                     },
                     is_refused: false,
@@ -314,7 +317,7 @@ impl Study {
     ///
     /// # Errors
     /// Nothing was studied, or a reader can't be given what was found.
-    pub fn export(&self, export: &Export) -> Result<Vec<File>, StudyError> {
+    pub fn export(&self, export: &Export) -> Result<Vec<ExportedFile>, StudyError> {
         if self.judged.is_empty() {
             return Err(StudyError::NothingLoaded);
         }
@@ -324,7 +327,7 @@ impl Study {
             Export::Policy(generation) => {
                 let policy = export::policy(&results, &self.settings, *generation);
                 let lost = export::lost(&results, &policy).map_or_else(String::new, |lost| lost + " ");
-                vec![File {
+                vec![ExportedFile {
                     name: "collectune.policy.json".to_owned(),
                     text: policy.text(),
                     note: lost + "export COLLECTUNE_TUNER_POLICY=/absolute/path/collectune.policy.json",

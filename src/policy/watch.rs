@@ -2,7 +2,7 @@
 //! next epoch.
 
 use super::{
-    attribution::Dealt,
+    attribution::DealtArms,
     file::{Choice, Entry, Evidence, Policy},
     read::Log,
 };
@@ -15,7 +15,7 @@ use crate::bandit::{
 
 /// What was learnt about one exploring key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learnt {
+pub struct LearntKey {
     /// The index of the key in [`Policy::keys`].
     pub key: usize,
     /// Latency statistics of each arm; older generations weigh less where the strategy discounts.
@@ -26,7 +26,7 @@ pub struct Learnt {
 
 /// The reason why nothing was learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Nothing {
+pub enum NothingLearnt {
     /// No policy is followed, or its generation is the last that there can be.
     #[error("there is no policy that another one could follow")]
     NoPolicy,
@@ -57,21 +57,21 @@ pub enum Nothing {
 ///
 /// # Errors
 /// No line of the log is about them, or none is new.
-pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, Vec<Learnt>), Nothing> {
-    let current = policies.last().ok_or(Nothing::NoPolicy)?;
+pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, Vec<LearntKey>), NothingLearnt> {
+    let current = policies.last().ok_or(NothingLearnt::NoPolicy)?;
     let mut next = current.clone();
-    next.generation = current.generation.checked_add(1).ok_or(Nothing::NoPolicy)?;
+    next.generation = current.generation.checked_add(1).ok_or(NothingLearnt::NoPolicy)?;
     if log.rows.is_empty() {
-        return Err(Nothing::NoLines);
+        return Err(NothingLearnt::NoLines);
     }
     if current.keys.iter().all(|entry| matches!(entry.choice, Choice::Fixed(_))) {
-        return Err(Nothing::NoKey);
+        return Err(NothingLearnt::NoKey);
     }
     if log.rows.iter().all(|row| row.arm.is_none() && row.call.is_none()) {
-        return Err(Nothing::NotAttributed);
+        return Err(NothingLearnt::NotAttributed);
     }
     if log.rows.iter().all(|row| row.generation.is_some_and(|of| of < current.generation)) {
-        return Err(Nothing::NothingNew(current.generation));
+        return Err(NothingLearnt::NothingNew(current.generation));
     }
     let mut learnt = Vec::new();
     for (place, entry) in current.keys.iter().enumerate() {
@@ -87,9 +87,9 @@ pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, V
         }
         next.evidence.retain(|of| of.key as usize != place);
         next.evidence.push(evidence(place, &arms));
-        learnt.push(Learnt { key: place, arms, counts });
+        learnt.push(LearntKey { key: place, arms, counts });
     }
-    if learnt.is_empty() { Err(Nothing::NotAbout) } else { Ok((next, learnt)) }
+    if learnt.is_empty() { Err(NothingLearnt::NotAbout) } else { Ok((next, learnt)) }
 }
 
 /// The evidence that the next policy records for a key's rewards. Without it, ranks take the key to have no rewards
@@ -127,7 +127,7 @@ fn statistics(policies: &[Policy], entry: &Entry, log: &Log, keep: f64) -> Vec<S
     let arms = current.map_or(0, |policy| policy.arms.len());
     let mut all = vec![Statistics::default(); arms];
     let mut generation = None;
-    let mut dealt = Dealt::default();
+    let mut dealt = DealtArms::default();
     for row in &log.rows {
         let Some(key) = log.keys.get(row.key as usize).and_then(|key| key.completed(key)) else { continue };
         // What ran is told by the policy of the row's generation; the arms never change.
@@ -258,12 +258,12 @@ mod tests {
             assert!(Policy::read(next.text().as_bytes()).is_ok());
         }
         let nothing = |text: &str| super::next(&[policy()], &log(text), Kind::Ucb1).unwrap_err();
-        assert_eq!(nothing(&text.replace(",4\n", ",3\n")), Nothing::NothingNew(4));
-        assert_eq!(nothing(&text.replace(",4\n", ",5\n")), Nothing::NotAbout);
-        assert_eq!(nothing(&text.replace("67108864", "4096")), Nothing::NotAbout);
-        assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), Nothing::NotAttributed);
+        assert_eq!(nothing(&text.replace(",4\n", ",3\n")), NothingLearnt::NothingNew(4));
+        assert_eq!(nothing(&text.replace(",4\n", ",5\n")), NothingLearnt::NotAbout);
+        assert_eq!(nothing(&text.replace("67108864", "4096")), NothingLearnt::NotAbout);
+        assert_eq!(nothing("allreduce,67108864,2,8,10.5\n"), NothingLearnt::NotAttributed);
         let mut decided = policy();
         decided.keys[0].choice = Choice::Fixed(1);
-        assert_eq!(super::next(&[decided], &log(&text), Kind::Ucb1).unwrap_err(), Nothing::NoKey);
+        assert_eq!(super::next(&[decided], &log(&text), Kind::Ucb1).unwrap_err(), NothingLearnt::NoKey);
     }
 }

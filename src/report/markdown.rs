@@ -11,7 +11,7 @@ const LONG: usize = 24;
 /// The report as GitHub-flavoured Markdown.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let mut out = Out::default();
+    let mut out = Blocks::default();
     out.block(&format!("# {}", line(&report.title)));
     report.summary.iter().for_each(|sentence| out.block(&line(sentence)));
     report.sections.iter().for_each(|part| section(&mut out, part));
@@ -48,9 +48,9 @@ fn line(words: &str) -> String {
 
 /// Markdown blocks, separated by empty lines.
 #[derive(Default)]
-struct Out(String);
+struct Blocks(String);
 
-impl Out {
+impl Blocks {
     fn block(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
@@ -70,7 +70,7 @@ impl Out {
     }
 }
 
-fn section(out: &mut Out, section: &Section) {
+fn section(out: &mut Blocks, section: &Section) {
     out.block(&format!("## {}", line(&section.title)));
     section.text.iter().for_each(|sentence| out.block(&line(sentence)));
     section.charts.iter().filter(|chart| !chart.summary.is_empty()).for_each(|chart| out.block(&line(&chart.summary)));
@@ -89,10 +89,10 @@ fn section(out: &mut Out, section: &Section) {
 }
 
 fn markdown_of(exhibit: &Exhibit) -> String {
-    exhibit.listing.in_short().told().to_table().to_markdown()
+    exhibit.listing.without_secondary_columns().without_empty_columns().to_table().to_markdown()
 }
 
-fn text_file(out: &mut Out, file: &TextFile) {
+fn text_file(out: &mut Blocks, file: &TextFile) {
     out.folded(&file.name, |out| {
         out.block(&line(&file.note));
         // A fence ends at one as long as itself.

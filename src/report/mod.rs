@@ -21,7 +21,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::write::{Form, Written, file_stem, write};
+pub use self::write::{ReportFormat, Written, file_stem, write};
 use crate::{
     form::{self, RowChoice},
     plot::Chart,

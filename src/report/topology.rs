@@ -1,6 +1,8 @@
 //! The report of the topology workbench: the schedule and how good it is, its bounds, its links, and files that run it.
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use super::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     text::{Listing, Problems},
     topology::{
@@ -12,7 +14,7 @@ use crate::{
 };
 
 /// The input of a report.
-pub struct Material<'a> {
+pub struct TopologyReportInput<'a> {
     /// The study.
     pub study: &'a Study,
     /// The schedule that was found, if any.
@@ -36,9 +38,9 @@ const MOST_ROWS: usize = 500;
 ///
 /// # Errors
 /// Returns an error if there is no topology.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, shown, nothing, more, mut files, problems } = material;
-    let privacy = Names::of(contents, &mut files, &problems, []);
+pub fn report(material: TopologyReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let TopologyReportInput { study, shown, nothing, more, mut files, problems } = material;
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let mut report = Report {
         workbench: Workbench::Topology,
         program: concat!("collectune ", env!("CARGO_PKG_VERSION")).into(),

@@ -3,7 +3,9 @@
 mod measurements;
 mod trust;
 
-use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::Names};
+use super::{
+    Contents, Exhibit, Fact, LoadedFile, Report, Section, TextFile, Workbench, left_out, privacy::NameReplacements,
+};
 use crate::{
     collective::{Collective, Scale},
     plot::Chart,
@@ -34,7 +36,7 @@ const MOST_HEAT_MAPS: usize = 10;
 const MOST_CELLS: usize = 12_000;
 
 /// The input of a report.
-pub struct Material<'a> {
+pub struct TuningReportInput<'a> {
     /// The study.
     pub study: &'a Study,
     /// The loaded files.
@@ -57,14 +59,14 @@ pub struct Material<'a> {
 ///
 /// # Errors
 /// Nothing was measured, or the model can't be asked.
-pub fn report(material: Material<'_>, contents: &Contents) -> Result<Report, StudyError> {
-    let Material { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
+pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
+    let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
     if study.sweep().is_empty() {
         return Err(StudyError::NothingMeasured);
     }
     let answer = study.to_deploy()?;
     let answer = &answer[..];
-    let privacy = Names::of(contents, &mut files, &problems, []);
+    let privacy = NameReplacements::of(contents, &mut files, &problems, []);
     let mut sections = Vec::new();
     let mut predicted = Vec::new();
     let groups = study.groups();

@@ -11,7 +11,7 @@ use super::{
 
 /// The formats in which a report is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+pub enum ReportFormat {
     /// A page that needs nothing else, and opens as the live report again.
     #[default]
     Html,
@@ -23,7 +23,7 @@ pub enum Form {
     Link,
 }
 
-impl Form {
+impl ReportFormat {
     /// All formats.
     pub const ALL: &[Self] = &[Self::Link, Self::Html, Self::Markdown, Self::Json];
 
@@ -81,18 +81,18 @@ pub enum Written {
 ///
 /// # Errors
 /// It holds more than could be read again; in words, to come after `The report`.
-pub fn write(report: &Report, form: Form) -> Result<Written, WireError> {
+pub fn write(report: &Report, form: ReportFormat) -> Result<Written, WireError> {
     // What is written can be opened again.
     let report = &wire::fit(report);
     let text = match form {
-        Form::Link => return Ok(Written::Link(link::encode(report))),
-        Form::Markdown => markdown::markdown(report),
-        Form::Json => {
+        ReportFormat::Link => return Ok(Written::Link(link::encode(report))),
+        ReportFormat::Markdown => markdown::markdown(report),
+        ReportFormat::Json => {
             let json = wire::write(report);
             wire::is_within_bounds(&json)?;
             json + "\n"
         }
-        Form::Html => html::html(report)?,
+        ReportFormat::Html => html::html(report)?,
     };
     let name = format!("{}.{}", file_stem(report), form.extension());
     Ok(Written::File { name, media_type: form.media_type().to_owned(), text })

@@ -77,15 +77,15 @@ pub struct Listing {
 impl Listing {
     /// The listing without the columns that are empty all the way down.
     #[must_use]
-    pub fn told(&self) -> Self {
-        let is_told =
+    pub fn without_empty_columns(&self) -> Self {
+        let has_text =
             |column: usize| self.rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.text.is_empty()));
-        self.with(is_told)
+        self.with(has_text)
     }
 
     /// The listing without the columns that are shown on demand only.
     #[must_use]
-    pub fn in_short(&self) -> Self {
+    pub fn without_secondary_columns(&self) -> Self {
         self.with(|column| !self.columns[column].is_secondary)
     }
 
@@ -102,7 +102,7 @@ impl Listing {
     /// The listing with the rows that a filter keeps, as in [`Listing::order`].
     #[must_use]
     pub fn filtered(&self, filter: &str) -> Self {
-        let rows = self.order(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
+        let rows = self.visible_rows(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();
         Self { columns: self.columns.clone(), rows }
     }
 
@@ -136,7 +136,7 @@ impl Listing {
     /// The rows to show: those in which every word of `filter` occurs in some cell, in any case, ordered by a
     /// column (ascending or descending, empty cells last) or as they came.
     #[must_use]
-    pub fn order(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
+    pub fn visible_rows(&self, sort: Option<(usize, bool)>, filter: &str) -> Vec<usize> {
         let words: Vec<String> = filter.split_whitespace().map(str::to_ascii_lowercase).collect();
         let holds = |row: &[Entry]| {
             let cells: Vec<String> = row.iter().map(|cell| cell.text.to_ascii_lowercase()).collect();

@@ -23,13 +23,13 @@ pub use self::{
 };
 
 /// The most notes of one kind that are listed.
-pub const MOST_TOLD: usize = 100;
+pub const MOST_NOTES: usize = 100;
 
-/// Keeps the first [`MOST_TOLD`] of many sentences, and says how many more there were.
+/// Keeps the first [`MOST_NOTES`] of many sentences, and says how many more there were.
 pub fn tell_few(sentences: &mut Vec<String>) {
-    let more = sentences.len().saturating_sub(MOST_TOLD);
+    let more = sentences.len().saturating_sub(MOST_NOTES);
     if more > 0 {
-        sentences.truncate(MOST_TOLD);
+        sentences.truncate(MOST_NOTES);
         sentences.push(format!("And {} more such notes", crate::units::grouped(more as u64)));
     }
 }

@@ -17,7 +17,7 @@ const MLP: [&str; 6] = ["linear3", "gelu", "linear4", "gate_up", "swiglu", "down
 
 /// An operator and how often it runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Op {
+pub struct OperatorUse {
     /// The operator's name in the catalogue.
     pub name: String,
     /// The number of times that it runs.
@@ -32,11 +32,11 @@ pub struct Op {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anatomy {
     /// The operators of one layer.
-    pub layer: Vec<Op>,
+    pub layer: Vec<OperatorUse>,
     /// The operators before the first layer.
-    pub first: Vec<Op>,
+    pub first: Vec<OperatorUse>,
     /// The operators after the last layer.
-    pub last: Vec<Op>,
+    pub last: Vec<OperatorUse>,
     /// The numbers of parameters on one rank.
     pub parameters: Parameters,
     /// Attention never holds its scores: the term of l² falls away from memory.
@@ -88,7 +88,7 @@ impl Anatomy {
         let end = |name: &str| op(name, 1.0, scope.clone());
         let ends = |items: &[_], otherwise: &[&str]| match architecture {
             Some(_) if !items.is_empty() => evaluated(items, &scope).unwrap_or_default(),
-            _ => otherwise.iter().map(|name| end(name)).collect::<Vec<Op>>(),
+            _ => otherwise.iter().map(|name| end(name)).collect::<Vec<OperatorUse>>(),
         };
         let first = ends(architecture.map_or(&[], |known| &known.first), &["embedding"]);
         let last = ends(
@@ -113,8 +113,8 @@ impl Anatomy {
                 op.scope.set("top_k", copies);
             }
         }
-        let flop = |ops: &[Op]| {
-            let of = |op: &Op| catalogue.operator(&op.name)?.flop(&op.scope).ok()?.map(|flop| flop * op.count);
+        let flop = |ops: &[OperatorUse]| {
+            let of = |op: &OperatorUse| catalogue.operator(&op.name)?.flop(&op.scope).ok()?.map(|flop| flop * op.count);
             ops.iter().filter_map(of).sum()
         };
         let activation = architecture.and_then(|known| known.activation_bytes.as_ref());
@@ -152,14 +152,14 @@ fn spreads(run: &Run, name: &str) -> bool {
 
 /// Operators with the architecture's repeats and overrides, as long as the run names the same, each item once or as often
 /// as it runs; equal ones together.
-fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<Op>> {
+fn items(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Vec<OperatorUse>> {
     let once = architecture.layer.iter().map(|item| &item.operator).eq(&run.model.layer);
     let is_same = once || architecture.layer_names(scope).ok()? == run.model.layer;
     is_same.then(|| evaluated(&architecture.layer, scope))?
 }
 
-fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
-    let mut ops: Vec<Op> = Vec::new();
+fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<OperatorUse>> {
+    let mut ops: Vec<OperatorUse> = Vec::new();
     for item in items {
         let (own, count) = (item.scope(scope).ok()?, item.count(scope).ok()?.max(0.0));
         match ops.iter_mut().find(|op| op.name == item.operator && op.scope == own) {
@@ -171,9 +171,9 @@ fn evaluated(items: &[LayerItem], scope: &Scope) -> Option<Vec<Op>> {
 }
 
 /// Operators as the run lists them; of a mixture, the MLP's once per expert on this rank, with its tokens.
-fn listed(run: &Run, scope: &Scope) -> Vec<Op> {
+fn listed(run: &Run, scope: &Scope) -> Vec<OperatorUse> {
     let tokens = Tokens::of(run);
-    let mut ops: Vec<Op> = Vec::new();
+    let mut ops: Vec<OperatorUse> = Vec::new();
     for name in &run.model.layer {
         let is_expert = run.model.experts > 1 && MLP.contains(&name.as_str());
         let count = if is_expert { tokens.experts } else { 1.0 };
@@ -212,8 +212,8 @@ fn declared(architecture: &Architecture, run: &Run, scope: &Scope) -> Option<Par
     })
 }
 
-fn op(name: &str, count: f64, scope: Scope) -> Op {
-    Op { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
+fn op(name: &str, count: f64, scope: Scope) -> OperatorUse {
+    OperatorUse { name: name.to_owned(), count, scope, is_attention: ATTENTION.contains(&name) }
 }
 
 /// The distribution of tokens in a mixture of experts.

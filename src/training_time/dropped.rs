@@ -2,16 +2,16 @@
 //! [`Bundle`] is built anew.
 
 use super::{
-    bundle::{Answer, Answers, Bundle, DroppedFile, bring_together},
+    bundle::{Answers, Bundle, DroppedFile, FileAnswer, bring_together},
     catalogue::Catalogue,
     health::LeftOut,
-    read::Part,
+    read::TrainingFile,
 };
 use crate::text::Problems;
 
 /// Dropped files with all answers about them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Dropped {
+pub struct DroppedFiles {
     files: Vec<DroppedFile>,
     answers: Answers,
     left_out: Vec<LeftOut>,
@@ -19,7 +19,7 @@ pub struct Dropped {
     bundle: Bundle,
 }
 
-impl Dropped {
+impl DroppedFiles {
     /// The state after a first drop.
     #[must_use]
     pub fn new(files: Vec<DroppedFile>) -> Self {
@@ -47,7 +47,7 @@ impl Dropped {
     }
 
     /// Answers a question about a file, instead of what was answered before.
-    pub fn answer(&mut self, path: &str, answer: Answer) {
+    pub fn answer(&mut self, path: &str, answer: FileAnswer) {
         self.answers.retain(|(of, _)| of != path);
         self.answers.push((path.to_owned(), answer));
         self.gather();
@@ -89,7 +89,7 @@ impl Dropped {
         let typed = self.typed.iter().map(|catalogue| DroppedFile {
             path: "typed catalogue".to_owned(),
             size_bytes: 0,
-            part: Part::Catalogue(Box::new(catalogue.clone())),
+            part: TrainingFile::Catalogue(Box::new(catalogue.clone())),
             problems: Problems::default(),
             notes: Vec::new(),
         });

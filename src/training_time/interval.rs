@@ -93,7 +93,7 @@ impl Basis {
 
     /// A phrase to follow the ends of the interval, which names its source.
     #[must_use]
-    pub fn told(self) -> String {
+    pub fn source_phrase(self) -> String {
         match self {
             Self::Nothing => String::new(),
             Self::Samples => {

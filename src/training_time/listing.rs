@@ -1,7 +1,7 @@
 //! Tables of dropped files and their samples.
 
 use super::{
-    bundle::{Bundle, Fate},
+    bundle::{Bundle, FileUse},
     coverage::Coverage,
     health::{Flag, Health, Summary},
     needs::Need,
@@ -34,10 +34,10 @@ pub fn files(bundle: &Bundle) -> Listing {
     ];
     let rows = bundle.files.iter().enumerate().map(|(index, file)| {
         let (state, why) = match &file.fate {
-            Fate::Used => ("used", None),
-            Fate::KnownUnused(why) => ("known but unused", Some(why.clone())),
-            Fate::Unrecognised(why) => ("unrecognised", Some(why.clone())),
-            Fate::Asked => ("asked", None),
+            FileUse::Used => ("used", None),
+            FileUse::KnownUnused(why) => ("known but unused", Some(why.clone())),
+            FileUse::Unrecognised(why) => ("unrecognised", Some(why.clone())),
+            FileUse::Asked => ("asked", None),
         };
         let asked = bundle.questions.iter().filter(|question| question.file as usize == index);
         let asked = asked.map(|question| question.asks.sentence());

@@ -11,7 +11,7 @@ use super::{
     run::Run,
     samples::{Cluster, Communicator},
     step::{
-        plan::{Asked, Plan},
+        plan::{PartQuery, Plan},
         rules,
     },
 };
@@ -21,7 +21,7 @@ use crate::order::Order;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Need {
     /// The missing samples.
-    pub what: Wanted,
+    pub what: NeededSamples,
     /// The purpose of these samples, such as `every layer` or `the gradients' exchange`.
     pub purpose: String,
     /// The substitute; `None` if there is none, so that nothing can be predicted.
@@ -32,7 +32,7 @@ pub struct Need {
 
 /// The kinds of missing samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wanted {
+pub enum NeededSamples {
     /// There are no samples at all.
     Cluster,
     /// The operator with this name.
@@ -45,7 +45,7 @@ pub enum Wanted {
     Precision(String),
 }
 
-impl Wanted {
+impl NeededSamples {
     /// A phrase for reports.
     #[must_use]
     pub fn text(&self) -> String {
@@ -62,7 +62,7 @@ impl Wanted {
 impl Need {
     /// The need that stands for all samples, where there are none.
     pub(super) fn of_samples(sentence: String) -> Self {
-        Self { what: Wanted::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
+        Self { what: NeededSamples::Cluster, purpose: "everything".to_owned(), instead: None, sentence }
     }
 }
 
@@ -101,8 +101,8 @@ pub fn of_cluster(bundle: &Bundle, cluster: &Cluster, run: &Run, functions: &[St
 pub fn points(plan: &Plan) -> Vec<Need> {
     let mut needs: Vec<Need> = Vec::new();
     for part in &plan.parts {
-        let (Asked::Operator(..), Some(beyond)) = (&part.asked, &part.prediction.beyond) else { continue };
-        let what = Wanted::Points(part.name.clone());
+        let (PartQuery::Operator(..), Some(beyond)) = (&part.asked, &part.prediction.beyond) else { continue };
+        let what = NeededSamples::Points(part.name.clone());
         if needs.iter().all(|need| need.what != what) {
             let instead = "its samples at other inputs".to_owned();
             let sentence = format!("Of operator {}, {beyond}: {instead} are used, marked extrapolated", part.name);
@@ -121,7 +121,7 @@ struct List<'a> {
 }
 
 impl List<'_> {
-    fn push(&mut self, what: Wanted, purpose: &str, instead: Option<String>, sentence: String) {
+    fn push(&mut self, what: NeededSamples, purpose: &str, instead: Option<String>, sentence: String) {
         if self.needs.iter().all(|need| need.what != what) {
             self.needs.push(Need { what, purpose: purpose.to_owned(), instead, sentence });
         }
@@ -139,7 +139,12 @@ impl List<'_> {
             let held = held.join(", ");
             let sentence =
                 format!("The run is {wanted}, the samples are {held}: these are used, and marked extrapolated");
-            self.push(Wanted::Precision(wanted.clone()), "everything", Some(format!("samples in {held}")), sentence);
+            self.push(
+                NeededSamples::Precision(wanted.clone()),
+                "everything",
+                Some(format!("samples in {held}")),
+                sentence,
+            );
         }
     }
 
@@ -149,7 +154,7 @@ impl List<'_> {
 
     fn operators(&mut self, functions: &[String]) {
         let anatomy = Anatomy::of(self.run, &self.bundle.catalogue);
-        let names = |ops: &[super::anatomy::Op]| ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>();
+        let names = |ops: &[super::anatomy::OperatorUse]| ops.iter().map(|op| op.name.clone()).collect::<Vec<_>>();
         let groups = [
             ("every layer", names(&anatomy.layer)),
             ("the first stage", names(&anatomy.first)),
@@ -159,7 +164,7 @@ impl List<'_> {
         for (purpose, names) in groups {
             for name in names.into_iter().filter(|name| !self.is_sampled(name)).collect::<Vec<_>>() {
                 let (instead, sentence) = self.instead_of(&name);
-                self.push(Wanted::Operator(name), purpose, instead, sentence);
+                self.push(NeededSamples::Operator(name), purpose, instead, sentence);
             }
         }
     }
@@ -205,7 +210,7 @@ impl List<'_> {
                 Some(instead) => format!("There are no samples of {name}: {instead} stands in, marked extrapolated"),
                 None => format!("There are no samples of {name}, nor of another stage's optimizer"),
             };
-            self.push(Wanted::Operator(name.to_owned()), "the optimizer", instead, sentence);
+            self.push(NeededSamples::Operator(name.to_owned()), "the optimizer", instead, sentence);
         }
     }
 
@@ -266,7 +271,7 @@ impl List<'_> {
                 ),
                 (None, true) => format!("{name} was not sampled over {communicator}, nor over any other GPUs"),
             };
-            return self.push(Wanted::Collective(name.to_owned(), communicator), purpose, fallback, sentence);
+            return self.push(NeededSamples::Collective(name.to_owned(), communicator), purpose, fallback, sentence);
         }
         let is_between = |shape: &&Communicator| (shape.nodes > 1) == (communicator.nodes > 1);
         let away = |shape: &&Communicator| shape.ranks().abs_diff(communicator.ranks());
@@ -303,6 +308,6 @@ impl List<'_> {
                 ),
             ),
         };
-        self.push(Wanted::Collective(name.to_owned(), communicator), purpose, instead, sentence);
+        self.push(NeededSamples::Collective(name.to_owned(), communicator), purpose, instead, sentence);
     }
 }

@@ -35,7 +35,7 @@ impl Mark {
 
 /// How far an input lies outside of what was sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Beyond {
+pub struct Extrapolation {
     /// The name of the input or feature.
     pub input: String,
     /// Its value.
@@ -48,7 +48,7 @@ pub struct Beyond {
     pub told: Option<String>,
 }
 
-impl std::fmt::Display for Beyond {
+impl std::fmt::Display for Extrapolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [value, low, high] = [self.value, self.low, self.high].map(plain);
         if let Some(told) = &self.told {
@@ -75,7 +75,7 @@ pub struct Prediction {
     /// How the time was obtained.
     pub mark: Mark,
     /// The input that lies farthest outside the samples, if the time is extrapolated.
-    pub beyond: Option<Beyond>,
+    pub beyond: Option<Extrapolation>,
     /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
     pub regressor: u32,
     /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is known.

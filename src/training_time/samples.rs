@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a row was read: the bundle's file by index, and its line, counted from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourceLine {
     /// The index of the file.
     pub file: u32,
     /// The line number, from 1.
@@ -27,7 +27,7 @@ pub struct OperatorSamples {
     /// Backward times in µs, one per row; empty where the file has one time (`dur(us)`).
     pub backward_us: Vec<f64>,
     /// The location of each row.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceLine>,
 }
 
 impl OperatorSamples {
@@ -51,7 +51,7 @@ impl OperatorSamples {
     }
 
     /// Keeps the rows at those places for which this holds.
-    pub fn retain(&mut self, keep: impl Fn(&Place) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(&SourceLine) -> bool) {
         let stays: Vec<bool> = self.places.iter().map(keep).collect();
         let of = |times: &[f64], width: usize| {
             let rows = times.chunks_exact(width.max(1)).zip(&stays).filter(|(_, stays)| **stays);
@@ -99,7 +99,7 @@ pub struct CollectiveRow {
     /// The time in µs.
     pub time_us: f64,
     /// The location of the row.
-    pub place: Place,
+    pub place: SourceLine,
 }
 
 /// All rows of one collective, over all communicators, identical rows of two files once.
@@ -145,10 +145,10 @@ impl Cluster {
     /// where there are no settings.
     #[must_use]
     pub fn has_fallback(&self, collective: &str) -> bool {
-        let is_of_collective = |row: &&Setting| matches!(row.of, SettingOf::Communicator(_));
+        let is_of_collective = |row: &&Setting| matches!(row.of, SettingTarget::Communicator(_));
         let mut settings = self.settings.iter().filter(is_of_collective).peekable();
         settings.peek().is_none()
-            || settings.any(|row| row.function == collective && row.of == SettingOf::Communicator(None))
+            || settings.any(|row| row.function == collective && row.of == SettingTarget::Communicator(None))
     }
 }
 
@@ -160,16 +160,16 @@ pub struct Setting {
     /// The precision, such as `fp16`.
     pub precision: String,
     /// The time that the regressor predicts.
-    pub of: SettingOf,
+    pub of: SettingTarget,
     /// The family of the regressor, with its hyperparameters.
-    pub family: Family,
+    pub family: RegressorFamily,
     /// The published error as a fraction, where the file has the column.
     pub error: Option<f64>,
 }
 
 /// The time that the regressor of a [`Setting`] predicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SettingOf {
+pub enum SettingTarget {
     /// An operator's forward time, or the one time of an optimizer.
     Forward,
     /// The backward time of an operator.
@@ -180,7 +180,7 @@ pub enum SettingOf {
 
 /// A family of regressors with its hyper-parameters, named as the files name them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Family {
+pub enum RegressorFamily {
     /// A forest as in scikit-learn: `rforest`.
     Forest {
         /// The number of trees: `n_estimators`.

@@ -4,7 +4,7 @@
 use super::{
     bundle::Bundle,
     catalogue::Operator,
-    needs::{Need, Wanted},
+    needs::{Need, NeededSamples},
     run::Run,
     samples::Communicator,
 };
@@ -27,15 +27,16 @@ pub fn sampling_files(bundle: &Bundle, run: &Run, needs: &[Need]) -> Vec<(String
     for need in needs {
         match &need.what {
             // A name that a shell would read as more than a name has no place in a script.
-            Wanted::Operator(name) | Wanted::Points(name) | Wanted::Collective(name, _) if !is_plain(name) => {}
-            Wanted::Operator(name) | Wanted::Points(name) if kernels.contains(name) => {}
-            Wanted::Operator(name) | Wanted::Points(name) => {
+            NeededSamples::Operator(name) | NeededSamples::Points(name) | NeededSamples::Collective(name, _)
+                if !is_plain(name) => {}
+            NeededSamples::Operator(name) | NeededSamples::Points(name) if kernels.contains(name) => {}
+            NeededSamples::Operator(name) | NeededSamples::Points(name) => {
                 let Some(operator) = bundle.catalogue.operator(name) else { continue };
                 files.push((format!("{name}.yml"), of_operator(operator, run)));
                 kernels.push(name.clone());
             }
-            Wanted::Collective(name, communicator) => collectives.push((name.clone(), *communicator)),
-            Wanted::Cluster | Wanted::Precision(_) => {}
+            NeededSamples::Collective(name, communicator) => collectives.push((name.clone(), *communicator)),
+            NeededSamples::Cluster | NeededSamples::Precision(_) => {}
         }
     }
     collectives.order();

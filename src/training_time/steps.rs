@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{run::Recompute, samples::Place};
+use super::{run::Recompute, samples::SourceLine};
 
 /// The properties of the model, besides its shape, that a table of measured steps states. Others are inherited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct StatedProperties {
     /// The operators that were recomputed.
     pub recompute: Option<Recompute>,
     /// The number of tokens in the vocabulary.
@@ -57,11 +57,11 @@ pub struct MeasuredStep {
     /// The number of tokens in the vocabulary.
     pub vocabulary: u32,
     /// The further properties that the table states.
-    pub said: Said,
+    pub stated: StatedProperties,
     /// The time of the step in µs.
     pub time_us: f64,
     /// The location of the row.
-    pub place: Place,
+    pub place: SourceLine,
 }
 
 impl MeasuredStep {

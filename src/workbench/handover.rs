@@ -16,7 +16,7 @@ use crate::{
 
 /// Choices that are passed to another workbench.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Handover {
+pub struct PassedChoices {
     /// The receiving workbench.
     pub to: Workbench,
     /// The keys and values of the choices.
@@ -26,7 +26,7 @@ pub struct Handover {
 /// The times of a collective as it would be deployed, for the curves of a training step that are this collective. `None`
 /// where a step has no such collective, or less than two sizes have a figure.
 #[must_use]
-pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<Handover> {
+pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> Option<PassedChoices> {
     let keys: &[&str] = match of {
         Collective::AllReduce => &["tensor", "gradient"],
         Collective::AllGather => &["gather"],
@@ -53,7 +53,7 @@ pub fn tuned_curve(answer: &[Recommendation], of: Collective, scale: Scale) -> O
         let _ = write!(lines, "\n{size_bytes}:{}", significant(time_us));
     }
     let choices = keys.iter().map(|key| (format!("x.{key}-curve"), lines.clone())).collect();
-    Some(Handover { to: Workbench::TrainingTime, choices })
+    Some(PassedChoices { to: Workbench::TrainingTime, choices })
 }
 
 /// The expected bus bandwidth of a workload once its recommendation is followed, in GB/s.
@@ -69,8 +69,8 @@ fn expected_gbps(found: &Recommendation) -> Option<f64> {
 
 /// How many times longer kernels take beside collectives, for the operators of a training step.
 #[must_use]
-pub fn slowdown(times: f64) -> Handover {
-    Handover { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
+pub fn slowdown(times: f64) -> PassedChoices {
+    PassedChoices { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }
 }
 
 #[cfg(test)]

@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     form::{ChoiceError, Choices, Field},
-    overlap::files::{NamedPart, bring_together},
+    overlap::files::{NamedKernelFile, bring_together},
     policy::study::NamedLog,
     progress::Progress,
     report::{Contents, LoadedFile, Report, TextFile, Workbench},
     text::Problems,
     topology::{film::Film, network::Network, study::Part},
-    training_time::{bundle::DroppedFile, dropped::Dropped},
+    training_time::{bundle::DroppedFile, dropped::DroppedFiles},
 };
 pub use overlap::Overlap;
 pub use policy::Policy;
@@ -64,7 +64,7 @@ pub enum WorkbenchError {
 
 /// A question to a workbench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Question {
+pub enum WorkbenchQuestion {
     /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
     /// [`Answer::Shown`].
     Choose(Choices),
@@ -89,9 +89,9 @@ pub enum Question {
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum WorkbenchAnswer {
     /// The answer to [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
-    Shown(Box<Shown>),
+    Shown(Box<WorkbenchView>),
     /// The answer to [`Question::Do`], to be passed to [`Question::Take`] unchanged.
     Done(Vec<u8>),
     /// The answer to [`Question::Save`].
@@ -102,7 +102,7 @@ pub enum Answer {
 
 /// Everything that the page shows of a workbench.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct WorkbenchView {
     /// The fields of the form.
     pub form: Vec<Field>,
     /// The files that can be saved: key and label.
@@ -144,7 +144,7 @@ pub struct Jobs {
 
 /// The loaded files for use in a report.
 #[derive(Clone, Debug, Default)]
-pub struct Material<'a> {
+pub struct ReportContext<'a> {
     /// The entries of the loaded files.
     pub files: Vec<LoadedFile>,
     /// The same files: what their owner calls them, maybe with a path, and what of them can't be used.
@@ -222,14 +222,14 @@ pub trait Study {
     ///
     /// # Errors
     /// Returns an error if nothing was loaded.
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError>;
 }
 
 /// The loaded files of all workbenches but tuning, each with its number.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct WorkbenchFiles {
     /// Tables of kernels, traces, and models of their slowdown.
-    pub kernels: Vec<(u32, NamedPart)>,
+    pub kernels: Vec<(u32, NamedKernelFile)>,
     /// Samples and configurations of training steps; of an archive, all its files.
     pub samples: Vec<(u32, Vec<DroppedFile>)>,
     /// Reward logs.
@@ -238,7 +238,7 @@ pub struct Parts {
     pub topologies: Vec<(u32, String, Part)>,
 }
 
-impl Parts {
+impl WorkbenchFiles {
     /// The workbenches that something was loaded for, with the files' numbers.
     #[must_use]
     pub fn files(&self) -> Vec<(Workbench, u32)> {
@@ -262,17 +262,17 @@ pub struct Studies {
     /// Schedules for topologies.
     pub topology: Topology,
     /// Samples of training steps that this worker did jobs from.
-    kept: Option<training_time::Kept>,
+    kept: Option<training_time::CachedStudy>,
 }
 
 impl Studies {
     /// The studies of loaded files.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(parts: WorkbenchFiles) -> Self {
         let kernels = bring_together(parts.kernels.into_iter().map(|(_, part)| part).collect());
         Self {
             overlap: Overlap::new(kernels),
-            training_time: TrainingTime::new(Dropped::new(
+            training_time: TrainingTime::new(DroppedFiles::new(
                 parts.samples.into_iter().flat_map(|(_, files)| files).collect(),
             )),
             policy: Policy::new(parts.rewards.into_iter().map(|(_, log)| log).collect()),
@@ -311,33 +311,33 @@ impl Studies {
     pub fn answer(
         &mut self,
         workbench: Workbench,
-        question: Question,
-        material: Material<'_>,
+        question: WorkbenchQuestion,
+        material: ReportContext<'_>,
         progress: &mut dyn Progress,
-    ) -> Result<Answer, WorkbenchError> {
-        if let Question::Do { basis, jobs } = question {
+    ) -> Result<WorkbenchAnswer, WorkbenchError> {
+        if let WorkbenchQuestion::Do { basis, jobs } = question {
             let done = match workbench {
                 Workbench::TrainingTime => training_time::work(&mut self.kept, &basis, &jobs, progress),
                 _ => work(workbench, &basis, &jobs, progress),
             };
-            return Ok(Answer::Done(done?));
+            return Ok(WorkbenchAnswer::Done(done?));
         }
         let study = self.of_mut(workbench).ok_or(WorkbenchError::NoForm)?;
         match question {
-            Question::Choose(choices) => study.choose(choices, progress)?,
-            Question::Take(done) => {
+            WorkbenchQuestion::Choose(choices) => study.choose(choices, progress)?,
+            WorkbenchQuestion::Take(done) => {
                 done.iter().try_for_each(|done| study.take(done, progress))?;
                 study.conclude(progress)?;
             }
-            Question::GoOn(last_ms) => study.go_on(last_ms, progress)?,
-            Question::Cut(from_ns, chunk) => return Ok(Answer::Cut(study.cut(from_ns, chunk))),
-            Question::Save(key) => return Ok(Answer::File(study.file(&key, progress)?)),
-            Question::Do { .. } => {}
+            WorkbenchQuestion::GoOn(last_ms) => study.go_on(last_ms, progress)?,
+            WorkbenchQuestion::Cut(from_ns, chunk) => return Ok(WorkbenchAnswer::Cut(study.cut(from_ns, chunk))),
+            WorkbenchQuestion::Save(key) => return Ok(WorkbenchAnswer::File(study.file(&key, progress)?)),
+            WorkbenchQuestion::Do { .. } => {}
         }
         // What is deployed is saved by its own button.
         let contents = Contents { workbench, deployables: false, ..Contents::whole() };
         let network = study.network();
-        Ok(Answer::Shown(Box::new(Shown {
+        Ok(WorkbenchAnswer::Shown(Box::new(WorkbenchView {
             network,
             slowdown: study.slowdown(),
             form: study.form()?,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     crc32::Crc32,
     form::{Choices, Control, Field, RowChoice},
@@ -10,10 +10,10 @@ use crate::{
         export::TreesError,
         features::{Settings, chosen},
         files::Loaded,
-        imported::Feed,
+        imported::FeatureScaling,
         models::Kind,
         predict,
-        result::{Run, Shown, Studied},
+        result::{OverlapOverview, Run, ShownPredictions},
         study::{self, StudyError},
         validate,
     },
@@ -31,9 +31,9 @@ const METRIC: &str = "m.";
 /// The state of the overlap workbench.
 #[derive(Default)]
 pub struct Overlap {
-    study: study::Study,
+    study: study::OverlapStudy,
     choices: Choices,
-    studied: Option<Studied>,
+    studied: Option<OverlapOverview>,
     /// Tells apart what workers did for this run from what they did for another.
     run: u32,
     done: SortedSet<u32>,
@@ -73,7 +73,7 @@ impl Overlap {
     /// The state after files were loaded.
     #[must_use]
     pub fn new(loaded: Loaded) -> Self {
-        Self { study: study::Study::new(loaded), ..Self::default() }
+        Self { study: study::OverlapStudy::new(loaded), ..Self::default() }
     }
 
     /// The loaded files.
@@ -82,11 +82,11 @@ impl Overlap {
     }
 
     /// The study.
-    pub const fn study(&mut self) -> &mut study::Study {
+    pub const fn study(&mut self) -> &mut study::OverlapStudy {
         &mut self.study
     }
 
-    fn studied(&self) -> Result<&Studied, WorkbenchError> {
+    fn studied(&self) -> Result<&OverlapOverview, WorkbenchError> {
         Ok(self.studied.as_ref().ok_or(StudyError::NothingLoaded)?)
     }
 
@@ -107,7 +107,7 @@ impl Overlap {
     }
 
     /// Whose predictions are chosen to be shown, as far as it is there.
-    pub fn shown(&self) -> Option<Shown> {
+    pub fn shown(&self) -> Option<ShownPredictions> {
         let chosen = self.choices.get("shown")?;
         let number = chosen.strip_prefix("model-").and_then(|number| number.parse::<u32>().ok());
         let count = self.studied.as_ref().map_or(0, |studied| studied.models.len());
@@ -116,24 +116,24 @@ impl Overlap {
             let model = number.saturating_sub(1);
             let has_scaler = self.studied.as_ref().and_then(|of| of.models.get(model as usize)).is_some_and(|of| of.1);
             let feed = match self.choices.get("scaled") {
-                Some("1") => Feed::Standardised,
-                Some("0") => Feed::Raw,
-                _ if has_scaler => Feed::Scaled,
-                _ => Feed::Raw,
+                Some("1") => FeatureScaling::Standardised,
+                Some("0") => FeatureScaling::Raw,
+                _ if has_scaler => FeatureScaling::Scaled,
+                _ => FeatureScaling::Raw,
             };
-            Shown::Imported { model, feed }
+            ShownPredictions::Imported { model, feed }
         });
-        imported.or_else(|| Kind::parse(chosen).map(Shown::Model))
+        imported.or_else(|| Kind::parse(chosen).map(ShownPredictions::Model))
     }
 
     /// The measured kernel with the name that was entered.
-    fn measured(&self) -> Result<predict::Question, WorkbenchError> {
+    fn measured(&self) -> Result<predict::KernelQuery, WorkbenchError> {
         let dataset = self.study.dataset()?;
         let measured = match self.choices.parsed::<usize>("launch", "a place in the run")? {
             Some(place) => dataset.kernels.get(place.saturating_sub(1)),
             None => dataset.overlapped().next().or(dataset.kernels.first()),
         };
-        let mut measured = measured.map(predict::Question::of).ok_or(StudyError::NothingLoaded)?;
+        let mut measured = measured.map(predict::KernelQuery::of).ok_or(StudyError::NothingLoaded)?;
         if let Some(name) = self.choices.get("name") {
             // What another kernel was measured with says nothing of this one.
             measured.metrics.iter_mut().for_each(|metric| *metric = None);
@@ -143,7 +143,7 @@ impl Overlap {
     }
 
     /// The kernel that is predicted: a measured one, with what was typed instead.
-    fn asked(&self) -> Result<predict::Question, WorkbenchError> {
+    fn asked(&self) -> Result<predict::KernelQuery, WorkbenchError> {
         let mut asked = self.measured()?;
         let typed = |key: &str| self.choices.parsed::<f64>(key, "a number");
         asked.alone_ns = typed("alone")?.map_or(asked.alone_ns, |us| us * 1000.0);
@@ -151,7 +151,7 @@ impl Overlap {
         for (name, metric) in self.study.dataset()?.columns.iter().zip(&mut asked.metrics) {
             *metric = typed(&format!("{METRIC}{name}"))?.or(*metric);
         }
-        if let Some(Shown::Model(kind)) = self.shown() {
+        if let Some(ShownPredictions::Model(kind)) = self.shown() {
             asked.model = Some(kind);
         }
         Ok(asked)
@@ -205,7 +205,7 @@ impl Overlap {
         models.extend(Kind::ALL.map(|kind| (kind.name().to_owned(), kind.title().to_owned())));
         models.extend((1..).zip(&studied.models).map(|(number, (name, _))| (format!("model-{number}"), name.clone())));
         fields.push(field("shown", "Shown", Control::One(models), ""));
-        if let Some(Shown::Imported { model, .. }) = self.shown() {
+        if let Some(ShownPredictions::Imported { model, .. }) = self.shown() {
             if studied.models.get(model as usize).is_some_and(|of| of.1) {
                 let feeds = [("", "by the scaler"), ("0", "as they are"), ("1", "standardised over the run")];
                 let feeds = feeds.map(|(value, name)| (value.to_owned(), name.to_owned())).to_vec();
@@ -298,12 +298,12 @@ impl Study for Overlap {
     fn file(&self, key: &str, progress: &mut dyn Progress) -> Result<TextFile, WorkbenchError> {
         let (file, note) = match key {
             "predictions" => match self.study.shown()? {
-                shown @ Shown::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
+                shown @ ShownPredictions::Model(_) => (self.study.predictions(shown)?, "Predictions out of fold"),
                 shown => (self.study.predictions(shown)?, "Predictions of the imported model"),
             },
             "trees" => match self.study.shown()? {
-                Shown::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
-                Shown::Imported { .. } => {
+                ShownPredictions::Model(kind) => (self.study.trees(kind, progress)?, "For XGBoost"),
+                ShownPredictions::Imported { .. } => {
                     return Err(StudyError::Trees(TreesError::NoTrees("An imported model")).into());
                 }
             },
@@ -332,9 +332,9 @@ impl Study for Overlap {
         self.slowdown
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
-        let Material { files, problems } = material;
-        let material = report::overlap::Material { study: &self.study, files, problems };
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let ReportContext { files, problems } = material;
+        let material = report::overlap::OverlapReportInput { study: &self.study, files, problems };
         let mut report = report::overlap::report(material, contents)?;
         if let (Some(chosen), None) = (self.choices.get("shown"), self.shown()) {
             let chosen = excerpt(chosen);

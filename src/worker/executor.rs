@@ -4,12 +4,12 @@ use std::{io::Read, iter};
 
 use crate::sorted::{SortedMap, SortedSet};
 
-use super::protocol::{DocumentFiles, FileToLoad, Loaded, Request, Response, Side, Trained, Validated};
+use super::protocol::{ComparedState, DocumentFiles, FileToLoad, Loaded, Request, Response, Trained, Validated};
 use crate::{
     collective::{Configuration, Workload},
-    intake::{self, ColumnSource, Content, FileReport, Mapping, Outcome},
+    intake::{self, ColumnSource, FileContent, FileReport, Mapping, Outcome},
     order::Gather,
-    overlap::files::NamedPart,
+    overlap::files::NamedKernelFile,
     policy::{self, study::NamedLog},
     progress::{Progress, Silent},
     report,
@@ -42,11 +42,11 @@ use crate::{
         validate::{self, FoldPredictions, Scheme},
     },
     units::{count, grouped},
-    workbench::{Material, Parts, Studies, WorkbenchError},
+    workbench::{ReportContext, Studies, WorkbenchError, WorkbenchFiles},
 };
 
 /// The bytes of one file.
-pub struct Source {
+pub struct FileSource {
     /// A reader that starts at the beginning of the file.
     pub content: Box<dyn Read>,
     /// The number of bytes.
@@ -133,8 +133,8 @@ fn loaded_file(file: &FileReport) -> report::LoadedFile {
 }
 
 /// The loaded files for use in a report.
-fn material(files: &[FileReport]) -> Material<'_> {
-    Material {
+fn material(files: &[FileReport]) -> ReportContext<'_> {
+    ReportContext {
         files: files.iter().map(loaded_file).collect(),
         problems: files.iter().map(|file| (file.name.as_str(), problems(file))).collect(),
     }
@@ -157,7 +157,7 @@ impl Executor {
     pub fn execute(
         &mut self,
         request: Request,
-        files: Vec<Source>,
+        files: Vec<FileSource>,
         progress: &mut dyn Progress,
     ) -> Result<Response, ExecuteError> {
         if !matches!(request, Request::WriteReport { .. }) {
@@ -255,7 +255,7 @@ impl Executor {
         if let Some(study) = self.studies.of(contents.workbench) {
             return Ok(study.report(material, contents)?);
         }
-        let material = report::tuning::Material {
+        let material = report::tuning::TuningReportInput {
             study: &self.study,
             files: material.files,
             problems: material.problems,
@@ -274,7 +274,7 @@ impl Executor {
     fn write_report(
         &mut self,
         contents: report::Contents,
-        form: report::Form,
+        form: report::ReportFormat,
     ) -> Result<report::Written, ExecuteError> {
         let report = match self.made.take() {
             Some((of, report)) if of == contents => report,
@@ -306,15 +306,15 @@ impl Executor {
     fn side(
         &self,
         when: &'static str,
-        side: Side,
+        side: ComparedState,
         set: Choice,
-        files: &mut impl Iterator<Item = Source>,
+        files: &mut impl Iterator<Item = FileSource>,
         progress: &mut dyn Progress,
     ) -> Result<Snapshot, ExecuteError> {
         match side {
-            Side::Loaded => self.snapshot(Extent::Whole),
-            Side::Snapshot(snapshot) => Ok(*snapshot),
-            Side::Files(names) => {
+            ComparedState::Loaded => self.snapshot(Extent::Whole),
+            ComparedState::Snapshot(snapshot) => Ok(*snapshot),
+            ComparedState::Files(names) => {
                 let sources = files.take(names.len()).collect();
                 snapshot_of(when, read_set(&names, sources, &mut |_| set, progress), progress)
             }
@@ -360,11 +360,11 @@ impl Executor {
     /// None as long as nothing was learnt from it.
     pub fn take_in(
         &mut self,
-        opened: Opened,
+        opened: OpenedFiles,
         target: Target,
         progress: &mut dyn Progress,
     ) -> Result<Loaded, ExecuteError> {
-        let Opened {
+        let OpenedFiles {
             rows,
             measured_with,
             files,
@@ -492,7 +492,11 @@ impl Executor {
 ///
 /// # Errors
 /// Returns an error if the files hold no measurements.
-pub fn snapshot_of(when: &'static str, opened: Opened, progress: &mut dyn Progress) -> Result<Snapshot, ExecuteError> {
+pub fn snapshot_of(
+    when: &'static str,
+    opened: OpenedFiles,
+    progress: &mut dyn Progress,
+) -> Result<Snapshot, ExecuteError> {
     let missing = |why: &str| Err(ExecuteError::NoSide(when, why.to_owned()));
     if let [(_, report)] = &opened.documents.reports[..] {
         return match (&report.snapshot, opened.rows.is_empty()) {
@@ -586,13 +590,13 @@ fn rehearse() {
     });
     for text in [sweep, samples] {
         let (report, content) = intake::open(text.as_bytes(), "rehearsal.csv", text.len() as u64, 0, None, &mut Silent);
-        debug_assert!(matches!(content, Content::Rows(_) | Content::Training(_)), "{:?}", report.outcome);
+        debug_assert!(matches!(content, FileContent::Rows(_) | FileContent::Training(_)), "{:?}", report.outcome);
     }
 }
 
 /// The contents of files, before repeats are combined.
 #[derive(Default)]
-pub struct Opened {
+pub struct OpenedFiles {
     /// Accepted rows of all files: those of the chosen set.
     pub rows: Vec<Row>,
     /// The versions and variables with which the rows were measured.
@@ -606,7 +610,7 @@ pub struct Opened {
     /// The files that are not sweeps.
     pub documents: Documents,
     /// The files of the other workbenches.
-    pub parts: Parts,
+    pub parts: WorkbenchFiles,
     /// The sets among which one was chosen.
     pub sets: Sets,
     /// Notes about all files.
@@ -618,7 +622,7 @@ pub struct Opened {
 /// Reads files, each as what it is; `names` and `files` go together. Of measurements that must not be pooled the largest
 /// set is kept.
 #[must_use]
-pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn Progress) -> Opened {
+pub fn read_files(names: &[FileToLoad], files: Vec<FileSource>, progress: &mut dyn Progress) -> OpenedFiles {
     read_set(names, files, &mut |_| Choice::Largest, progress)
 }
 
@@ -626,11 +630,11 @@ pub fn read_files(names: &[FileToLoad], files: Vec<Source>, progress: &mut dyn P
 #[must_use]
 pub fn read_set(
     names: &[FileToLoad],
-    files: Vec<Source>,
+    files: Vec<FileSource>,
     choose: &mut dyn FnMut(&[Set]) -> Choice,
     progress: &mut dyn Progress,
-) -> Opened {
-    let mut opened = Opened::default();
+) -> OpenedFiles {
+    let mut opened = OpenedFiles::default();
     let mut origins = Origins::default();
     // Of an arm nothing was asked but what its name says.
     let arm = || Mapping { columns: vec![("algo".to_owned(), ColumnSource::Constant("DEFAULT".to_owned()))] };
@@ -643,7 +647,7 @@ pub fn read_set(
         .iter()
         .zip(files)
         .zip(&mappings)
-        .map(|((name, Source { content, size_bytes }), mapping)| {
+        .map(|((name, FileSource { content, size_bytes }), mapping)| {
             together.reading(Some(name.id));
             let file = intake::open_file(content, &name.name, size_bytes, name.id, mapping.as_ref(), &mut together);
             together.read += size_bytes;
@@ -656,7 +660,7 @@ pub fn read_set(
         let mut report = file.report;
         let numbers = origins.take(&file.origins);
         match file.content {
-            Content::Rows(mut rows) => {
+            FileContent::Rows(mut rows) => {
                 renumber(&mut rows, &numbers, &mut report);
                 if opened.rows.is_empty() {
                     opened.rows = rows;
@@ -664,7 +668,7 @@ pub fn read_set(
                     opened.rows.extend(rows);
                 }
             }
-            Content::Model(text) => {
+            FileContent::Model(text) => {
                 if let Some(model) = open_model(&text, &mut report) {
                     opened.rows.extend(model.rows(u16::try_from(name.id).unwrap_or(u16::MAX)));
                     opened.saved_hashes.push(model.hash);
@@ -672,26 +676,26 @@ pub fn read_set(
                     opened.target = Some(model.target);
                 }
             }
-            Content::Log { mut rows, job } => {
+            FileContent::Log { mut rows, job } => {
                 renumber(&mut rows, &numbers, &mut report);
                 opened.rows.extend(rows);
                 if !job.is_empty() {
                     opened.documents.jobs.push((name.id, job));
                 }
             }
-            Content::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
-            Content::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
-            Content::Kernels(part) => {
-                opened.parts.kernels.push((name.id, NamedPart { name: name.name.clone(), part: *part }));
+            FileContent::Conf(bytes) => opened.documents.confs.push((name.id, bytes)),
+            FileContent::Comparison(text) => opened.documents.comparisons.push((name.id, text)),
+            FileContent::Kernels(part) => {
+                opened.parts.kernels.push((name.id, NamedKernelFile { name: name.name.clone(), part: *part }));
             }
-            Content::Training(files) => opened.parts.samples.push((name.id, files)),
-            Content::Rewards(log) => {
+            FileContent::Training(files) => opened.parts.samples.push((name.id, files)),
+            FileContent::Rewards(log) => {
                 opened.parts.rewards.push((name.id, NamedLog { name: name.name.clone(), log: *log }));
             }
-            Content::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
-            Content::Report(report) => opened.documents.reports.push((name.id, report)),
-            Content::Listing(listing) => opened.documents.listings.push((name.id, listing)),
-            Content::Nothing => {}
+            FileContent::Topology(part) => opened.parts.topologies.push((name.id, name.name.clone(), *part)),
+            FileContent::Report(report) => opened.documents.reports.push((name.id, report)),
+            FileContent::Listing(listing) => opened.documents.listings.push((name.id, listing)),
+            FileContent::Nothing => {}
         }
         opened.files.push(report);
     }
@@ -703,7 +707,7 @@ pub fn read_set(
     };
     opened.sets = sets::divide(&mut opened.rows, &origins, &name, choose);
     opened.measured_with = snapshot::measured_with(&opened.rows, &origins);
-    opened.notes = intake::doubled(&opened.files, &opened.rows);
+    opened.notes = intake::duplicate_runs(&opened.files, &opened.rows);
     // Beside other files a model's rows are rows like theirs.
     opened.target = opened.target.filter(|_| opened.files.len() == 1);
     opened

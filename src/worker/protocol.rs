@@ -162,16 +162,16 @@ pub enum Request {
         /// The workbench.
         workbench: report::Workbench,
         /// The question.
-        question: Box<workbench::Question>,
+        question: Box<workbench::WorkbenchQuestion>,
     },
     /// The report on what was found. Answered by [`Response::Report`].
     Report(report::Contents),
     /// The changes between two measured states. Answered by [`Response::Changed`].
     Change {
         /// The state before.
-        before: Side,
+        before: ComparedState,
         /// The state after.
-        after: Side,
+        after: ComparedState,
         /// The question.
         question: change::Question,
     },
@@ -180,14 +180,14 @@ pub enum Request {
         /// The parts to include.
         contents: report::Contents,
         /// The format in which it is written.
-        form: report::Form,
+        form: report::ReportFormat,
     },
     /// A report that was opened, as a file or as a link again. Answers [`Response::Written`].
     WriteOpened {
         /// The report.
         report: Box<report::Report>,
         /// The format in which it is written.
-        form: report::Form,
+        form: report::ReportFormat,
     },
     /// A loaded report. Answered by [`Response::Report`].
     OpenReport {
@@ -203,7 +203,7 @@ pub enum Request {
 
 /// One of two measured states.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Side {
+pub enum ComparedState {
     /// The loaded measurements, with the latest answer.
     Loaded,
     /// Sweeps that are read for this question alone, or one report. Their handles travel beside the request, those of the
@@ -291,7 +291,7 @@ pub enum Response {
     /// The response to [`Request::Plan`].
     Plan(plan::Answer),
     /// The response to [`Request::Study`].
-    Study(Box<workbench::Answer>),
+    Study(Box<workbench::WorkbenchAnswer>),
     /// The response to [`Request::Report`] and [`Request::OpenReport`].
     Report(Box<report::Report>),
     /// The response to [`Request::Change`].

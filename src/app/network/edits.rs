@@ -13,7 +13,7 @@ use crate::{
         tuning::Bench,
     },
     form::Choices,
-    workbench::topology::edit::{self, Spot},
+    workbench::topology::edit::{self, EditTarget},
 };
 
 fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
@@ -23,9 +23,9 @@ fn change(bench: Bench, viewer: Viewer, change: impl FnOnce(&mut Choices)) {
 }
 
 /// A link, and its opposite where both are meant.
-fn links(from: u32, to: u32, both: bool) -> Vec<Spot> {
-    let back = both.then_some(Spot::Link(to, from));
-    [Spot::Link(from, to)].into_iter().chain(back).collect()
+fn links(from: u32, to: u32, both: bool) -> Vec<EditTarget> {
+    let back = both.then_some(EditTarget::Link(to, from));
+    [EditTarget::Link(from, to)].into_iter().chain(back).collect()
 }
 
 fn both_directions(both: RwSignal<bool>) -> impl IntoView {
@@ -41,11 +41,11 @@ fn both_directions(both: RwSignal<bool>) -> impl IntoView {
 #[component]
 pub fn Picker(viewer: Viewer) -> impl IntoView {
     let value = move || {
-        let name = |scene: &Scene, spot: Spot| {
+        let name = |scene: &Scene, spot: EditTarget| {
             let name = |node: u32| scene.network.topology.label(node);
             scene.picked(Some(spot)).map(|_| match spot {
-                Spot::Node(node) => name(node),
-                Spot::Link(from, to) => format!("{}-{}", name(from), name(to)),
+                EditTarget::Node(node) => name(node),
+                EditTarget::Link(from, to) => format!("{}-{}", name(from), name(to)),
             })
         };
         let picked = viewer.picked.get();
@@ -61,8 +61,8 @@ pub fn Picker(viewer: Viewer) -> impl IntoView {
                 Some((topology.named(from.trim())?, topology.named(to.trim())?))
             });
             match pair.filter(|(from, to)| from != to) {
-                Some((from, to)) => Some(Spot::Link(from, to)),
-                None => topology.named(text).map(Spot::Node),
+                Some((from, to)) => Some(EditTarget::Link(from, to)),
+                None => topology.named(text).map(EditTarget::Node),
             }
         });
         viewer.pick(found.flatten());
@@ -96,7 +96,7 @@ pub fn LinkEdits(viewer: Viewer) -> impl IntoView {
     };
     // The link, and its opposite where there is one and both are meant.
     let picked = move || {
-        let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
+        let Some(EditTarget::Link(from, to)) = viewer.picked.get_untracked() else { return Vec::new() };
         let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
         links(from, to, both.get_untracked() && has_back == Some(true))
     };
@@ -162,7 +162,7 @@ pub fn NewLink(viewer: Viewer) -> impl IntoView {
     };
     let unit = move || viewer.with(|scene| scene.network.topology.unit.name());
     let add = move |_| {
-        let Some(Spot::Link(from, to)) = viewer.picked.get_untracked() else { return };
+        let Some(EditTarget::Link(from, to)) = viewer.picked.get_untracked() else { return };
         let has_back = viewer.with_untracked(|scene| scene.network.topology.link(to, from).is_some());
         let links = links(from, to, both.get_untracked() && has_back == Some(false));
         let [bandwidth, latency] = rates.map(|rate| rate.get_untracked().trim().to_owned());

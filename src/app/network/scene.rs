@@ -6,7 +6,7 @@ use crate::{
     schedule::film::{Film, STEPS},
     topology::{listing, network::Network},
     units::count,
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// Which network something was made of: no other one can come to stand in its place as long as this is held.
@@ -169,14 +169,14 @@ impl Scene {
     }
 
     /// What is picked, where the graph has it.
-    pub fn picked(&self, spot: Option<Spot>) -> Option<Picked> {
+    pub fn picked(&self, spot: Option<EditTarget>) -> Option<Picked> {
         let topology = &self.network.topology;
         match spot? {
-            Spot::Node(node) => (node < topology.nodes).then_some(Picked::Node(node)),
-            Spot::Link(from, to) if from != to && from.max(to) < topology.nodes => {
+            EditTarget::Node(node) => (node < topology.nodes).then_some(Picked::Node(node)),
+            EditTarget::Link(from, to) if from != to && from.max(to) < topology.nodes => {
                 Some(topology.link(from, to).map_or(Picked::Gap(from, to), Picked::Link))
             }
-            Spot::Link(..) => None,
+            EditTarget::Link(..) => None,
         }
     }
 

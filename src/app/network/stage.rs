@@ -19,7 +19,7 @@ use crate::{
         theme::ActiveTheme,
     },
     topology::film::{Film, Sent},
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// The geometry of a scene on a sheet, as long as both stay.
@@ -109,7 +109,7 @@ pub fn Stage(
         let begins = viewer.with_untracked(|scene| scene.picked(picked)).flatten();
         let begins = begins.filter(|_| viewer.begins.get_untracked());
         viewer.pick(match (begins, found) {
-            (Some(Picked::Node(from)), Some(Spot::Node(to))) if from != to => Some(Spot::Link(from, to)),
+            (Some(Picked::Node(from)), Some(EditTarget::Node(to))) if from != to => Some(EditTarget::Link(from, to)),
             _ => found.filter(|_| picked != found),
         });
     };

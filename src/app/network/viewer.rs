@@ -9,7 +9,7 @@ use crate::{
     app::{diagnostics::now_ms, live::follow, tuning::Bench},
     report::Workbench,
     schedule::film::Film,
-    workbench::topology::edit::Spot,
+    workbench::topology::edit::EditTarget,
 };
 
 /// How fast a schedule is played: shares of a second's usual pace.
@@ -37,7 +37,7 @@ pub struct Viewer {
     /// One of [`SPEEDS`].
     pub speed: RwSignal<usize>,
     /// What is picked: it stays when links come and go, and may be gone from the graph.
-    pub picked: RwSignal<Option<Spot>>,
+    pub picked: RwSignal<Option<EditTarget>>,
     /// A link is to be added from the picked node: the next click says where it leads.
     pub begins: RwSignal<bool>,
     /// A chunk, whose tree is drawn.
@@ -168,7 +168,7 @@ impl Viewer {
     }
 
     /// Picks something, or nothing.
-    pub fn pick(self, picked: Option<Spot>) {
+    pub fn pick(self, picked: Option<EditTarget>) {
         self.picked.set(picked);
         self.begins.set(false);
     }

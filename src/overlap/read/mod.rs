@@ -11,5 +11,5 @@ mod rows;
 pub use self::{
     columns::{Kind, STANDARD, kind, preamble},
     json::{JsonError, sheet as json_sheet},
-    rows::{Metric, Reading, Statistic, Timed, read},
+    rows::{Durations, KernelTable, Metric, Statistic, read},
 };

@@ -14,7 +14,7 @@ use crate::{
 
 /// How long a launch took, and how much of it ran beside a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Timed {
+pub struct Durations {
     /// The duration without communication.
     pub alone_ns: f64,
     /// The duration in the distributed run.
@@ -31,7 +31,7 @@ pub struct Statistic {
     /// The line number in its file, from 1.
     pub line: u64,
     /// The durations.
-    pub timed: Timed,
+    pub timed: Durations,
 }
 
 /// A row of kernel metrics.
@@ -47,7 +47,7 @@ pub struct Metric {
 
 /// The contents of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub struct KernelTable {
     /// Names of the columns of `metrics`: the standard ones first.
     pub columns: Vec<String>,
     /// The durations of each launch, if the table has them.
@@ -86,7 +86,7 @@ struct Columns<'a> {
 ///
 /// # Errors
 /// A needed column is missing; completes a sentence that begins with the name of the file.
-pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading, String> {
+pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<KernelTable, String> {
     let missing = |column: &str| format!("lacks the column {column}; it has {}", excerpt(&sheet.headers().join(", ")));
     let needed = |names: &[&str]| sheet.find(names).ok_or_else(|| missing(names[0]));
     let names = [SHORT_NAME, KERNEL_NAME].concat();
@@ -97,7 +97,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     };
     let mut notes = Vec::new();
     if times.is_some() {
-        doubled(sheet, &mut notes);
+        note_duplicate_rows(sheet, &mut notes);
     }
     let standard = STANDARD.iter().filter_map(|(name, names)| Some((sheet.find(names)?, name)));
     let (mut places, mut columns): (Vec<usize>, Vec<String>) =
@@ -127,7 +127,7 @@ pub fn read(sheet: &Sheet, kind: Kind, mut problems: Problems) -> Result<Reading
     let slowdown = times.and_then(|_| sheet.find(SLOWDOWN));
     let overlap_unit = times.map_or(1.0, |[_, _, overlap]| overlap_unit(sheet, overlap, &mut notes));
     let columns_of = Columns { sheet, name, times, overlap_unit, slowdown, metrics: places };
-    let mut reading = Reading { columns, problems, notes, ..Reading::default() };
+    let mut reading = KernelTable { columns, problems, notes, ..KernelTable::default() };
     for row in sheet.rows() {
         match columns_of.read(row, &mut reading) {
             Ok(()) => {}
@@ -153,7 +153,7 @@ fn overlap_unit(sheet: &Sheet, column: usize, notes: &mut Vec<String>) -> f64 {
 }
 
 /// Names of which several columns have one: the first counts.
-fn doubled(sheet: &Sheet, notes: &mut Vec<String>) {
+fn note_duplicate_rows(sheet: &Sheet, notes: &mut Vec<String>) {
     for names in [ALONE, DURATION, OVERLAP] {
         let Some(first) = sheet.find(names) else { continue };
         let is_one = |header: &str| names.iter().any(|name| header.trim().eq_ignore_ascii_case(name));
@@ -211,7 +211,7 @@ impl Columns<'_> {
         if value > 0.0 { Ok(value) } else { Err(self.problem(row, column, "is not a duration above zero")) }
     }
 
-    fn read(&self, row: SheetRow<'_>, reading: &mut Reading) -> Result<(), Problem> {
+    fn read(&self, row: SheetRow<'_>, reading: &mut KernelTable) -> Result<(), Problem> {
         let line = row.line();
         let name = row.get(self.name);
         if name.is_empty() {
@@ -235,7 +235,7 @@ impl Columns<'_> {
                         "is too small for a slowdown beside this duration and overlap",
                     ));
                 }
-                Some(Timed { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
+                Some(Durations { alone_ns, duration_ns, overlap_ratio: overlap_ratio.min(1.0) })
             }
         };
         let told = self.slowdown.filter(|column| !crate::text::is_missing(row.get(*column)));

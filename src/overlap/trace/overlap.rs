@@ -3,7 +3,7 @@
 use super::Launch;
 use crate::{
     math::median,
-    overlap::read::{Statistic, Timed},
+    overlap::read::{Durations, Statistic},
     sorted::SortedMap,
 };
 
@@ -32,7 +32,7 @@ pub fn is_communication(name: &str) -> bool {
 /// of that name's launches in this run that overlap nothing.
 #[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
-    let mut busy: SortedMap<&str, Busy> = SortedMap::new();
+    let mut busy: SortedMap<&str, BusyIntervals> = SortedMap::new();
     let mut timing = Timing::default();
     for launch in launches.iter().filter(|launch| is_communication(&launch.name)) {
         timing.communication += 1;
@@ -44,7 +44,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             _ => intervals.push((launch.start_ns, end)),
         }
     }
-    busy.values_mut().for_each(Busy::add_up);
+    busy.values_mut().for_each(BusyIntervals::add_up);
     let computing = || launches.iter().filter(|launch| !is_communication(&launch.name));
     let overlap = |launch: &Launch| {
         let end = launch.start_ns + launch.duration_ns;
@@ -75,7 +75,7 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
             continue;
         };
         let overlap_ratio = (overlap(launch) / launch.duration_ns).clamp(0.0, 1.0);
-        let timed = Timed { alone_ns, duration_ns: launch.duration_ns, overlap_ratio };
+        let timed = Durations { alone_ns, duration_ns: launch.duration_ns, overlap_ratio };
         timing.statistics.push(Statistic { name: launch.name.clone(), line: launch.line, timed });
     }
     timing
@@ -83,14 +83,14 @@ pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
 
 /// The times during which a device communicates.
 #[derive(Default)]
-struct Busy {
+struct BusyIntervals {
     /// Starts and ends in ascending order; intervals are disjoint.
     intervals: Vec<(f64, f64)>,
     /// The sum of the lengths of all intervals before each.
     before: Vec<f64>,
 }
 
-impl Busy {
+impl BusyIntervals {
     fn add_up(&mut self) {
         let mut sum = 0.0;
         self.before = vec![0.0];
@@ -147,9 +147,9 @@ mod tests {
 
     #[test]
     fn a_launch_over_many_others_is_added_up_at_once() {
-        let mut busy = Busy {
+        let mut busy = BusyIntervals {
             intervals: (0..1000).map(|at| (f64::from(at) * 10.0, f64::from(at) * 10.0 + 4.0)).collect(),
-            ..Busy::default()
+            ..BusyIntervals::default()
         };
         busy.add_up();
         for (begin, end) in [(0.0, 1e4), (2.0, 9993.0), (-5.0, 652.0), (641.0, 700.0), (9994.0, 1e9), (50.0, 50.0)] {

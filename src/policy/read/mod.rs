@@ -9,7 +9,7 @@ mod times;
 
 use super::{
     arm::Arm,
-    file::{FileError, Policy, Reading},
+    file::{FileError, ParsedPolicy, Policy},
     key::Key,
     record,
 };
@@ -47,7 +47,7 @@ pub const MARK: &str = "# collectune-rewards 1";
 
 /// The forms of reward logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum LogForm {
     /// Five fields a line, without a header.
     #[default]
     Plain,
@@ -65,7 +65,7 @@ pub enum Form {
     Policy,
 }
 
-impl Form {
+impl LogForm {
     /// A phrase for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -138,7 +138,7 @@ impl From<Key> for PartialKey {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Log {
     /// The form of the file.
-    pub form: Form,
+    pub form: LogForm,
     /// What the numbers measure.
     pub objective: Objective,
     /// The keys that the rows refer to.
@@ -189,13 +189,13 @@ impl Log {
 /// # Errors
 /// Why it is torn, or what of it can't be followed; of a record, that it carries no policy.
 pub fn policy(text: &str) -> Result<Log, PolicyError> {
-    let Reading { policy, notes } = if is_record(text.as_bytes()) {
+    let ParsedPolicy { policy, notes } = if is_record(text.as_bytes()) {
         record::policy(text.as_bytes())?.ok_or(PolicyError::NoPolicy)?
     } else {
         Policy::read(text.as_bytes())?
     };
     let table = super::listing::policy(&policy);
-    Ok(Log { form: Form::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
+    Ok(Log { form: LogForm::Policy, table: Some(table), policy: Some(policy), notes, ..Log::default() })
 }
 
 /// Whether a file begins as the record of an epoch does.

@@ -1,7 +1,7 @@
 //! Reads delimited logs, with and without a header.
 
 use super::{
-    Form, Log, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
+    Log, LogForm, MOST_KEYS, MOST_ROWS, NO_ARM, Objective, PartialKey, Row, TOO_MANY_ARMS, TOO_MANY_KEYS,
     columns::{Column, Columns},
     name::FileName,
     place_of,
@@ -26,11 +26,11 @@ pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, 
         if cells.first().is_some_and(|cell| cell.starts_with('#')) {
             continue;
         }
-        let place = Place { line: record.line(), excerpt: record.excerpt(), state: record.state() };
+        let place = RowLocation { line: record.line(), excerpt: record.excerpt(), state: record.state() };
         if reader.columns.is_none() {
             match Columns::of(&cells) {
                 Some(columns) => {
-                    reader.log.form = Form::Headed;
+                    reader.log.form = LogForm::Headed;
                     reader.begin(columns);
                     continue;
                 }
@@ -58,12 +58,12 @@ pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, 
         }
     }
     if is_own {
-        reader.log.form = Form::Own;
+        reader.log.form = LogForm::Own;
     }
     reader.finish()
 }
 
-struct Place {
+struct RowLocation {
     line: u64,
     excerpt: String,
     state: State,
@@ -118,14 +118,14 @@ impl Reader {
         self.columns.as_ref().is_some_and(same)
     }
 
-    fn row(&mut self, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+    fn row(&mut self, cells: &[&str], place: &RowLocation) -> Result<(), Wrong> {
         let Some(columns) = self.columns.take() else { return Ok(()) };
         let read = self.row_of(&columns, cells, place);
         self.columns = Some(columns);
         read
     }
 
-    fn row_of(&mut self, columns: &Columns, cells: &[&str], place: &Place) -> Result<(), Wrong> {
+    fn row_of(&mut self, columns: &Columns, cells: &[&str], place: &RowLocation) -> Result<(), Wrong> {
         let whole_line = |why: &str| (String::new(), place.excerpt.clone(), why.to_owned());
         match place.state {
             State::Whole => {}

@@ -25,7 +25,7 @@ const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
 /// The number of rows beyond which a table is collapsed.
 const LONG: usize = 60;
 /// More points of a chart are not told as a table: they are in the data.
-const MOST_TOLD: usize = 400;
+const MOST_NOTES: usize = 400;
 
 /// The report as a page.
 ///
@@ -154,14 +154,14 @@ fn chart_data(page: &mut Page, chart: &Chart) {
     let count = |series: &[Series]| series.iter().map(|series| series.points.len()).sum::<usize>();
     let all = count(&chart.series);
     let mut told = chart.clone();
-    if all > MOST_TOLD {
+    if all > MOST_NOTES {
         told.series.retain(|series| series.colour != Colour::Muted || matches!(series.mark, Mark::Cells(..)));
     }
     let left_out = all - count(&told.series);
-    if count(&told.series) == 0 || count(&told.series) > MOST_TOLD {
+    if count(&told.series) == 0 || count(&told.series) > MOST_NOTES {
         return;
     }
-    let plot::Table { headers, numeric, rows } = plot::table(&told);
+    let plot::ChartTable { headers, numeric, rows } = plot::table(&told);
     let columns = headers.into_iter().zip(numeric);
     let columns = columns.map(|(name, is_numeric)| Column {
         name: name.into(),
@@ -198,7 +198,7 @@ fn slim(svg: &str) -> String {
 
 fn table(page: &mut Page, exhibit: &Exhibit) {
     let rows = exhibit.listing.rows.len();
-    let listed = exhibit.listing.in_short().told();
+    let listed = exhibit.listing.without_secondary_columns().without_empty_columns();
     if rows > LONG {
         page.raw("<details>\n<summary>");
         page.text(&exhibit.title);

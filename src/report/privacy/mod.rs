@@ -16,12 +16,12 @@ use super::{Contents, LoadedFile, Report, wire::leaf};
 use crate::text::Problems;
 
 /// Replaces names of files in reports by their numbers (`file 2`), or by their names without folders.
-pub(super) struct Names {
+pub(super) struct NameReplacements {
     /// Lower-case text, what stands for it, and whether it is replaced within longer words as well.
     instead: BTreeMap<String, (String, bool)>,
 }
 
-impl Names {
+impl NameReplacements {
     /// What `contents` lets travel of the names of loaded files and of files that lie in archives; where that is nothing,
     /// the loaded files lose theirs. Files are numbered in this order: those of `inside`, then those of `problems`.
     pub fn of<'a>(
@@ -138,7 +138,7 @@ fn stems(name: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn without(names: &Names, text: &str) -> String {
+    fn without(names: &NameReplacements, text: &str) -> String {
         let mut report = Report { title: text.to_owned(), ..Report::default() };
         names.leave(&mut report);
         report.title
@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn no_part_of_a_name_travels_where_names_stay() {
-        let names = Names::numbered(&["Customers/AcmeSecret/acmeDump.xml", "runs/acme.csv", "H100_wopwop_fp16.csv"]);
+        let names =
+            NameReplacements::numbered(&["Customers/AcmeSecret/acmeDump.xml", "runs/acme.csv", "H100_wopwop_fp16.csv"]);
         for (text, expected) in [
             ("all_gather over Customers/AcmeSecret/acmeDump in 3 µs", "all_gather over file 1 in 3 µs"),
             ("acmeDump-edited, of AcmeSecret", "file 1-edited, of folder 2"),
@@ -161,20 +162,20 @@ mod tests {
 
     #[test]
     fn common_words_stay_and_names_of_them_go() {
-        let names = Names::numbered(&["all_reduce.csv", "kernel.csv", "16.log", "a.csv"]);
+        let names = NameReplacements::numbered(&["all_reduce.csv", "kernel.csv", "16.log", "a.csv"]);
         let text = "all_reduce of 16 ranks, a kernel; all_reduce.csv, kernel.csv, 16.log and a.csv";
         assert_eq!(without(&names, text), "all_reduce of 16 ranks, a kernel; file 1, file 2, file 3 and file 4");
     }
 
     #[test]
     fn a_word_of_several_files_is_of_none() {
-        let names = Names::numbered(&["acme_one.csv", "acme_two.csv"]);
+        let names = NameReplacements::numbered(&["acme_one.csv", "acme_two.csv"]);
         assert_eq!(without(&names, "acme_one, acme_two, acme"), "file 1, file 2, name 1");
     }
 
     #[test]
     fn paths_never_travel() {
-        let names = Names::without_folders(&["/home/me/secret/dump.xml", "b.csv", "Perlmutter/b.csv"]);
+        let names = NameReplacements::without_folders(&["/home/me/secret/dump.xml", "b.csv", "Perlmutter/b.csv"]);
         for (text, expected) in [
             ("over /home/me/secret/dump in 3 µs, home/me/secret/dump.xml", "over dump in 3 µs, dump.xml"),
             ("b.csv, Perlmutter/b.csv, cluster Perlmutter", "b.csv, b.csv, cluster Perlmutter"),

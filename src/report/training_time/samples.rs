@@ -15,8 +15,8 @@ use crate::{
         run::Run,
         sampling_files::sampling_files,
         scope::Scope,
-        step::{listing::share, plan::Asked},
-        study::{Outcome, Study, StudyError},
+        step::{listing::share, plan::PartQuery},
+        study::{Outcome, StudyError, TrainingTimeStudy},
     },
     units::{count, grouped},
 };
@@ -25,7 +25,7 @@ use crate::{
 pub const SHOWN: &str = "shown";
 
 /// The samples that the run needs and that are missing, with files that sample them.
-pub(super) fn missing(study: &Study, needs: &[Need]) -> Option<Section> {
+pub(super) fn missing(study: &TrainingTimeStudy, needs: &[Need]) -> Option<Section> {
     let run = study.settings().run.as_ref().filter(|_| !needs.is_empty())?;
     let hopeless = needs.iter().filter(|need| need.instead.is_none()).count();
     let mut text = vec![match hopeless {
@@ -51,7 +51,7 @@ pub(super) fn missing(study: &Study, needs: &[Need]) -> Option<Section> {
 }
 
 /// The health of the samples, their noise, and how far they cover what was to be sampled.
-pub(super) fn health(study: &Study) -> Result<Section, StudyError> {
+pub(super) fn health(study: &TrainingTimeStudy) -> Result<Section, StudyError> {
     let health = study.health()?;
     let columns = vec![
         Column::words("Samples", "operator, or collective with its GPUs"),
@@ -129,7 +129,7 @@ fn coverage_map(all: &[Coverage]) -> Chart {
 /// All regressors, and one of them beside its samples: that which is chosen, or that of the collective that takes the
 /// longest.
 pub(super) fn regressors(
-    study: &Study,
+    study: &TrainingTimeStudy,
     outcome: Option<&Outcome>,
     (shown, input): (Option<u32>, Option<String>),
 ) -> Result<Section, StudyError> {
@@ -138,7 +138,7 @@ pub(super) fn regressors(
     let values = library.listed().map(|regressor| regressor.to_string()).collect();
     all.choose = Some(RowChoice { key: SHOWN.into(), values });
     let slowest = || {
-        let collectives = outcome?.plan.parts.iter().filter(|part| matches!(part.asked, Asked::Collective(..)));
+        let collectives = outcome?.plan.parts.iter().filter(|part| matches!(part.asked, PartQuery::Collective(..)));
         let slowest = collectives.max_by(|a, b| a.prediction.time_us.total_cmp(&b.prediction.time_us))?;
         Some(slowest.prediction.regressor)
     };

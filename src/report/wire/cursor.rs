@@ -8,18 +8,18 @@ use super::{WireError, numbers};
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     value: &'a Value,
-    place: Place<'a>,
+    place: PathStep<'a>,
 }
 
 /// A step of the path from a parent to its child.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum PathStep<'a> {
     Top,
-    Field(&'a Place<'a>, &'static str),
-    Item(&'a Place<'a>, usize),
+    Field(&'a PathStep<'a>, &'static str),
+    Item(&'a PathStep<'a>, usize),
 }
 
-impl Place<'_> {
+impl PathStep<'_> {
     fn path(&self) -> String {
         match self {
             Self::Top => String::new(),
@@ -35,7 +35,7 @@ type Result<T> = std::result::Result<T, WireError>;
 impl<'a> Cursor<'a> {
     /// The cursor at the root.
     pub fn new(value: &'a Value) -> Self {
-        Self { value, place: Place::Top }
+        Self { value, place: PathStep::Top }
     }
 
     /// The error that something else was expected here.
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
     where
         'a: 'b,
     {
-        Cursor { value: self.value.get(name).unwrap_or(&Value::Null), place: Place::Field(&self.place, name) }
+        Cursor { value: self.value.get(name).unwrap_or(&Value::Null), place: PathStep::Field(&self.place, name) }
     }
 
     /// The result of `read`, or `None` if there is no value.
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
             Value::Array(items) => items,
             _ => return Err(self.expected("a list")),
         };
-        let item = |(index, value)| read(Cursor { value, place: Place::Item(&self.place, index) });
+        let item = |(index, value)| read(Cursor { value, place: PathStep::Item(&self.place, index) });
         let mut read = Vec::with_capacity(items.len());
         for next in items.iter().enumerate() {
             read.push(item(next)?);
@@ -88,7 +88,7 @@ impl<'a> Cursor<'a> {
         'a: 'b,
     {
         let items: &'b [Value; N] = self.value.as_array()?.as_slice().try_into().ok()?;
-        Some(std::array::from_fn(|index| Cursor { value: &items[index], place: Place::Item(&self.place, index) }))
+        Some(std::array::from_fn(|index| Cursor { value: &items[index], place: PathStep::Item(&self.place, index) }))
     }
 
     /// The text at the cursor; empty if there is no value.

@@ -28,9 +28,9 @@ pub const MOST_FILES: usize = 200;
 pub const MOST_FACTS: usize = 10_000;
 
 /// How much there is of something, and how much may be.
-type Found = (usize, &'static str, usize);
+type Excess = (usize, &'static str, usize);
 
-fn found(report: &Report) -> impl Iterator<Item = Found> {
+fn found(report: &Report) -> impl Iterator<Item = Excess> {
     let sections = &report.sections;
     let sum = |of: &dyn Fn(&Section) -> usize| sections.iter().map(of).sum::<usize>();
     let charts = || sections.iter().flat_map(|section| &section.charts);

@@ -1,11 +1,11 @@
 //! Reads mappings and sequences in brackets.
 
-use super::{DEEPEST, Fault, Node, Value, YamlError, scanner::Scanner};
+use super::{DEEPEST, Node, Value, YamlError, YamlFault, scanner::Scanner};
 
 /// Reads from an opening bracket to the one that closes it.
 pub(super) fn bracketed(scanner: &mut Scanner<'_>, depth: usize) -> Result<Node, YamlError> {
     if depth >= DEEPEST {
-        return Err(scanner.error(Fault::TooDeep));
+        return Err(scanner.error(YamlFault::TooDeep));
     }
     let mark = scanner.mark();
     let is_mapping = scanner.bump() == Some('{');
@@ -41,7 +41,7 @@ fn entry(scanner: &mut Scanner<'_>, entries: &mut Vec<(Node, Node)>, depth: usiz
         return Err(scanner.unexpected("a key"));
     }
     let key = scanner.scalar(true)?;
-    super::block::refuse_doubled(entries, &key)?;
+    super::block::refuse_duplicate(entries, &key)?;
     scanner.skip_lines();
     let value = if scanner.peek() == Some(':') {
         scanner.bump();

@@ -54,12 +54,12 @@ pub struct YamlError {
     /// Column in characters, from 1.
     pub column: u32,
     /// The fault.
-    pub fault: Fault,
+    pub fault: YamlFault,
 }
 
 /// The kinds of faults of a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum YamlFault {
     /// The text exceeds [`LONGEST`] bytes.
     #[error("the text has more than {} kB", LONGEST >> 10)]
     TooLong,
@@ -85,7 +85,7 @@ pub enum Fault {
     Tab,
     /// This key occurs twice in a mapping.
     #[error("\"{0}\" stands twice")]
-    Doubled(String),
+    DuplicateKey(String),
     /// A quote is not closed on its line.
     #[error("the quote is not closed on its line")]
     OpenQuote,
@@ -109,7 +109,7 @@ pub enum Fault {
 pub fn parse(text: &str) -> Result<Node, YamlError> {
     let mut scanner = scanner::Scanner::new(text);
     if text.len() > LONGEST {
-        return Err(scanner.error(Fault::TooLong));
+        return Err(scanner.error(YamlFault::TooLong));
     }
     block::document(&mut scanner)
 }

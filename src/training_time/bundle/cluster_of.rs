@@ -2,7 +2,7 @@
 
 use super::super::{
     read::{
-        Part,
+        TrainingFile,
         name::{Name, folders, is_kind, stem},
     },
     samples::Cluster,
@@ -26,10 +26,10 @@ fn folder(path: &str) -> String {
 }
 
 /// The GPU that a file's folder, contents or name states.
-pub(super) fn gpu(path: &str, part: &Part, name: &Name) -> Option<String> {
+pub(super) fn gpu(path: &str, part: &TrainingFile, name: &Name) -> Option<String> {
     match part {
         // Named after the GPU alone.
-        Part::Settings(rows) => {
+        TrainingFile::Settings(rows) => {
             let told = rows.iter().find_map(|row| row.gpu.clone());
             told.or_else(|| Some(stem(path).to_owned()).filter(|stem| !stem.contains('_')))
         }

@@ -9,14 +9,14 @@ mod questions;
 use serde::{Deserialize, Serialize};
 
 pub use gather::bring_together;
-pub use questions::{Answer, Answers, Asks, Candidate, Question, Unit};
+pub use questions::{Answers, Candidate, FileAnswer, FileQuestion, QuestionKind, Unit};
 
 use super::{
     catalogue::Catalogue,
     prediction::Direction,
-    read::{Configured, Part, Sampling, name::leaf},
+    read::{ConfiguredRun, Sampling, TrainingFile, name::leaf},
     run::Run,
-    samples::{Cluster, Place},
+    samples::{Cluster, SourceLine},
     steps::{ReduceTable, StepTable},
 };
 use crate::{
@@ -39,7 +39,7 @@ pub struct DroppedFile {
     /// The size in bytes.
     pub size_bytes: u64,
     /// The parsed contents.
-    pub part: Part,
+    pub part: TrainingFile,
     /// The rows that were left out.
     pub problems: Problems,
     /// Notes from reading the file.
@@ -51,7 +51,7 @@ pub(super) const VOCABULARY: f64 = 50257.0;
 
 /// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fate {
+pub enum FileUse {
     /// The file is used.
     Used,
     /// The file is understood but not needed, for this reason.
@@ -78,7 +78,7 @@ pub struct BundleFile {
     /// Of those, rows that stand in an earlier file as well, and count once.
     pub doubled: usize,
     /// How the file is used.
-    pub fate: Fate,
+    pub fate: FileUse,
     /// The rows that were left out.
     pub problems: Problems,
     /// Notes about the file.
@@ -110,7 +110,7 @@ pub struct Bundle {
     /// The built-in catalogue, extended by dropped ones.
     pub catalogue: Catalogue,
     /// The runs to predict.
-    pub runs: Vec<Configured>,
+    pub runs: Vec<ConfiguredRun>,
     /// The grids of points that were meant to be sampled.
     pub samplings: Vec<Sampling>,
     /// The tables of measured steps.
@@ -120,7 +120,7 @@ pub struct Bundle {
     /// The regressors that were saved by XGBoost.
     pub models: Vec<SavedModel>,
     /// The open questions.
-    pub questions: Vec<Question>,
+    pub questions: Vec<FileQuestion>,
     /// Notes that concern several files.
     pub notes: Vec<String>,
 }
@@ -187,14 +187,14 @@ impl Bundle {
     /// Files of which nothing can be used: their names without folders, and why.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().filter_map(|file| match &file.fate {
-            Fate::Unrecognised(why) => Some((leaf(&file.path), why.as_str())),
+            FileUse::Unrecognised(why) => Some((leaf(&file.path), why.as_str())),
             _ => None,
         })
     }
 
     /// A location in words, such as `line 214 of Perlmutter/operator/A100_linear1_fp16.csv`.
     #[must_use]
-    pub fn place(&self, place: Place) -> String {
+    pub fn place(&self, place: SourceLine) -> String {
         let path = self.files.get(place.file as usize).map_or("a file that is gone", |file| file.path.as_str());
         format!("line {} of {path}", place.line)
     }

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 /// A question about a file that only the user can answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct FileQuestion {
     /// The index of the file in the bundle.
     pub file: u32,
     /// The path of the file, which identifies the question in answers.
     pub path: String,
     /// The kind of question.
-    pub asks: Asks,
+    pub asks: QuestionKind,
 }
 
 /// The kinds of questions about a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Asks {
+pub enum QuestionKind {
     /// The operator that the file samples is unknown.
     Operator {
         /// Those with its columns, the likeliest first; those that are ruled out last.
@@ -61,7 +61,7 @@ pub enum Unit {
 
 /// An answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum FileAnswer {
     /// The file samples this operator.
     Operator(String),
     /// The file's numbers have this unit.
@@ -72,7 +72,7 @@ pub enum Answer {
     LeftOut,
 }
 
-impl Asks {
+impl QuestionKind {
     /// In words, with all that it may be: `Which operator is it: linear3, linear1?`.
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -112,13 +112,13 @@ impl Asks {
 
     /// The answer that a word denotes, or `None` if it is not a valid answer.
     #[must_use]
-    pub fn answer(&self, word: &str) -> Option<Answer> {
+    pub fn answer(&self, word: &str) -> Option<FileAnswer> {
         self.answers().iter().any(|(known, _)| known == word).then(|| match (self, word) {
-            (_, OUT) => Answer::LeftOut,
-            (Self::Operator { .. }, operator) => Answer::Operator(operator.to_owned()),
-            (Self::Unit { unit, .. }, SECONDS | BYTES) => Answer::Unit(*unit),
-            (Self::Unit { .. }, _) => Answer::Unit(Unit::AsWritten),
-            (Self::Conflict { .. }, _) => Answer::Both,
+            (_, OUT) => FileAnswer::LeftOut,
+            (Self::Operator { .. }, operator) => FileAnswer::Operator(operator.to_owned()),
+            (Self::Unit { unit, .. }, SECONDS | BYTES) => FileAnswer::Unit(*unit),
+            (Self::Unit { .. }, _) => FileAnswer::Unit(Unit::AsWritten),
+            (Self::Conflict { .. }, _) => FileAnswer::Both,
         })
     }
 }
@@ -130,4 +130,4 @@ const BOTH: &str = "both";
 const OUT: &str = "out";
 
 /// Answers by the path of the file.
-pub type Answers = Vec<(String, Answer)>;
+pub type Answers = Vec<(String, FileAnswer)>;

@@ -249,14 +249,14 @@ impl Applied {
 pub enum CalibrateError {
     /// Fewer steps than can be learnt from; with the first that were left out, and why.
     #[error(
-        "{0} measured steps can be predicted; at least {least} are needed to calibrate{told}",
+        "{0} measured steps can be predicted; at least {least} are needed to calibrate{left_out}",
         least = 2 * FOLDS,
-        told = told(.1)
+        left_out = left_out_sentences(.1)
     )]
     TooFew(usize, Vec<(String, String)>),
 }
 
-fn told(left_out: &[(String, String)]) -> String {
+fn left_out_sentences(left_out: &[(String, String)]) -> String {
     left_out.iter().map(|(step, why)| format!(". {step} is left out: {why}")).collect()
 }
 
@@ -292,8 +292,8 @@ pub fn calibrate(
     }
     if rows.len() < 2 * FOLDS {
         /// The number of reasons that an error lists.
-        const TOLD: usize = 2;
-        left_out.truncate(TOLD);
+        const MOST_LISTED: usize = 2;
+        left_out.truncate(MOST_LISTED);
         return Err(CalibrateError::TooFew(rows.len(), left_out));
     }
     let all: Vec<usize> = (0..rows.len()).collect();

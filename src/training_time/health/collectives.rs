@@ -5,7 +5,7 @@ use super::{
         catalogue::{Catalogue, most_gbps},
         samples::{Cluster, CollectiveRow, CollectiveSamples},
     },
-    Flag, Health, Rule, Summary, Target,
+    Flag, FlagTarget, Health, Rule, Summary,
 };
 use crate::units::{count, grouped, significant};
 
@@ -56,9 +56,9 @@ fn summary(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Summary {
     }
 }
 
-fn target(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> Target {
+fn target(samples: &CollectiveSamples, rows: &[CollectiveRow]) -> FlagTarget {
     let communicator = rows.first().map(|row| row.communicator).unwrap_or_default();
-    Target::Collective(samples.collective.clone(), communicator)
+    FlagTarget::Collective(samples.collective.clone(), communicator)
 }
 
 /// The rows of one communicator, by elements; the first one is row `begin` of all.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     catalogue::Catalogue,
-    samples::{Cluster, Communicator, Place},
+    samples::{Cluster, Communicator, SourceLine},
 };
 
 /// The rule that samples break.
@@ -49,14 +49,14 @@ impl Rule {
 
 /// The operator or collective that samples belong to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Target {
+pub enum FlagTarget {
     /// An operator.
     Operator(String),
     /// A collective over this communicator.
     Collective(String, Communicator),
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for FlagTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Operator(name) => f.write_str(name),
@@ -71,7 +71,7 @@ pub struct Flag {
     /// The cluster's name.
     pub cluster: String,
     /// The operator or collective.
-    pub target: Target,
+    pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
     /// The rule that they break.
@@ -86,7 +86,7 @@ pub struct Flag {
     pub effect: String,
     /// The locations of the rows.
     #[serde(skip)]
-    pub places: Vec<Place>,
+    pub places: Vec<SourceLine>,
     /// Which rows of the target's samples these are: of a collective, of all its rows.
     #[serde(skip)]
     pub rows: Vec<usize>,
@@ -98,11 +98,11 @@ pub struct LeftOut {
     /// The cluster's name.
     pub cluster: String,
     /// The operator or collective.
-    pub target: Target,
+    pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
     /// The locations of the rows.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceLine>,
 }
 
 impl From<&Flag> for LeftOut {
@@ -118,16 +118,16 @@ impl LeftOut {
         use crate::order::Order;
         let mut places: Vec<(u32, u32)> = self.places.iter().map(|place| (place.file, place.line)).collect();
         places.order();
-        let stays = |place: &Place| places.binary_search(&(place.file, place.line)).is_err();
+        let stays = |place: &SourceLine| places.binary_search(&(place.file, place.line)).is_err();
         for cluster in clusters.iter_mut().filter(|cluster| cluster.name == self.cluster) {
             match &self.target {
-                Target::Operator(name) => {
+                FlagTarget::Operator(name) => {
                     let samples = cluster.operators.iter_mut();
                     for samples in samples.filter(|s| s.operator == *name && s.precision == self.precision) {
                         samples.retain(|place| stays(place));
                     }
                 }
-                Target::Collective(name, communicator) => {
+                FlagTarget::Collective(name, communicator) => {
                     let samples = cluster.collectives.iter_mut();
                     for samples in samples.filter(|s| s.collective == *name && s.precision == self.precision) {
                         samples.rows.retain(|row| row.communicator != *communicator || stays(&row.place));
@@ -142,7 +142,7 @@ impl LeftOut {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The operator or collective.
-    pub target: Target,
+    pub target: FlagTarget,
     /// The precision, such as `fp16`.
     pub precision: String,
     /// The number of rows.

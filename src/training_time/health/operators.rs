@@ -6,7 +6,7 @@ use super::{
         samples::{Cluster, OperatorSamples},
         scope::Scope,
     },
-    Flag, Health, Rule, Summary, Target,
+    Flag, FlagTarget, Health, Rule, Summary,
 };
 use crate::{
     math::median,
@@ -56,7 +56,7 @@ impl Flags<'_> {
         }
         self.flags.push(Flag {
             cluster: self.cluster.name.clone(),
-            target: Target::Operator(self.samples.operator.clone()),
+            target: FlagTarget::Operator(self.samples.operator.clone()),
             precision: self.samples.precision.clone(),
             rule,
             count: rows.len(),
@@ -107,7 +107,7 @@ impl Distinct {
         });
         let equal = by_features.as_ref().unwrap_or(self);
         Summary {
-            target: Target::Operator(samples.operator.clone()),
+            target: FlagTarget::Operator(samples.operator.clone()),
             precision: samples.precision.clone(),
             rows: samples.len(),
             distinct,

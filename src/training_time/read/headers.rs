@@ -4,7 +4,7 @@ use crate::text::excerpt;
 
 /// The contents of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum TableFamily {
     /// Samples of an operator, or of a stage's optimizer.
     Operator,
     /// Samples of the optimizer in a form that nothing uses any more.
@@ -45,18 +45,18 @@ pub(super) const STEPS: [&str; 11] = [
 pub(super) const REDUCE: [&str; 5] = ["size(B)", "count", "type", "time(ns)", "busbw(GB/s)"];
 
 /// Each family with its columns; those of operators are inputs and times.
-const FAMILIES: [(Family, &str, &[&str]); 11] = [
-    (Family::Collective, "a collective's samples", &COLLECTIVE),
-    (Family::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
-    (Family::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
-    (Family::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
-    (Family::Steps, "measured steps", &STEPS),
-    (Family::Reduce, "an all-reduce table", &REDUCE),
-    (Family::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),
-    (Family::Operator, "an operator's samples", &["mp", "b", "h", "l", FORWARD, BACKWARD]),
-    (Family::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
+const FAMILIES: [(TableFamily, &str, &[&str]); 11] = [
+    (TableFamily::Collective, "a collective's samples", &COLLECTIVE),
+    (TableFamily::OldOptimizer, "an old optimizer's samples", &OLD_OPTIMIZER),
+    (TableFamily::OperatorSettings, "a configuration of operator regressors", &OPERATOR_SETTINGS),
+    (TableFamily::CollectiveSettings, "a configuration of collective regressors", &COLLECTIVE_SETTINGS),
+    (TableFamily::Steps, "measured steps", &STEPS),
+    (TableFamily::Reduce, "an all-reduce table", &REDUCE),
+    (TableFamily::Operator, "an operator's samples", &["b", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "h", "l", "dim", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an operator's samples", &["mp", "b", "h", "l", FORWARD, BACKWARD]),
+    (TableFamily::Operator, "an optimizer's samples", &["mp", "dim", "encoders", DURATION]),
 ];
 
 /// The index of a column, ignoring case.
@@ -79,10 +79,10 @@ pub(super) const MORE: [&[&str]; 10] = [
 ];
 
 /// The columns of collectives and of measured steps that say nothing; those of operators are inputs.
-pub(super) fn unknown(family: Family, headers: &[String]) -> Vec<&str> {
+pub(super) fn unknown(family: TableFamily, headers: &[String]) -> Vec<&str> {
     let known: Vec<&str> = match family {
-        Family::Collective => COLLECTIVE.to_vec(),
-        Family::Steps => STEPS.iter().chain(MORE.into_iter().flatten()).copied().collect(),
+        TableFamily::Collective => COLLECTIVE.to_vec(),
+        TableFamily::Steps => STEPS.iter().chain(MORE.into_iter().flatten()).copied().collect(),
         _ => return Vec::new(),
     };
     let is_known = |header: &&str| header.is_empty() || known.iter().any(|name| header.eq_ignore_ascii_case(name));
@@ -91,11 +91,11 @@ pub(super) fn unknown(family: Family, headers: &[String]) -> Vec<&str> {
 
 /// The contents of a table with these headers; `None` if it does not belong to this workbench.
 #[must_use]
-pub fn family(headers: &[String]) -> Option<Family> {
+pub fn family(headers: &[String]) -> Option<TableFamily> {
     let has = |names: &[&str]| names.iter().all(|name| find(headers, name).is_some());
-    let told = FAMILIES.iter().find(|(family, _, names)| *family != Family::Operator && has(names));
+    let told = FAMILIES.iter().find(|(family, _, names)| *family != TableFamily::Operator && has(names));
     let samples_something = headers.len() > 1 && (has(&[FORWARD]) || has(&[DURATION]));
-    told.map(|(family, ..)| *family).or_else(|| samples_something.then_some(Family::Operator))
+    told.map(|(family, ..)| *family).or_else(|| samples_something.then_some(TableFamily::Operator))
 }
 
 /// Says which family a table with these headers is nearest to, and which columns differ; `None` where it is of another
@@ -158,15 +158,18 @@ mod tests {
     #[test]
     fn families() {
         for (text, expected) in [
-            ("b,l,dim,F_dur(us),B_dur(us)", Some(Family::Operator)),
-            ("MP , b,l,F_DUR(us),b_dur(us)", Some(Family::Operator)),
-            ("mp,dim,encoders,dur(us)", Some(Family::Operator)),
-            ("tokens,experts,F_dur(us)", Some(Family::Operator)),
-            ("num_layers,hidden_size,param_tensors,params,dur", Some(Family::OldOptimizer)),
-            ("shape,nodes,GPUsPerNode,dur(us)", Some(Family::Collective)),
-            ("GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%", Some(Family::OperatorSettings)),
-            ("Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config", Some(Family::CollectiveSettings)),
-            ("size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)", Some(Family::Reduce)),
+            ("b,l,dim,F_dur(us),B_dur(us)", Some(TableFamily::Operator)),
+            ("MP , b,l,F_DUR(us),b_dur(us)", Some(TableFamily::Operator)),
+            ("mp,dim,encoders,dur(us)", Some(TableFamily::Operator)),
+            ("tokens,experts,F_dur(us)", Some(TableFamily::Operator)),
+            ("num_layers,hidden_size,param_tensors,params,dur", Some(TableFamily::OldOptimizer)),
+            ("shape,nodes,GPUsPerNode,dur(us)", Some(TableFamily::Collective)),
+            (
+                "GPU,Function,Precision,Propagation,Best_model,Best_config,Best_error%",
+                Some(TableFamily::OperatorSettings),
+            ),
+            ("Function,Precision,Nodes,GPUsPerNode,Best_model,Best_config", Some(TableFamily::CollectiveSettings)),
+            ("size(B),count,type,time(ns),busbw(GB/s),time(ns),busbw(GB/s)", Some(TableFamily::Reduce)),
             ("size_bytes,algo,proto,nchannels", None),
         ] {
             assert_eq!(family(&headers(text)), expected, "{text}");

@@ -11,9 +11,9 @@ mod sampling;
 mod settings;
 mod steps;
 
-use self::headers::Family;
+use self::headers::TableFamily;
 pub use self::{
-    run::{Configured, nearest as nearest_names},
+    run::{ConfiguredRun, nearest as nearest_names},
     samples::MOST_ROWS,
     sampling::{Axis, MOST_POINTS, Sampling},
     settings::NamedSetting,
@@ -33,7 +33,7 @@ use crate::{
 
 /// The contents of one file.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum TrainingFile {
     /// Samples of an operator, which only the file's name names.
     Operator(OperatorSamples),
     /// Samples of a collective, which only the file's name names.
@@ -70,7 +70,7 @@ impl RunNode {
     ///
     /// # Errors
     /// A key is missing, has another kind of value, or breaks a rule; with the place.
-    pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<Configured, KeyError> {
+    pub fn read(&self, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun, KeyError> {
         run::run(&self.root, self.form, path, catalogue)
     }
 }
@@ -82,11 +82,11 @@ impl RunNode {
 /// What stands in the way; completes a sentence that begins with the file's name.
 pub fn table(
     records: &mut Records<'_>,
-    family: Family,
+    family: TableFamily,
     path: &str,
     problems: &mut Problems,
     notes: &mut Vec<String>,
-) -> Result<Part, String> {
+) -> Result<TrainingFile, String> {
     let headers: Vec<String> = loop {
         let Some(record) = records.next() else { return Err("is empty".to_owned()) };
         let headers: Vec<String> = record.cells().map(str::to_owned).collect();
@@ -101,18 +101,22 @@ pub fn table(
         notes.push(format!("These columns say nothing here: {}", excerpt(&unknown.join(", "))));
     }
     Ok(match family {
-        Family::Operator => Part::Operator(samples::operator(records, &headers, problems)?),
-        Family::Collective => Part::Collective(samples::collective(records, &headers, problems)?),
-        Family::OperatorSettings => Part::Settings(settings::settings(records, &headers, false, problems)?),
-        Family::CollectiveSettings => Part::Settings(settings::settings(records, &headers, true, problems)?),
-        Family::Steps => Part::Steps(steps::steps(records, &headers, path, problems)?),
-        Family::Reduce => Part::Reduce(steps::reduce(records, &headers, path, problems)?),
-        Family::OldOptimizer => {
+        TableFamily::Operator => TrainingFile::Operator(samples::operator(records, &headers, problems)?),
+        TableFamily::Collective => TrainingFile::Collective(samples::collective(records, &headers, problems)?),
+        TableFamily::OperatorSettings => {
+            TrainingFile::Settings(settings::settings(records, &headers, false, problems)?)
+        }
+        TableFamily::CollectiveSettings => {
+            TrainingFile::Settings(settings::settings(records, &headers, true, problems)?)
+        }
+        TableFamily::Steps => TrainingFile::Steps(steps::steps(records, &headers, path, problems)?),
+        TableFamily::Reduce => TrainingFile::Reduce(steps::reduce(records, &headers, path, problems)?),
+        TableFamily::OldOptimizer => {
             let mut count = 0;
             while records.next().is_some() {
                 count += 1;
             }
-            Part::OldOptimizer(count)
+            TrainingFile::OldOptimizer(count)
         }
     })
 }
@@ -144,21 +148,23 @@ pub fn may_be_configuration(head: &str) -> bool {
 
 /// Reads a configuration in YAML or JSON; `None` where it is one of another trade.
 #[must_use]
-pub fn configuration(text: &str) -> Option<Part> {
+pub fn configuration(text: &str) -> Option<TrainingFile> {
     if !may_be_configuration(text) {
         return None;
     }
     let root = match yaml::parse(text) {
         Ok(root) => root,
-        Err(error) => return Some(Part::Unrecognised(format!("can't be read as a configuration: {error}"))),
+        Err(error) => return Some(TrainingFile::Unrecognised(format!("can't be read as a configuration: {error}"))),
     };
-    let refused = |error: KeyError| Part::Unrecognised(format!("can't be used as a configuration: {error}"));
+    let refused = |error: KeyError| TrainingFile::Unrecognised(format!("can't be used as a configuration: {error}"));
     if root.get("catalogue").is_some() {
-        return Some(Catalogue::read(&root).map_or_else(refused, |catalogue| Part::Catalogue(Box::new(catalogue))));
+        return Some(
+            Catalogue::read(&root).map_or_else(refused, |catalogue| TrainingFile::Catalogue(Box::new(catalogue))),
+        );
     }
     if sampling::is(&root) {
-        return Some(sampling::read(&root).map_or_else(refused, Part::Sampling));
+        return Some(sampling::read(&root).map_or_else(refused, TrainingFile::Sampling));
     }
     let form = run::form(&root)?;
-    Some(Part::Run(RunNode { root, form }))
+    Some(TrainingFile::Run(RunNode { root, form }))
 }

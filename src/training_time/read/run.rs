@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, KeyError>;
 
 /// A run as it was configured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Configured {
+pub struct ConfiguredRun {
     /// The run, with defaults filled in.
     pub run: Run,
     /// Operators that the configuration names besides those of a layer.
@@ -48,7 +48,7 @@ pub(super) fn form(root: &Node) -> Option<Form> {
 ///
 /// # Errors
 /// A key is missing or has another kind of value, or the layout breaks a rule; with the place.
-pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<Configured> {
+pub(super) fn run(root: &Node, form: Form, path: &str, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut fields = Fields::of(root, "the configuration")?;
     let mut configured = match form {
         Form::Short => short(&mut fields, catalogue)?,
@@ -105,7 +105,7 @@ const KEYS: [&str; 27] = [
 /// The short names of the fields of `training_config`, in order.
 const SHORT: [&str; 9] = ["pp", "mp", "dp", "b", "h", "l", "dim", "steps_per_update", "gpus_per_node"];
 
-fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let form = format!("[{}]", SHORT.join(", "));
     let node = fields.needed("training_config", &form)?;
     let list = node.list("training_config")?;
@@ -124,7 +124,7 @@ fn short(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     common(fields, model, layout, b, m, catalogue)
 }
 
-fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut model = Fields::of(fields.needed("model", "a mapping")?, "model")?;
     let mut needed = |keys: &[&'static str], expected: &str| match model.any(keys) {
         Some((key, node)) => node.count(key, 1),
@@ -164,7 +164,7 @@ fn long(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
     Ok(configured)
 }
 
-fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured> {
+fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<ConfiguredRun> {
     let mut count = |key: &str| fields.needed(key, "a whole number")?.count(key, 1);
     let dense =
         Model::dense(count("num_layers")?, count("hidden_size")?, count("num_attention_heads")?, count("max_length")?);
@@ -195,7 +195,7 @@ fn v_train(fields: &mut Fields<'_>, catalogue: &Catalogue) -> Result<Configured>
     };
     let model = Model { vocabulary, norm: "layernorm".to_owned(), ..dense };
     let gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
-    let mut configured = Configured {
+    let mut configured = ConfiguredRun {
         run: Run { execution, gpu, ..new(model, layout, micro, m) },
         functions: Vec::new(),
         bandwidths: intra.map(|intra| [inter.unwrap_or(800.0) / 8.0, intra]),
@@ -242,7 +242,7 @@ fn common(
     micro_batch: u32,
     micro_batches: u32,
     catalogue: &Catalogue,
-) -> Result<Configured> {
+) -> Result<ConfiguredRun> {
     let mut run = new(model, layout, micro_batch, micro_batches);
     run.gpu = fields.optional("gpu_name").map(|node| node.word("gpu_name").map(str::to_owned)).transpose()?;
     if let Some((key, node)) = fields.any(&["cluster", "operator_data_folder", "nccl_data_folder"]) {
@@ -258,13 +258,13 @@ fn common(
     execution(fields, &mut run.execution)?;
     let functions = fields.optional("function_list").map(|node| node.words("function_list")).transpose()?;
     let mut configured =
-        Configured { run, functions: functions.unwrap_or_default(), bandwidths: None, notes: Vec::new() };
+        ConfiguredRun { run, functions: functions.unwrap_or_default(), bandwidths: None, notes: Vec::new() };
     model_keys(fields, &mut configured, catalogue)?;
     Ok(configured)
 }
 
 /// Keys that describe the model, of the configuration itself or of its part `model`.
-fn model_keys(fields: &mut Fields<'_>, configured: &mut Configured, catalogue: &Catalogue) -> Result<()> {
+fn model_keys(fields: &mut Fields<'_>, configured: &mut ConfiguredRun, catalogue: &Catalogue) -> Result<()> {
     let model = &mut configured.run.model;
     let named = fields.optional("architecture");
     let architecture = match named {
@@ -430,7 +430,7 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// The rules of a layout, each with the nearest value that obeys it; and operators that are known, by the catalogue or
 /// as new ones by the samples.
-fn check(root: &Node, configured: &Configured, catalogue: &Catalogue) -> Result<()> {
+fn check(root: &Node, configured: &ConfiguredRun, catalogue: &Catalogue) -> Result<()> {
     let run = &configured.run;
     let (model, layout) = (&run.model, &run.layout);
     let place = |key: &str| root.get(key).unwrap_or(root);

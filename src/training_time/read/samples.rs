@@ -1,7 +1,7 @@
 //! Samples of operators and collectives: rows of whole inputs and times in µs.
 
 use super::{
-    super::samples::{CollectiveRow, Communicator, OperatorSamples, Place},
+    super::samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
     headers::{BACKWARD, COLLECTIVE, DURATION, FORWARD, find},
 };
 use crate::text::{Problem, Problems, Record, Records, State};
@@ -69,8 +69,8 @@ pub(super) fn rows(
     Ok(())
 }
 
-fn place(line: u64) -> Place {
-    Place { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) }
+fn place(line: u64) -> SourceLine {
+    SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) }
 }
 
 /// Divisions that must leave no remainder: a head's size, heads and width of a rank.

@@ -3,8 +3,8 @@
 use super::{
     super::{
         run::Recompute,
-        samples::Place,
-        steps::{MeasuredStep, ReduceTable, Said, StepTable},
+        samples::SourceLine,
+        steps::{MeasuredStep, ReduceTable, StatedProperties, StepTable},
     },
     headers::{MORE, REDUCE, STEPS, find},
     name,
@@ -112,7 +112,7 @@ fn step(
         },
         virtual_stages: virtual_stages.map_or(Ok(1), count)?,
         vocabulary: vocabulary.map_or(Ok(50257), count)?,
-        said: Said {
+        stated: StatedProperties {
             recompute: again,
             vocabulary: vocabulary.map(count).transpose()?,
             architecture: architecture.map(|column| cell(column).to_owned()),
@@ -136,7 +136,7 @@ fn step(
             },
         },
         time_us: time_ms * 1000.0,
-        place: Place { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
+        place: SourceLine { file: 0, line: u32::try_from(line).unwrap_or(u32::MAX) },
     })
 }
 

@@ -13,7 +13,7 @@ use crate::{
     progress::Progress,
     training_time::{
         prediction::{Direction, Missing, Prediction, Regressors},
-        samples::{Communicator, Family},
+        samples::{Communicator, RegressorFamily},
         scope::Scope,
     },
 };
@@ -44,7 +44,7 @@ pub struct Job {
 enum Done {
     Train(Model),
     Validate(Validation),
-    Search(Option<(Family, f64)>),
+    Search(Option<(RegressorFamily, f64)>),
 }
 
 /// Why what a worker sent could not be taken in.
@@ -76,12 +76,12 @@ impl Library {
         let rows = sampled.len() as f64 / 1e6;
         let trees = match self.setting(target).map(|setting| setting.family) {
             _ if self.mode() == super::Mode::Default => match target {
-                super::Target::Collective { .. } => 3.0,
+                super::RegressorTarget::Collective { .. } => 3.0,
                 _ => 300.0,
             },
             // Whole trees are some times deeper than six splits.
-            Some(Family::Forest { trees, .. }) => 2.0 * f64::from(trees),
-            Some(Family::Boosted { rounds, max_depth, .. }) => f64::from(rounds) * f64::from(max_depth) / 6.0,
+            Some(RegressorFamily::Forest { trees, .. }) => 2.0 * f64::from(trees),
+            Some(RegressorFamily::Boosted { rounds, max_depth, .. }) => f64::from(rounds) * f64::from(max_depth) / 6.0,
             None => 3.0 * 1650.0,
         };
         let inputs = sampled.inputs().filter(|(_, values)| values.len() > 1).count();

@@ -16,7 +16,7 @@ use crate::{
     },
     math,
     progress::{Progress, Silent},
-    training_time::{prediction::Direction, samples::Family},
+    training_time::{prediction::Direction, samples::RegressorFamily},
 };
 
 /// Fewer rows teach nothing: then only what was measured is known.
@@ -42,7 +42,7 @@ pub(super) enum Model {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Recipe {
     /// A family of the reference implementation.
-    Family(Family),
+    Family(RegressorFamily),
     /// A power law with trees.
     Law,
     /// A power law without trees.
@@ -143,18 +143,26 @@ impl Recipe {
 /// # Errors
 /// A setting outside its range, or too few rows.
 pub(super) fn fit_family(
-    family: Family,
+    family: RegressorFamily,
     table: &Table,
     target: &[f64],
     progress: &mut dyn Progress,
 ) -> Result<StepFunction, LearnError> {
     match family {
-        Family::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
+        RegressorFamily::Forest { trees, max_depth, min_samples_leaf, min_samples_split } => {
             let parameters =
                 random_forest::Parameters { trees, max_depth, min_samples_split, min_samples_leaf, seed: SEED };
             random_forest::fit(table, target, parameters, progress)
         }
-        Family::Boosted { rounds, max_depth, learning_rate, gamma, min_child_weight, subsample, colsample_bytree } => {
+        RegressorFamily::Boosted {
+            rounds,
+            max_depth,
+            learning_rate,
+            gamma,
+            min_child_weight,
+            subsample,
+            colsample_bytree,
+        } => {
             let parameters = boosting::Parameters {
                 objective: Objective::Histogram(Histogram {
                     lambda: 1.0,
@@ -188,9 +196,9 @@ pub enum Grid {
 
 /// The points of a grid.
 #[must_use]
-pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
+pub fn grid(size: Grid, of_collective: bool) -> Vec<RegressorFamily> {
     let mut points = Vec::new();
-    let plain = |rounds, max_depth, learning_rate| Family::Boosted {
+    let plain = |rounds, max_depth, learning_rate| RegressorFamily::Boosted {
         rounds,
         max_depth,
         learning_rate,
@@ -203,7 +211,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
         for trees in [100, 200] {
             for max_depth in [5, 10, 15] {
                 let max_depth = Some(max_depth);
-                points.push(Family::Forest { trees, max_depth, min_samples_leaf: 1, min_samples_split: 2 });
+                points.push(RegressorFamily::Forest { trees, max_depth, min_samples_leaf: 1, min_samples_split: 2 });
             }
         }
         for rounds in [100, 150] {
@@ -218,7 +226,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
         for max_depth in [None, Some(10), Some(20)] {
             for &min_samples_leaf in leaves {
                 for &min_samples_split in splits {
-                    points.push(Family::Forest { trees, max_depth, min_samples_leaf, min_samples_split });
+                    points.push(RegressorFamily::Forest { trees, max_depth, min_samples_leaf, min_samples_split });
                 }
             }
         }
@@ -230,7 +238,7 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
                     for min_child_weight in [1.0, 5.0, 10.0] {
                         for subsample in [0.8, 1.0] {
                             for colsample_bytree in [0.8, 1.0] {
-                                points.push(Family::Boosted {
+                                points.push(RegressorFamily::Boosted {
                                     rounds,
                                     max_depth,
                                     learning_rate,
@@ -255,13 +263,13 @@ pub fn grid(size: Grid, of_collective: bool) -> Vec<Family> {
 /// # Errors
 /// Too few rows.
 pub(super) fn search(
-    points: &[Family],
+    points: &[RegressorFamily],
     table: &Table,
     target: &[f64],
     progress: &mut dyn Progress,
-) -> Result<(Family, f64), LearnError> {
+) -> Result<(RegressorFamily, f64), LearnError> {
     let folds: Vec<usize> = (0..table.rows()).map(fold).collect();
-    let mut best: Option<(f64, f64, Family)> = None;
+    let mut best: Option<(f64, f64, RegressorFamily)> = None;
     for (number, family) in points.iter().enumerate() {
         progress.report("Searching settings", number as u64, points.len() as u64);
         let mut pairs = Vec::with_capacity(target.len());

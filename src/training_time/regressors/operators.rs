@@ -1,8 +1,8 @@
 //! Predictions of operators with their marks, for operators that were sampled and for those that others replace.
 
 use super::{
-    library::{Library, Mode, Target},
-    sampled::{Query, View},
+    library::{Library, Mode, RegressorTarget},
+    sampled::{FeatureView, Query},
 };
 use crate::training_time::{
     catalogue::{CACHED, StandIn},
@@ -12,7 +12,7 @@ use crate::training_time::{
 };
 
 /// A regressor with more than this share of doubtful rows is suspect altogether.
-const DOUBTFUL: f64 = 0.1;
+const DOUBTFUL_SHARE: f64 = 0.1;
 /// The factor beyond which a prediction of the parity mode's trees does not count as that of the sampled row itself.
 const OFF: f64 = 1.5;
 
@@ -40,8 +40,8 @@ impl Library {
             mark = mark.max(Mark::Extrapolated);
         }
         // Trees that have learnt from odd rows say odd things of the others too.
-        let is_mixed = sampled.doubt() > DOUBTFUL;
-        let is_operator = matches!(self.target(regressor), Some(Target::Operator { .. }));
+        let is_mixed = sampled.doubt() > DOUBTFUL_SHARE;
+        let is_operator = matches!(self.target(regressor), Some(RegressorTarget::Operator { .. }));
         let is_doubtful = match measured {
             None => is_mixed,
             Some((time, _)) if is_parity && (time_us > OFF * time || time > OFF * time_us) => true,
@@ -69,9 +69,9 @@ impl Library {
         let mut prediction = match operator.stands_in_for.as_ref()? {
             StandIn::Gemm => {
                 let [count, m, k, n] = operator.gemm(scope).ok()??;
-                let regressor = self.find(&Target::Gemm(direction))?;
+                let regressor = self.find(&RegressorTarget::Gemm(direction))?;
                 let shape = Scope::from([("m", count * m), ("k", k), ("n", n)]);
-                let query = self.sampled(regressor)?.query(&View::Gemm, &shape)?;
+                let query = self.sampled(regressor)?.query(&FeatureView::Gemm, &shape)?;
                 self.say(regressor, &query, self.computing_us(name, direction, scope))?
             }
             StandIn::Operator(other) => {
@@ -88,8 +88,8 @@ impl Library {
     }
 
     fn sampled_operator(&self, name: &str, direction: Direction, scope: &Scope) -> Option<Prediction> {
-        let of = |direction| self.find(&Target::Operator { name: name.to_owned(), direction });
-        let view = View::of(&self.catalogue, name);
+        let of = |direction| self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
+        let view = FeatureView::of(&self.catalogue, name);
         let ask = |regressor: u32, direction| {
             let query = self.sampled(regressor)?.query(&view, scope)?;
             let mut said = self.say(regressor, &query, self.computing_us(name, direction, scope))?;
@@ -122,7 +122,7 @@ impl Library {
 
     /// The reason why an operator can't be predicted.
     fn lacks(&self, name: &str, direction: Direction) -> Missing {
-        let of = self.find(&Target::Operator { name: name.to_owned(), direction });
+        let of = self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
         match of.and_then(|regressor| self.sampled(regressor)).filter(|sampled| sampled.len() > 0) {
             Some(sampled) => {
                 Missing::TooFew { operator: name.to_owned(), rows: sampled.len(), distinct: sampled.distinct_features }
@@ -133,10 +133,10 @@ impl Library {
 
     /// The regressors that a prediction of an operator uses.
     pub(super) fn asked_for_operator(&self, name: &str, direction: Direction) -> Vec<u32> {
-        let of = |name: &str| self.find(&Target::Operator { name: name.to_owned(), direction });
-        let forward = || self.find(&Target::Operator { name: name.to_owned(), direction: Direction::Forward });
+        let of = |name: &str| self.find(&RegressorTarget::Operator { name: name.to_owned(), direction });
+        let forward = || self.find(&RegressorTarget::Operator { name: name.to_owned(), direction: Direction::Forward });
         let stand_in = || match self.catalogue.operator(name)?.stands_in_for.as_ref()? {
-            StandIn::Gemm => self.find(&Target::Gemm(direction)),
+            StandIn::Gemm => self.find(&RegressorTarget::Gemm(direction)),
             StandIn::Operator(other) => of(other),
         };
         of(name).or_else(forward).or_else(stand_in).into_iter().collect()

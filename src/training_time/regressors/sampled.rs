@@ -6,8 +6,8 @@ use crate::{
     order::Order,
     training_time::{
         catalogue::{Catalogue, Operator},
-        prediction::{Beyond, Direction, Mark, plain},
-        samples::{CollectiveRow, Communicator, OperatorSamples, Place},
+        prediction::{Direction, Extrapolation, Mark, plain},
+        samples::{CollectiveRow, Communicator, OperatorSamples, SourceLine},
         scope::Scope,
     },
 };
@@ -34,7 +34,7 @@ pub(super) struct Query {
 }
 
 /// How inputs are converted to features.
-pub(super) enum View<'a> {
+pub(super) enum FeatureView<'a> {
     /// Those of an operator in the catalogue.
     Operator(&'a Operator),
     /// Of an operator that is not: its inputs are its features.
@@ -43,9 +43,9 @@ pub(super) enum View<'a> {
     Gemm,
 }
 
-impl View<'_> {
-    pub(super) fn of<'a>(catalogue: &'a Catalogue, name: &str) -> View<'a> {
-        catalogue.operator(name).map_or(View::Inputs, View::Operator)
+impl FeatureView<'_> {
+    pub(super) fn of<'a>(catalogue: &'a Catalogue, name: &str) -> FeatureView<'a> {
+        catalogue.operator(name).map_or(FeatureView::Inputs, FeatureView::Operator)
     }
 
     /// `None` where a name is missing, or a feature is zero or below.
@@ -120,12 +120,12 @@ fn lexicographic(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
 }
 
 /// Whether a location is among others, which are sorted.
-fn is_among(places: &[Place], place: Place) -> bool {
+fn is_among(places: &[SourceLine], place: SourceLine) -> bool {
     places.binary_search_by_key(&(place.file, place.line), |place| (place.file, place.line)).is_ok()
 }
 
 impl Sampled {
-    pub(super) fn new(samples: &OperatorSamples, view: &View<'_>, doubtful: &[Place]) -> Self {
+    pub(super) fn new(samples: &OperatorSamples, view: &FeatureView<'_>, doubtful: &[SourceLine]) -> Self {
         let mut sampled = Self::empty(samples.inputs.clone());
         for row in 0..samples.len() {
             let place = samples.places.get(row).copied().unwrap_or_default();
@@ -142,7 +142,7 @@ impl Sampled {
     }
 
     /// The rows of all sampled operators that consist of a single matrix product.
-    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[Place]) -> Self {
+    pub(super) fn gemms(samples: &[OperatorSamples], catalogue: &Catalogue, doubtful: &[SourceLine]) -> Self {
         let mut pooled = Self::empty(["m", "k", "n"].map(str::to_owned).to_vec());
         for samples in samples {
             let Some(operator) = catalogue.operator(&samples.operator) else { continue };
@@ -154,7 +154,9 @@ impl Sampled {
                 let mut scope = Scope::from([("vocabulary", VOCABULARY)]);
                 samples.inputs.iter().zip(samples.row(row)).for_each(|(name, value)| scope.set(name, *value));
                 let Ok(Some([count, m, k, n])) = operator.gemm(&scope) else { continue };
-                let Some(query) = View::Gemm.query(vec![m, k, n], &scope).filter(|_| count <= 1.0) else { continue };
+                let Some(query) = FeatureView::Gemm.query(vec![m, k, n], &scope).filter(|_| count <= 1.0) else {
+                    continue;
+                };
                 pooled.queries.push(query);
                 pooled.forward_us.push(samples.forward_us[row]);
                 pooled.backward_us.extend(samples.backward_us.get(row));
@@ -168,13 +170,15 @@ impl Sampled {
     pub(super) fn messages<'a>(
         rows: impl Iterator<Item = &'a CollectiveRow>,
         with_communicator: bool,
-        doubtful: &[Place],
+        doubtful: &[SourceLine],
     ) -> Self {
         let names: &[&str] = if with_communicator { &["elements", "nodes", "per_node"] } else { &["elements"] };
         let mut sampled = Self::empty(names.iter().map(|name| (*name).to_owned()).collect());
         for row in rows {
             let all = message(row.elements, row.communicator);
-            let Some(query) = View::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else { continue };
+            let Some(query) = FeatureView::Inputs.query(all[..names.len()].to_vec(), &Scope::default()) else {
+                continue;
+            };
             sampled.queries.push(query);
             sampled.forward_us.push(row.time_us);
             sampled.doubtful.push(is_among(doubtful, row.place));
@@ -184,7 +188,7 @@ impl Sampled {
 
     /// The inputs of a message in the forms that regressors take.
     pub(super) fn message_query(&self, elements: u64, communicator: Communicator) -> Option<Query> {
-        View::Inputs.query(message(elements, communicator)[..self.names.len()].to_vec(), &Scope::default())
+        FeatureView::Inputs.query(message(elements, communicator)[..self.names.len()].to_vec(), &Scope::default())
     }
 
     fn empty(names: Vec<String>) -> Self {
@@ -284,7 +288,7 @@ impl Sampled {
     }
 
     /// The inputs for these values of names; `None` if one is missing.
-    pub(super) fn query(&self, view: &View<'_>, scope: &Scope) -> Option<Query> {
+    pub(super) fn query(&self, view: &FeatureView<'_>, scope: &Scope) -> Option<Query> {
         let inputs: Vec<f64> = self.names.iter().map(|name| scope.get(name)).collect::<Option<_>>()?;
         let mut query = view.query(inputs, scope)?;
         if query.features.len() != self.ranges.len() {
@@ -320,7 +324,7 @@ impl Sampled {
     }
 
     /// The mark of a prediction, by where its inputs lie among the rows.
-    pub(super) fn mark(&self, query: &Query) -> (Mark, Option<Beyond>) {
+    pub(super) fn mark(&self, query: &Query) -> (Mark, Option<Extrapolation>) {
         if self.measured(query, Direction::Forward).is_some() {
             return (Mark::Measured, None);
         }
@@ -331,7 +335,7 @@ impl Sampled {
             consider(
                 &mut worst,
                 is_unseen,
-                Beyond {
+                Extrapolation {
                     told: among(name, *value, values),
                     input: name.to_owned(),
                     value: *value,
@@ -343,7 +347,7 @@ impl Sampled {
         if worst.is_none() {
             for (number, (value, (low, high))) in query.features.iter().zip(&self.ranges).enumerate() {
                 let input = format!("feature {}", number + 1);
-                consider(&mut worst, false, Beyond { input, value: *value, low: *low, high: *high, told: None });
+                consider(&mut worst, false, Extrapolation { input, value: *value, low: *low, high: *high, told: None });
             }
         }
         match worst {
@@ -363,8 +367,8 @@ fn among(name: &str, value: f64, sampled: &[f64]) -> Option<String> {
 }
 
 /// Keeps the value that lies farthest outside, by ratio.
-fn consider(worst: &mut Option<(f64, Beyond)>, is_unseen: bool, beyond: Beyond) {
-    let Beyond { value, low, high, .. } = beyond;
+fn consider(worst: &mut Option<(f64, Extrapolation)>, is_unseen: bool, beyond: Extrapolation) {
+    let Extrapolation { value, low, high, .. } = beyond;
     let ratio = if value > high { value / high } else { low / value };
     if (ratio > 1.0 || is_unseen) && worst.as_ref().is_none_or(|(held, _)| ratio > *held) {
         *worst = Some((ratio, beyond));

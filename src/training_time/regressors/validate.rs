@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    library::{Library, Mode, Target},
+    library::{Library, Mode, RegressorTarget},
     model::{Fitted, Model, Recipe},
     sampled::{FOLDS, Sampled},
 };
@@ -110,12 +110,12 @@ impl Library {
         let (Some(sampled), Some(target)) = (self.sampled(regressor), self.target(regressor)) else {
             return Ok(Validation::default());
         };
-        if sampled.len() < FOLDS || *target == Target::Wire {
+        if sampled.len() < FOLDS || *target == RegressorTarget::Wire {
             return Ok(Validation::default());
         }
         let direction = self.direction(regressor);
         let recipe = self.recipe(regressor, progress)?;
-        let of_collective = matches!(target, Target::Collective { .. });
+        let of_collective = matches!(target, RegressorTarget::Collective { .. });
         let trivial = if of_collective { Recipe::Straight } else { Recipe::Power };
         let within = grouped(recipe, sampled, direction, progress)?;
         let trivial = grouped(trivial, sampled, direction, progress)?;
@@ -155,7 +155,7 @@ impl Library {
 
     /// Times of a collective as they would be said if these GPUs had not been sampled, at some of its sizes.
     fn other_communicators(&self, regressor: u32) -> Pairs {
-        let (Some(sampled), Some(Target::Collective { name, communicator: Some(communicator) })) =
+        let (Some(sampled), Some(RegressorTarget::Collective { name, communicator: Some(communicator) })) =
             (self.sampled(regressor), self.target(regressor))
         else {
             return Vec::new();

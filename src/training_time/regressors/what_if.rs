@@ -77,7 +77,7 @@ pub fn least_factor(changes: &[Change], catalogue: &Catalogue) -> f64 {
 
 /// Notes on the tables of the collectives that were used.
 #[must_use]
-pub fn told(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
+pub fn table_notes(changes: &[Change], asked: &[(&str, Communicator)]) -> Vec<String> {
     let mut sentences = Vec::new();
     for change in changes {
         let To::Table { over: Some(over), .. } = &change.to else { continue };

@@ -14,7 +14,7 @@ type Operators = Vec<(String, Direction, Known<Vec<f64>>)>;
 type Collectives = Vec<(String, Known<(u64, Communicator)>)>;
 
 /// Caches the answers of regressors.
-pub struct Memo<'a> {
+pub struct CachedRegressors<'a> {
     regressors: &'a dyn Regressors,
     catalogue: &'a Catalogue,
     /// By name and direction, then by the inputs that it is sampled by.
@@ -22,7 +22,7 @@ pub struct Memo<'a> {
     collectives: RefCell<Collectives>,
 }
 
-impl<'a> Memo<'a> {
+impl<'a> CachedRegressors<'a> {
     /// An empty cache.
     #[must_use]
     pub fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue) -> Self {
@@ -39,7 +39,7 @@ impl<'a> Memo<'a> {
     }
 }
 
-impl Regressors for Memo<'_> {
+impl Regressors for CachedRegressors<'_> {
     fn operator(&self, name: &str, direction: Direction, scope: &Scope) -> Result<Prediction, Missing> {
         let key = self.key(name, scope);
         let mut all = self.operators.borrow_mut();

@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-pub use memo::Memo;
-pub use space::{Dropped, Question, Reason, Space};
+pub use memo::CachedRegressors;
+pub use space::{LeftOutCounts, LeftOutReason, SearchSettings, Space};
 
 use super::{
     anatomy::Anatomy,
@@ -34,7 +34,7 @@ use crate::{
 
 /// Everything that a search needs besides the question.
 #[derive(Clone, Copy)]
-pub struct Knowledge<'a> {
+pub struct SearchContext<'a> {
     /// The regressors that predict times.
     pub regressors: &'a dyn Regressors,
     /// The operators and architectures.
@@ -50,7 +50,7 @@ pub struct Knowledge<'a> {
     pub seed: u64,
 }
 
-impl<'a> Knowledge<'a> {
+impl<'a> SearchContext<'a> {
     /// The knowledge without a calibration.
     #[must_use]
     pub const fn new(regressors: &'a dyn Regressors, catalogue: &'a Catalogue, gpu: Option<&'a Gpu>) -> Self {
@@ -97,13 +97,13 @@ impl Row {
 
 /// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchResult {
     /// The number of layouts.
     pub layouts: u64,
     /// The number of layouts with a micro-batch and recomputation that fit.
     pub candidates: u64,
     /// The number of layouts that were left out for each reason.
-    pub dropped: Dropped,
+    pub dropped: LeftOutCounts,
     /// How many of the candidates were looked at; others can't be among the best.
     pub looked_at: u64,
     /// The source of the intervals of the rows.
@@ -130,12 +130,12 @@ struct Candidate {
 /// Searches. `first` is told the rows so far, once, after some have been looked at; where it breaks off, they are what
 /// was found.
 pub fn search(
-    question: &Question,
-    known: &Knowledge<'_>,
+    question: &SearchSettings,
+    known: &SearchContext<'_>,
     progress: &mut dyn Progress,
     first: &mut dyn FnMut(&[Row]) -> ControlFlow<()>,
-) -> Found {
-    let memo = Memo::new(known.regressors, known.catalogue);
+) -> SearchResult {
+    let memo = CachedRegressors::new(known.regressors, known.catalogue);
     let Space { layouts, mut dropped, runs } = space::space(question);
     let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let capacity = question.memory_gib.map(|gib| memory::capacity_bytes(gib, question.reserve_gib));
@@ -146,7 +146,7 @@ pub fn search(
         let memory_bytes = memory::of(&run, &anatomy).iter().fold(0.0, |most: f64, stage| most.max(stage.total()));
         if capacity.is_some_and(|capacity| memory_bytes > capacity) {
             least_too_much = Some(least_too_much.map_or(memory_bytes, |least| least.min(memory_bytes)));
-            dropped.count(Reason::Memory);
+            dropped.count(LeftOutReason::Memory);
             continue;
         }
         let bound_us = match question.mode {
@@ -162,7 +162,7 @@ pub fn search(
     }
     candidates.order_by(|a, b| a.bound_us.total_cmp(&b.bound_us));
     let count = candidates.len() as u64;
-    let mut found = Found { layouts, candidates: count, dropped, least_too_much, ..Found::default() };
+    let mut found = SearchResult { layouts, candidates: count, dropped, least_too_much, ..SearchResult::default() };
     found.basis = known.applied.map_or(Basis::Samples, |applied| Basis::Steps(applied.held_percent));
     let best = question.best.max(1) as usize;
     let mut plans: Vec<(Row, Plan)> = Vec::new();
@@ -183,7 +183,7 @@ pub fn search(
                 plans.insert(at, (row, plan));
             }
             Err(error) => {
-                found.dropped.count(Reason::Missing);
+                found.dropped.count(LeftOutReason::Missing);
                 let error = error.to_string();
                 if !found.missing.contains(&error) {
                     found.missing.push(error);
@@ -214,7 +214,7 @@ pub fn search(
     found
 }
 
-fn floor<'a>(known: &Knowledge<'a>) -> &'a [f64] {
+fn floor<'a>(known: &SearchContext<'a>) -> &'a [f64] {
     known.applied.map_or(&[], |applied| &applied.residuals)
 }
 
@@ -253,7 +253,7 @@ fn row(candidate: &Candidate, step: &Step, marks: [f64; 4], gpu: Option<&Gpu>) -
 
 /// Draws the first rows on each number of GPUs; who can't be told from the first of a rank shares it: among the draws, which share their
 /// errors, it is not slower in 95 %.
-fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &Knowledge<'_>) {
+fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &SearchContext<'_>) {
     let coefficients = known.applied.map(|applied| applied.coefficients).unwrap_or_default();
     let mut residuals = floor(known).to_vec();
     ascending(&mut residuals);
@@ -291,7 +291,7 @@ fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &K
     }
 }
 
-impl Found {
+impl SearchResult {
     /// Why there is nothing, and what to change; `None` where there is something.
     #[must_use]
     pub fn nothing(&self) -> Option<String> {
@@ -304,7 +304,7 @@ impl Found {
         let (last, _) = self.dropped.iter().last()?;
         let least = self
             .least_too_much
-            .filter(|_| last == Reason::Memory)
+            .filter(|_| last == LeftOutReason::Memory)
             .map_or_else(String::new, |bytes| format!(" (the smallest needs {:.1} GiB)", bytes / memory::GIB));
         Some(format!(
             "no layout is left of {}: {}; the loosest limit: {}{least}",

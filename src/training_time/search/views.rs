@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Found, Row};
+use super::{Row, SearchResult};
 use crate::{
     order::Order,
     plot::{Axis, Chart, Colour, Mark, Point, Quantity, Series, Spacing},
@@ -66,7 +66,7 @@ pub fn words(row: &Row) -> String {
 
 /// A chart of step time over the memory of the fullest stage.
 #[must_use]
-pub fn time_over_memory(found: &Found) -> Chart {
+pub fn time_over_memory(found: &SearchResult) -> Chart {
     let point = |row: &Row| Point {
         x: row.memory_bytes / GIB,
         y: row.total_us,
@@ -119,7 +119,7 @@ pub fn time_over_memory(found: &Found) -> Chart {
 
 /// The map as a chart: pipeline degrees from left to right, tensor degrees from top to bottom.
 #[must_use]
-pub fn heat_chart(found: &Found) -> Chart {
+pub fn heat_chart(found: &SearchResult) -> Chart {
     let map = heat_map(&found.rows);
     let names = |name: &str, degrees: &[u32]| degrees.iter().map(|degree| format!("{name} {degree}")).collect();
     let mut points = Vec::new();

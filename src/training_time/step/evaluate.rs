@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     component::{Component, Times},
     ours, parity,
-    plan::{Plan, Use},
+    plan::{PartUse, Plan},
 };
 use crate::{pipeline::Timed, training_time::regressors::Mode};
 
@@ -89,7 +89,7 @@ impl Plan {
         let (times, weights) = (self.times(), self.weights());
         // By mark, and last the time as it is counted.
         let mut pipeline = [0.0; 5];
-        let add = |sums: &mut [f64; 5], uses: &[Use], count: f64| {
+        let add = |sums: &mut [f64; 5], uses: &[PartUse], count: f64| {
             for used in uses {
                 let Some(part) = self.parts.get(used.part as usize) else { continue };
                 sums[part.prediction.mark as usize] += count * used.count * weights[used.part as usize];

@@ -3,7 +3,7 @@
 use super::{
     component::Component,
     evaluate::Step,
-    plan::{Asked, Plan, Use},
+    plan::{PartQuery, PartUse, Plan},
 };
 use crate::{
     text::{Column, Entry, Listing},
@@ -100,18 +100,20 @@ pub fn layer(plan: &Plan) -> Listing {
         Column::words("Beyond", "the worst input, where it is extrapolated"),
     ];
     // What a layer that is computed again sends once more counts with what its backward pass sends.
-    let mut uses: Vec<(usize, Use)> = Vec::new();
+    let mut uses: Vec<(usize, PartUse)> = Vec::new();
     for (way, used) in [0, 1].iter().flat_map(|way| plan.layer[*way].iter().map(move |used| (*way, used))) {
-        let same =
-            |(of, known): &&mut (usize, Use)| (*of, known.part, known.component) == (way, used.part, used.component);
+        let same = |(of, known): &&mut (usize, PartUse)| {
+            (*of, known.part, known.component) == (way, used.part, used.component)
+        };
         match uses.iter_mut().find(same) {
             Some((_, known)) => known.count += used.count,
             None => uses.push((way, *used)),
         }
     }
-    let of = |used: &Use| plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us);
+    let of =
+        |used: &PartUse| plan.parts.get(used.part as usize).map_or(0.0, |part| used.count * part.prediction.time_us);
     let all: f64 = uses.iter().map(|(_, used)| of(used)).sum();
-    let row = |(way, used): &(usize, Use)| {
+    let row = |(way, used): &(usize, PartUse)| {
         let part = plan.parts.get(used.part as usize)?;
         let pass = match (used.component, way) {
             (Component::Recompute, _) => "again",
@@ -142,12 +144,12 @@ pub fn parts(plan: &Plan) -> Listing {
         Column::words("Where from", "whether the time was measured, interpolated, extrapolated, or is suspect"),
         Column::words("Beyond", "the worst input, where it is extrapolated"),
     ];
-    let row = |part: &super::Part| {
+    let row = |part: &super::StepPart| {
         let of = match &part.asked {
-            Asked::Operator(Direction::Forward, _) if part.name.ends_with("_optimizer") => "whole stage".to_owned(),
-            Asked::Operator(Direction::Forward, _) => "forward".to_owned(),
-            Asked::Operator(Direction::Backward, _) => "backward".to_owned(),
-            Asked::Collective(elements, communicator) => {
+            PartQuery::Operator(Direction::Forward, _) if part.name.ends_with("_optimizer") => "whole stage".to_owned(),
+            PartQuery::Operator(Direction::Forward, _) => "forward".to_owned(),
+            PartQuery::Operator(Direction::Backward, _) => "backward".to_owned(),
+            PartQuery::Collective(elements, communicator) => {
                 format!("{} over {communicator} GPUs", Size(elements.saturating_mul(2)))
             }
         };

@@ -6,7 +6,6 @@
 
 pub mod charts;
 pub mod component;
-pub mod doubts;
 pub mod evaluate;
 mod experts;
 mod ignored;
@@ -15,12 +14,13 @@ pub mod ours;
 mod parity;
 pub mod plan;
 pub mod rules;
+pub mod suspects;
 
 pub use component::{Component, Times};
-pub use doubts::Doubt;
 pub use evaluate::{StageTime, Step};
 pub use ignored::ignored;
-pub use plan::{Part, Plan};
+pub use plan::{Plan, StepPart};
+pub use suspects::SuspectTime;
 
 pub use super::regressors::Mode;
 
@@ -36,7 +36,7 @@ use super::{
 pub enum StepError {
     /// The layout breaks a rule.
     #[error(transparent)]
-    Rule(#[from] rules::Broken),
+    Rule(#[from] rules::RuleError),
     /// Samples are missing; all of them are listed.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing(Vec<Missing>),

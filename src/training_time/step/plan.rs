@@ -2,7 +2,7 @@
 
 use super::component::{Component, Times};
 use crate::training_time::{
-    anatomy::{Anatomy, Op},
+    anatomy::{Anatomy, OperatorUse},
     prediction::{Direction, Mark, Missing, Prediction, Regressors},
     regressors::Mode,
     run::Run,
@@ -12,18 +12,18 @@ use crate::training_time::{
 
 /// One time of which a step is composed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct StepPart {
     /// The operator or collective.
     pub name: String,
     /// The question to the regressors.
-    pub asked: Asked,
+    pub asked: PartQuery,
     /// The prediction; for an exchange in buckets, the sum over all buckets.
     pub prediction: Prediction,
 }
 
 /// A question to the regressors.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum PartQuery {
     /// An operator in one direction, with its inputs.
     Operator(Direction, Scope),
     /// A collective: message size in elements, and communicator.
@@ -32,7 +32,7 @@ pub enum Asked {
 
 /// A part and how often it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Use {
+pub struct PartUse {
     /// The index in [`Plan::parts`].
     pub part: u32,
     /// The number of uses; a fraction if ranks share the work.
@@ -49,13 +49,13 @@ pub struct Stage {
     /// The number of parameters on one rank, experts included.
     pub parameters: f64,
     /// The message to the next stage, or from the last to the first; `None` without a pipeline.
-    pub message: Option<Use>,
+    pub message: Option<PartUse>,
     /// The all-reduce of gradients.
-    pub all_reduce: Vec<Use>,
+    pub all_reduce: Vec<PartUse>,
     /// The all-gather of parameters.
-    pub all_gather: Vec<Use>,
+    pub all_gather: Vec<PartUse>,
     /// The optimizer.
-    pub optimizer: Vec<Use>,
+    pub optimizer: Vec<PartUse>,
 }
 
 /// The parts of a step and their uses.
@@ -66,13 +66,13 @@ pub struct Plan {
     /// The run.
     pub run: Run,
     /// All parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StepPart>,
     /// One layer: forward, and backward with recomputation.
-    pub layer: [Vec<Use>; 2],
+    pub layer: [Vec<PartUse>; 2],
     /// Before the first layer, forward and backward.
-    pub first: [Vec<Use>; 2],
+    pub first: [Vec<PartUse>; 2],
     /// After the last layer, forward and backward.
-    pub last: [Vec<Use>; 2],
+    pub last: [Vec<PartUse>; 2],
     /// The stages in order; in parity mode those of the reference: first, middle, last.
     pub stages: Vec<Stage>,
 }
@@ -87,7 +87,7 @@ impl Plan {
 
 /// The sum of uses in µs, given the times of parts.
 #[must_use]
-pub fn sum(uses: &[Use], times: &[f64]) -> Times {
+pub fn sum(uses: &[PartUse], times: &[f64]) -> Times {
     let mut sum = Times::default();
     for used in uses {
         sum.add(used.component, used.count * times.get(used.part as usize).copied().unwrap_or(0.0));
@@ -98,7 +98,7 @@ pub fn sum(uses: &[Use], times: &[f64]) -> Times {
 /// Queries regressors and collects the answers as parts.
 pub(super) struct Builder<'a> {
     regressors: &'a dyn Regressors,
-    pub parts: Vec<Part>,
+    pub parts: Vec<StepPart>,
     pub missing: Vec<Missing>,
 }
 
@@ -107,26 +107,27 @@ impl<'a> Builder<'a> {
         Self { regressors, parts: Vec::new(), missing: Vec::new() }
     }
 
-    fn keep(&mut self, name: &str, asked: Asked, answer: Result<Prediction, Missing>) -> u32 {
+    fn keep(&mut self, name: &str, asked: PartQuery, answer: Result<Prediction, Missing>) -> u32 {
         let prediction = answer.unwrap_or_else(|missing| {
             if !self.missing.contains(&missing) {
                 self.missing.push(missing);
             }
             Prediction { time_us: 0.0, mark: Mark::Suspect, beyond: None, regressor: u32::MAX, least_us: 0.0 }
         });
-        self.parts.push(Part { name: name.to_owned(), asked, prediction });
+        self.parts.push(StepPart { name: name.to_owned(), asked, prediction });
         self.parts.len() as u32 - 1
     }
 
     /// The index of the part for an operator.
     pub fn operator(&mut self, name: &str, direction: Direction, scope: &Scope) -> u32 {
         let known = self.parts.iter().position(|part| {
-            part.name == name && matches!(&part.asked, Asked::Operator(way, with) if *way == direction && with == scope)
+            part.name == name
+                && matches!(&part.asked, PartQuery::Operator(way, with) if *way == direction && with == scope)
         });
         known.map_or_else(
             || {
                 let answer = self.regressors.operator(name, direction, scope);
-                self.keep(name, Asked::Operator(direction, scope.clone()), answer)
+                self.keep(name, PartQuery::Operator(direction, scope.clone()), answer)
             },
             |known| known as u32,
         )
@@ -135,7 +136,7 @@ impl<'a> Builder<'a> {
     /// The part of a collective whose message is sent in buckets of at most so many elements.
     pub fn collective(&mut self, name: &str, elements: f64, bucket: u64, communicator: Communicator) -> u32 {
         let elements = elements.max(0.0) as u64;
-        let asked = Asked::Collective(elements, communicator);
+        let asked = PartQuery::Collective(elements, communicator);
         if let Some(known) = self.parts.iter().position(|part| part.name == name && part.asked == asked) {
             return known as u32;
         }
@@ -169,19 +170,23 @@ impl<'a> Builder<'a> {
     }
 
     /// Uses of operators in one direction.
-    pub fn operators(&mut self, ops: &[Op], direction: Direction, component: Component) -> Vec<Use> {
-        let used = |op: &Op| Use { part: self.operator(&op.name, direction, &op.scope), count: op.count, component };
+    pub fn operators(&mut self, ops: &[OperatorUse], direction: Direction, component: Component) -> Vec<PartUse> {
+        let used = |op: &OperatorUse| PartUse {
+            part: self.operator(&op.name, direction, &op.scope),
+            count: op.count,
+            component,
+        };
         ops.iter().map(used).collect()
     }
 
     /// The uses before the first layer and after the last, each forward and backward. The embedding is summed over
     /// the tensor-parallel ranks.
-    pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<Use>; 2]; 2] {
+    pub fn ends(&mut self, anatomy: &Anatomy, sync: Option<u32>) -> [[Vec<PartUse>; 2]; 2] {
         let [mut first, last] = [&anatomy.first, &anatomy.last].map(|ops| {
             [(Direction::Forward, Component::Forward), (Direction::Backward, Component::Backward)]
                 .map(|(direction, component)| self.operators(ops, direction, component))
         });
-        first[0].extend(sync.map(|part| Use { part, count: 1.0, component: Component::TensorAllReduce }));
+        first[0].extend(sync.map(|part| PartUse { part, count: 1.0, component: Component::TensorAllReduce }));
         [first, last]
     }
 }

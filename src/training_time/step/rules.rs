@@ -11,7 +11,7 @@ pub const MOST_PASSES: u64 = 1 << 18;
 
 /// A rule that a run breaks, with the nearest value that obeys it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Broken {
+pub enum RuleError {
     /// The degree or size with this name is zero.
     #[error("{0} is 0: at least 1 is needed; the nearest is {0} = 1")]
     Zero(&'static str),
@@ -114,18 +114,18 @@ pub fn nearest_divisor(whole: u32, degree: u32) -> u32 {
     all.min_by_key(|divisor| (divisor.abs_diff(degree), *divisor)).unwrap_or(1)
 }
 
-fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Result<(), Broken> {
+fn divides(name: &'static str, degree: u32, of: &'static str, whole: u32) -> Result<(), RuleError> {
     if whole.is_multiple_of(degree) {
         return Ok(());
     }
-    Err(Broken::Indivisible { name, degree, of, whole, nearest: nearest_divisor(whole, degree) })
+    Err(RuleError::Indivisible { name, degree, of, whole, nearest: nearest_divisor(whole, degree) })
 }
 
 /// Looks whether a run obeys them. Parity mode also composes stages that can't be, as the reference does.
 ///
 /// # Errors
 /// The first rule that it breaks.
-pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
+pub fn check(run: &Run, mode: Mode) -> Result<(), RuleError> {
     let (model, layout, execution) = (&run.model, &run.layout, &run.execution);
     let positive = [
         ("pp", layout.pipeline),
@@ -144,11 +144,11 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
         ("vocabulary", model.vocabulary),
     ];
     if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-        return Err(Broken::Zero(name));
+        return Err(RuleError::Zero(name));
     }
     divides("mp", layout.tensor, "h", model.heads)?;
     if layout.pipeline > MOST_STAGES {
-        return Err(Broken::TooWide(layout.pipeline));
+        return Err(RuleError::TooWide(layout.pipeline));
     }
     if layout.gpus() > MOST_GPUS {
         let replica = u64::from(layout.pipeline) * u64::from(layout.tensor);
@@ -158,7 +158,7 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
             let most = MOST_GPUS / u64::from(layout.pipeline);
             ("mp", nearest_divisor(model.heads, u32::try_from(most).unwrap_or(u32::MAX)).into())
         };
-        return Err(Broken::TooManyGpus { gpus: layout.gpus(), name, nearest });
+        return Err(RuleError::TooManyGpus { gpus: layout.gpus(), name, nearest });
     }
     if mode == Mode::Parity {
         return Ok(());
@@ -166,24 +166,24 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
     divides("h", model.heads, "dim", model.hidden)?;
     let (pipeline, layers) = (layout.pipeline, model.layers);
     if pipeline > layers {
-        return Err(Broken::TooManyStages { pipeline, layers });
+        return Err(RuleError::TooManyStages { pipeline, layers });
     }
     let parts = parts(pipeline, execution.virtual_stages);
     if parts > u64::from(layers) {
-        return Err(Broken::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
+        return Err(RuleError::TooManyChunks { chunks: execution.virtual_stages, pipeline, layers });
     }
     if !is_short(run) {
         let most = MOST_PASSES / parts;
         let stages = u64::from(pipeline);
         let nearest = if execution.virtual_stages > 1 { most / stages * stages } else { most };
-        return Err(Broken::TooLong { micro_batches: run.micro_batches, parts, nearest: nearest.max(1) });
+        return Err(RuleError::TooLong { micro_batches: run.micro_batches, parts, nearest: nearest.max(1) });
     }
     divides("ep", layout.expert, "dp", layout.data)?;
     divides("ep", layout.expert, "experts", model.experts.max(1))?;
     if let Some(layers) = &execution.layers_per_stage {
         let sum = layers.iter().map(|count| u64::from(*count)).sum();
         if layers.len() != pipeline as usize || sum != u64::from(model.layers) || layers.contains(&0) {
-            return Err(Broken::Layers { stages: layers.len(), sum, pipeline, layers: model.layers });
+            return Err(RuleError::Layers { stages: layers.len(), sum, pipeline, layers: model.layers });
         }
     }
     if execution.virtual_stages > 1 && !run.micro_batches.is_multiple_of(pipeline) {
@@ -191,7 +191,7 @@ pub fn check(run: &Run, mode: Mode) -> Result<(), Broken> {
         let below = (micro_batches / pipeline * pipeline).max(pipeline);
         let above = micro_batches.div_ceil(pipeline).saturating_mul(pipeline);
         let nearest = if above - micro_batches < micro_batches.abs_diff(below) { above } else { below };
-        return Err(Broken::Groups { micro_batches, pipeline, nearest });
+        return Err(RuleError::Groups { micro_batches, pipeline, nearest });
     }
     Ok(())
 }

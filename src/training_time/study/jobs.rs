@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Bench, Study, StudyError};
+use super::{ClusterRegressors, StudyError, TrainingTimeStudy};
 use crate::{
     progress::{Progress, Silent},
     training_time::{
@@ -14,20 +14,20 @@ use crate::{
             Library, Mode, Options,
             jobs::{Job, Task},
         },
-        samples::{Cluster, Place},
+        samples::{Cluster, SourceLine},
     },
 };
 
 /// The data that a worker needs to carry out jobs.
 #[derive(Serialize, Deserialize)]
-struct Package {
+struct JobInput {
     /// The cluster of the samples, and that of the measured steps.
     clusters: Vec<Cluster>,
     /// The catalogue as a YAML file.
     catalogue: String,
     mode: Mode,
     precision: String,
-    doubtful: Vec<Place>,
+    doubtful: Vec<SourceLine>,
 }
 
 /// A job's number holds which library, which regressor and which task.
@@ -51,7 +51,7 @@ fn job(number: u32) -> Job {
     Job { regressor: (number & !OF_STEPS) >> 2, task, cost: 0.0 }
 }
 
-impl Bench {
+impl ClusterRegressors {
     /// The library to which the regressor with this number belongs.
     fn library_of(&self, number: u32) -> &Library {
         let of_steps = self.steps.as_ref().filter(|_| number & OF_STEPS != 0);
@@ -59,7 +59,7 @@ impl Bench {
     }
 }
 
-impl Study {
+impl TrainingTimeStudy {
     /// Jobs in rounds, after each of which there is more to be told: the run's regressors trained, those of measured
     /// steps, those of the search; then the errors of the run's, and of the search's.
     ///
@@ -107,7 +107,7 @@ impl Study {
             entry.map(|entry| measured::on_cluster(&bench.cluster, entry, &bundle.reduces, &bench.catalogue))
         });
         let clusters = [Some((*bench.cluster).clone()), of_steps.flatten()].into_iter().flatten().collect();
-        Ok(postcard::to_allocvec(&Package {
+        Ok(postcard::to_allocvec(&JobInput {
             clusters,
             catalogue: bench.catalogue.to_yaml(),
             mode: bench.options.mode,
@@ -141,18 +141,18 @@ impl Study {
 }
 
 /// Does jobs of [`Study::rounds`] from [`Study::basis`] alone, on any worker.
-pub struct Workshop {
+pub struct JobRunner {
     /// The library of the samples, and that of the measured steps.
     libraries: Vec<Library>,
 }
 
-impl Workshop {
+impl JobRunner {
     /// Reads the basis.
     ///
     /// # Errors
     /// It comes from another build.
     pub fn new(basis: &[u8]) -> Result<Self, StudyError> {
-        let Package { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
+        let JobInput { clusters, catalogue, mode, precision, doubtful } = postcard::from_bytes(basis)?;
         let catalogue = Arc::new(Catalogue::parse(&catalogue).unwrap_or_default());
         let options = Options { mode, precision, doubtful, ..Options::default() };
         let library = |cluster| Library::new(Arc::new(cluster), Arc::clone(&catalogue), options.clone());

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use jobs::Workshop;
+pub use jobs::JobRunner;
 
 use super::{
     anatomy::Anatomy,
@@ -15,10 +15,10 @@ use super::{
     calibrate::{Applied, CalibrateError, Calibration, Coefficients, Terms, calibrate},
     catalogue::{Catalogue, ClusterEntry},
     coverage::{self, Coverage},
-    dropped::Dropped,
+    dropped::DroppedFiles,
     health::{self, Health, Rule},
     interval::{self, Basis, Draws},
-    measured::{self, Heritage, Taken},
+    measured::{self, ConvertedSteps, InheritedSettings},
     memory::{self, StageMemory},
     needs::{self, Need},
     prediction::Regressors,
@@ -29,7 +29,7 @@ use super::{
     },
     run::{Recompute, Run},
     samples::Cluster,
-    search::{self, Found, Knowledge},
+    search::{self, SearchContext, SearchResult},
     step::{self, Plan, Step, StepError},
     steps::StepTable,
 };
@@ -61,7 +61,7 @@ pub struct Settings {
     /// The cluster was chosen by hand: its samples stand in for those of another GPU.
     pub stands_in: bool,
     /// The settings of the search for layouts.
-    pub search: Option<search::Question>,
+    pub search: Option<search::SearchSettings>,
     /// Of which operator or collective parity's settings are searched on the full grid.
     pub settings_of: Option<String>,
     /// The amount of device memory that is kept free, in GiB.
@@ -126,21 +126,21 @@ fn refused(files: &[(String, String)]) -> String {
 
 impl StudyError {
     fn nothing_loaded(bundle: &Bundle) -> Self {
-        const TOLD: usize = 3;
-        let files = bundle.refused().take(TOLD).map(|(name, why)| (name.to_owned(), why.to_owned()));
+        const MOST_LISTED: usize = 3;
+        let files = bundle.refused().take(MOST_LISTED).map(|(name, why)| (name.to_owned(), why.to_owned()));
         Self::NothingLoaded(files.collect())
     }
 }
 
 /// The regressors of a cluster and, for a calibration, those of its operators on the cluster of the measured steps.
-struct Bench {
+struct ClusterRegressors {
     /// Notes on how the all-reduce tables are used.
     tables: Vec<String>,
     cluster: Arc<Cluster>,
     catalogue: Arc<Catalogue>,
     options: Options,
     library: Library,
-    steps: Option<OfSteps>,
+    steps: Option<StepCalibration>,
     /// The stated cluster of those steps.
     measured_on: Option<String>,
     health: Health,
@@ -150,18 +150,18 @@ struct Bench {
 }
 
 /// Measured steps, with the operators of the cluster that they ran on.
-struct OfSteps {
+struct StepCalibration {
     /// The index of the table.
     table: usize,
     /// The cluster on which the steps ran.
     ran_on: ClusterEntry,
     library: Library,
-    taken: Taken,
+    taken: ConvertedSteps,
     /// The calibrations with four and with six coefficients, each fitted once.
     calibrations: [OnceLock<Result<Calibration, CalibrateError>>; 2],
 }
 
-impl OfSteps {
+impl StepCalibration {
     /// The regressors that the measured steps need.
     fn needed(&self, mode: Mode, catalogue: &Catalogue) -> Vec<u32> {
         self.library.needed(|rehearsal| {
@@ -172,7 +172,7 @@ impl OfSteps {
     }
 }
 
-impl Bench {
+impl ClusterRegressors {
     fn has_trained(&self, regressors: &[u32]) -> bool {
         regressors.iter().all(|regressor| self.library.is_trained(*regressor))
     }
@@ -192,10 +192,10 @@ impl Bench {
 
 /// The state of the training time workbench.
 #[derive(Default)]
-pub struct Study {
-    dropped: Dropped,
+pub struct TrainingTimeStudy {
+    dropped: DroppedFiles,
     settings: Settings,
-    bench: Option<Bench>,
+    bench: Option<ClusterRegressors>,
 }
 
 /// The predicted step of a run.
@@ -227,26 +227,26 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
     /// The result with the changes.
-    pub found: Found,
+    pub found: SearchResult,
     /// The best layout without the changes, if there are any changes.
     pub unchanged: Option<search::Row>,
 }
 
-impl Study {
+impl TrainingTimeStudy {
     /// A study of dropped files.
     #[must_use]
-    pub fn new(dropped: Dropped) -> Self {
+    pub fn new(dropped: DroppedFiles) -> Self {
         Self { dropped, ..Self::default() }
     }
 
     /// The dropped files.
     #[must_use]
-    pub fn dropped(&self) -> &Dropped {
+    pub fn dropped(&self) -> &DroppedFiles {
         &self.dropped
     }
 
     /// The same, to be answered; what was learnt is forgotten.
-    pub fn dropped_mut(&mut self) -> &mut Dropped {
+    pub fn dropped_mut(&mut self) -> &mut DroppedFiles {
         self.bench = None;
         &mut self.dropped
     }
@@ -283,7 +283,7 @@ impl Study {
             let options = Options { saved, ..Options::new(mode, &precision, &health) };
             let (samples, catalogue) = (Arc::new(samples), Arc::new(bundle.catalogue.clone()));
             let library = Library::new(Arc::clone(&samples), Arc::clone(&catalogue), options.clone());
-            self.bench = Some(Bench {
+            self.bench = Some(ClusterRegressors {
                 tables,
                 cluster: samples,
                 catalogue,
@@ -307,7 +307,7 @@ impl Study {
                 Some((steps, table, entry)) => {
                     let search = settings.search.as_ref().map(|question| &question.run);
                     let run = settings.run.as_ref().or(search);
-                    let heritage = Heritage { named: settings.measured_as.as_deref(), run };
+                    let heritage = InheritedSettings { named: settings.measured_as.as_deref(), run };
                     let taken = measured::runs(steps, &entry, &bench.catalogue, heritage);
                     match bench.steps.as_mut().filter(|known| (known.table, &known.ran_on) == (table, &entry)) {
                         // The regressors stay as they are, whatever the steps inherit.
@@ -318,7 +318,7 @@ impl Study {
                             let catalogue = Arc::clone(&bench.catalogue);
                             let library = Library::new(Arc::new(on), catalogue, bench.options.clone());
                             let calibrations = Default::default();
-                            bench.steps = Some(OfSteps { table, ran_on: entry, library, taken, calibrations });
+                            bench.steps = Some(StepCalibration { table, ran_on: entry, library, taken, calibrations });
                         }
                     }
                 }
@@ -333,7 +333,7 @@ impl Study {
         Ok(!same)
     }
 
-    fn bench(&self) -> Result<&Bench, StudyError> {
+    fn bench(&self) -> Result<&ClusterRegressors, StudyError> {
         self.bench.as_ref().ok_or_else(|| StudyError::nothing_loaded(self.bundle()))
     }
 
@@ -455,7 +455,7 @@ impl Study {
         Ok(library.setting_files(&library.found_settings()))
     }
 
-    fn rehearse(&self, bench: &Bench, rehearsal: &dyn Regressors) {
+    fn rehearse(&self, bench: &ClusterRegressors, rehearsal: &dyn Regressors) {
         if let Some(run) = &self.settings.run {
             drop(step::plan(run, self.settings.mode, &bench.catalogue, rehearsal));
         }
@@ -567,7 +567,7 @@ impl Study {
         self.refuse_others(&question.run)?;
         let applied = calibration.map(|known| known.applied(&question.run.model, self.settings.calibrate_anyway));
         let changed = WhatIf::new(&bench.library, &self.settings.changes);
-        let known = Knowledge {
+        let known = SearchContext {
             regressors: &changed,
             catalogue: &bench.catalogue,
             gpu: bench.catalogue.gpu(&bench.cluster.gpu),
@@ -583,8 +583,8 @@ impl Study {
         let unchanged = if self.settings.changes.is_empty() || found.is_partial {
             None
         } else {
-            let known = Knowledge { regressors: &bench.library, least_factor: 1.0, ..known };
-            let question = search::Question { best: 1, everything: false, ..question.clone() };
+            let known = SearchContext { regressors: &bench.library, least_factor: 1.0, ..known };
+            let question = search::SearchSettings { best: 1, everything: false, ..question.clone() };
             search::search(&question, &known, &mut Silent, &mut |_| ControlFlow::Continue(())).rows.into_iter().next()
         };
         Ok(Some(Searched { found, unchanged }))
@@ -599,11 +599,11 @@ impl Study {
     }
 
     /// The regressors that the search needs; gone through once for all of its layouts.
-    fn of_search<'a>(&self, bench: &'a Bench) -> &'a [u32] {
+    fn of_search<'a>(&self, bench: &'a ClusterRegressors) -> &'a [u32] {
         let Some(question) = &self.settings.search else { return &[] };
         bench.of_search.get_or_init(|| {
             bench.library.needed(|rehearsal| {
-                let memo = search::Memo::new(rehearsal, &bench.catalogue);
+                let memo = search::CachedRegressors::new(rehearsal, &bench.catalogue);
                 let runs = search::space::space(question).runs;
                 runs.iter().for_each(|run| drop(step::plan(run, question.mode, &bench.catalogue, &memo)));
             })

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 mod simulator;
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     bandit::strategies::Kind,
     collective::{Collective, Scale},
@@ -16,7 +16,7 @@ use crate::{
         attribution::{LogSettings, Schedule},
         bands::Bands,
         read, replay,
-        request::{Export, Highlight, Prepared, Settings, Source, Start, Studied},
+        request::{Export, Highlight, LatencySource, PolicyOverview, PreparedReplay, ReplaySettings, Settings},
         simulate,
         study::{self, NamedLog},
     },
@@ -47,12 +47,12 @@ pub(super) fn is_simulated(choices: &Choices) -> bool {
 /// The state of the policy workbench.
 #[derive(Default)]
 pub struct Policy {
-    study: study::Study,
+    study: study::PolicyStudy,
     choices: Choices,
-    studied: Option<Studied>,
-    start: Option<Start>,
+    studied: Option<PolicyOverview>,
+    start: Option<ReplaySettings>,
     /// With the checksum of its game, by which workers name it.
-    prepared: Option<(u32, Prepared)>,
+    prepared: Option<(u32, PreparedReplay)>,
     /// The results of the replay so far, by job.
     played: SortedMap<u32, Vec<u8>>,
     done: SortedSet<u32>,
@@ -80,11 +80,11 @@ impl Policy {
     /// The state after logs were loaded.
     #[must_use]
     pub fn new(logs: Vec<NamedLog>) -> Self {
-        Self { study: study::Study::new(logs), ..Self::default() }
+        Self { study: study::PolicyStudy::new(logs), ..Self::default() }
     }
 
     /// The study.
-    pub const fn study(&mut self) -> &mut study::Study {
+    pub const fn study(&mut self) -> &mut study::PolicyStudy {
         &mut self.study
     }
 
@@ -166,16 +166,16 @@ impl Policy {
     }
 
     /// In what strategies play; `None` where the key that is shown can't be replayed.
-    fn world(&self) -> Result<Option<Source>, WorkbenchError> {
+    fn world(&self) -> Result<Option<LatencySource>, WorkbenchError> {
         let key = self.key()?;
         let can = self.studied.as_ref().is_some_and(|of| of.can_replay.get(key as usize) == Some(&true));
         let simulated = simulator::source(&self.choices, !self.study.is_empty())?;
-        Ok(simulated.or(can.then_some(Source::Key(key))))
+        Ok(simulated.or(can.then_some(LatencySource::Key(key))))
     }
 
-    fn start(&self) -> Result<Option<Start>, WorkbenchError> {
+    fn start(&self) -> Result<Option<ReplaySettings>, WorkbenchError> {
         let Some(world) = self.world()? else { return Ok(None) };
-        Ok(Some(Start {
+        Ok(Some(ReplaySettings {
             world,
             steps: self.choices.parsed::<u32>("steps", "a whole number")?.unwrap_or(2000),
             seeds: self.choices.parsed::<u32>("seeds", "a whole number")?.unwrap_or(200),
@@ -361,10 +361,10 @@ impl Study for Policy {
         Ok(Jobs { basis, rounds, is_anew: self.is_anew, goes_on: false })
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
-        let Material { files, problems } = material;
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+        let ReportContext { files, problems } = material;
         let highlight = self.highlight();
-        let material = report::policy::Material {
+        let material = report::policy::PolicyReportInput {
             study: &self.study,
             key: self.key()?,
             highlight: &highlight,

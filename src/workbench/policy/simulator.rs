@@ -8,7 +8,7 @@ use crate::{
         world::{Shape, SimulatedArm, Simulation},
     },
     form::{Choices, Control, Field},
-    policy::request::Source,
+    policy::request::LatencySource,
     workbench::WorkbenchError,
 };
 
@@ -86,7 +86,7 @@ fn world(choices: &Choices, has_log: bool) -> Option<&'static World> {
 ///
 /// # Errors
 /// Returns an error if a choice is not valid.
-pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<Source>, WorkbenchError> {
+pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<LatencySource>, WorkbenchError> {
     let Some(world) = world(choices, has_log) else { return Ok(None) };
     let text = |what: &str, usual: &'static str| {
         let key = format!("{what}.{}", world.key);
@@ -136,7 +136,7 @@ pub(super) fn source(choices: &Choices, has_log: bool) -> Result<Option<Source>,
         carry: CARRY,
         push: number("wave", world.wave, 0.0, LONGEST_MS)?,
     };
-    Ok(Some(Source::Simulation(simulation, names, auto as u32)))
+    Ok(Some(LatencySource::Simulation(simulation, names, auto as u32)))
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> {
@@ -254,7 +254,7 @@ mod tests {
         for (world, (_, expected)) in WORLDS.iter().zip(simulate::worlds()) {
             let mut choices = Choices::default();
             choices.set("world", world.key);
-            let Ok(Some(Source::Simulation(simulation, names, auto))) = source(&choices, true) else {
+            let Ok(Some(LatencySource::Simulation(simulation, names, auto))) = source(&choices, true) else {
                 panic!("{} is not simulated", world.key)
             };
             assert_eq!((names, auto), (simulate::ARMS.map(str::to_owned).to_vec(), 3));
@@ -270,7 +270,7 @@ mod tests {
             pairs.iter().for_each(|(key, value)| choices.set(key, value));
             source(&choices, false).map_err(|error| error.to_string())
         };
-        let Ok(Some(Source::Simulation(simulation, names, auto))) =
+        let Ok(Some(LatencySource::Simulation(simulation, names, auto))) =
             of(&[("arms.own", "one, AUTO"), ("means.own", "5,4"), ("later.own", "5, 6"), ("rise.own", "20")])
         else {
             panic!("it can be")

@@ -117,7 +117,7 @@ impl Robustness {
 
 /// The variation of a greedy schedule's time over seeds.
 #[derive(Default)]
-pub(super) struct Luck {
+pub(super) struct SeedVariance {
     /// How many seeds are asked for, if a number is.
     pub asked: Option<u32>,
     times: [Vec<f64>; PICKS.len()],
@@ -138,7 +138,7 @@ const MOST_LOOKS: usize = 300_000_000;
 /// The number of comparisons that take as long as one transfer.
 const LOOKS_FOR_ONE: usize = 20;
 
-impl Luck {
+impl SeedVariance {
     /// The state before the first seed.
     pub fn new(asked: Option<u32>) -> Self {
         Self { asked, ..Self::default() }
@@ -197,7 +197,7 @@ impl Luck {
 }
 
 /// A baseline: the schedule of another synthesizer for the same problem.
-pub(super) struct Rival {
+pub(super) struct Baseline {
     method: Method,
     search: Option<(Search, Clock)>,
     /// The time spent on the search.
@@ -207,7 +207,7 @@ pub(super) struct Rival {
     is_done: bool,
 }
 
-impl Rival {
+impl Baseline {
     /// A baseline whose search has not started.
     pub const fn new(method: Method) -> Self {
         Self { method, search: None, spent_ms: 0, film: None, is_done: false }

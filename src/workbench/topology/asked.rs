@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A form that can be made: its word, its name, what its size is, and that as long as nothing is chosen.
-pub(super) struct Made {
+pub(super) struct GeneratedGraph {
     pub word: &'static str,
     pub name: &'static str,
     pub size: &'static str,
@@ -28,23 +28,33 @@ pub(super) struct Made {
 }
 
 /// All of them. The first is what is seen before anything is chosen.
-pub(super) const MADE: [Made; 11] = [
-    Made { word: "dgx1v", name: "DGX-1 with V100", size: "", likely: &[] },
-    Made { word: "ring", name: "Ring", size: "Nodes", likely: &["5", "8", "16", "8:one-way"] },
-    Made { word: "line", name: "Line", size: "Nodes", likely: &["5", "8"] },
-    Made { word: "mesh", name: "Mesh", size: "Rows x columns", likely: &["4x4", "8x8", "16x16", "32x32", "4x4x4"] },
-    Made { word: "torus", name: "Torus", size: "Rows x columns", likely: &["4x4", "8x8", "4x4x4"] },
-    Made { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
-    Made { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
-    Made { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
-    Made {
+pub(super) const GENERATED_GRAPHS: [GeneratedGraph; 11] = [
+    GeneratedGraph { word: "dgx1v", name: "DGX-1 with V100", size: "", likely: &[] },
+    GeneratedGraph { word: "ring", name: "Ring", size: "Nodes", likely: &["5", "8", "16", "8:one-way"] },
+    GeneratedGraph { word: "line", name: "Line", size: "Nodes", likely: &["5", "8"] },
+    GeneratedGraph {
+        word: "mesh",
+        name: "Mesh",
+        size: "Rows x columns",
+        likely: &["4x4", "8x8", "16x16", "32x32", "4x4x4"],
+    },
+    GeneratedGraph { word: "torus", name: "Torus", size: "Rows x columns", likely: &["4x4", "8x8", "4x4x4"] },
+    GeneratedGraph { word: "hypercube", name: "Hypercube", size: "Dimensions", likely: &["3", "4", "6"] },
+    GeneratedGraph { word: "full", name: "Fully connected", size: "Nodes", likely: &["8", "16"] },
+    GeneratedGraph { word: "switch", name: "Switch, unrolled", size: "Nodes", likely: &["8", "16"] },
+    GeneratedGraph {
         word: "fattree",
         name: "Fat tree, unrolled",
         size: "Leaves x nodes of each:oversubscription",
         likely: &["2x4", "4x8", "4x8:2"],
     },
-    Made { word: "twogroups", name: "Two groups", size: "Nodes of each x links between", likely: &["4x2", "8x2"] },
-    Made { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
+    GeneratedGraph {
+        word: "twogroups",
+        name: "Two groups",
+        size: "Nodes of each x links between",
+        likely: &["4x2", "8x2"],
+    },
+    GeneratedGraph { word: "random", name: "Random", size: "Nodes:links of each:seed", likely: &["12:3:1", "64:4:1"] },
 ];
 
 /// The name of a synthesizer.
@@ -63,7 +73,7 @@ pub(super) fn title(method: Method) -> &'static str {
 
 /// The parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct SearchRequest {
     pub wanted: Wanted,
     pub by: Method,
     pub seed: u64,
@@ -103,7 +113,7 @@ pub(super) fn usual_graph(parts: &[(String, Part)]) -> String {
         () if has(&|part| topology(part).is_some()) => "f1",
         () if has(&|part| machine(part).is_some()) => "m1",
         () if has(&|part| links(part).is_some()) => "r1",
-        () => MADE[0].word,
+        () => GENERATED_GRAPHS[0].word,
     };
     key.to_owned()
 }
@@ -114,8 +124,8 @@ pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
 }
 
 /// Which of the forms that can be made is chosen, if any.
-pub(super) fn made(graph: &str) -> Option<&'static Made> {
-    MADE.iter().find(|made| made.word == graph)
+pub(super) fn made(graph: &str) -> Option<&'static GeneratedGraph> {
+    GENERATED_GRAPHS.iter().find(|made| made.word == graph)
 }
 
 /// Reads `f1`: the place of a loaded part of one kind.
@@ -145,7 +155,7 @@ fn positive(choices: &Choices, key: &str) -> Result<Option<f64>, ChoiceError> {
 }
 
 /// The parameters of a generated topology, from its fields.
-pub(super) fn recipe(made: &Made, choices: &Choices) -> Result<Recipe, WorkbenchError> {
+pub(super) fn recipe(made: &GeneratedGraph, choices: &Choices) -> Result<Recipe, WorkbenchError> {
     let text = match made.likely.first() {
         Some(usual) => {
             let size = choices.get(made.word).unwrap_or(usual).replace(['×', '*', ' '], "x");
@@ -209,7 +219,11 @@ pub(super) fn source(choices: &Choices, parts: &[(String, Part)]) -> Result<Sour
 }
 
 /// The parameters of a search on a topology.
-pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topology) -> Result<Asked, WorkbenchError> {
+pub(super) fn asked(
+    choices: &Choices,
+    parts: &[(String, Part)],
+    topology: &Topology,
+) -> Result<SearchRequest, WorkbenchError> {
     const WHOLE: &str = "a whole number";
     let mut wanted = Wanted::default();
     let mut size = None;
@@ -238,7 +252,7 @@ pub(super) fn asked(choices: &Choices, parts: &[(String, Part)], topology: &Topo
     wanted.chunks = choices.parsed("chunks", WHOLE)?.unwrap_or(wanted.chunks);
     wanted.root = choices.parsed("root", WHOLE)?.unwrap_or(wanted.root);
     let by = choices.get("by").map(|name| method(name, "Synthesizer")).transpose()?;
-    Ok(Asked {
+    Ok(SearchRequest {
         wanted,
         by: by.unwrap_or_default(),
         seed: choices.parsed("seed", WHOLE)?.unwrap_or(1),

@@ -16,14 +16,14 @@ const DAMAGE: [&str; 4] = ["cut", "slow", "dead", "weak"];
 
 /// The subject of an entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum EditTarget {
     /// A node, such as `4`.
     Node(u32),
     /// The link from one node to another, whether the graph has it or not: `0-3`, `0>3` or `0->3`.
     Link(u32, u32),
 }
 
-impl Spot {
+impl EditTarget {
     fn parse(word: &str) -> Option<Self> {
         let node = |text: &str| text.trim().parse().ok();
         match word.split_once(['-', '>']) {
@@ -33,7 +33,7 @@ impl Spot {
     }
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for EditTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(node) => write!(f, "{node}"),
@@ -91,9 +91,9 @@ fn listed<'a>(choices: &'a Choices, key: &str) -> impl Iterator<Item = (&'a str,
 }
 
 /// Takes what is about a spot out of a list. Whether any was there.
-fn take_out(choices: &mut Choices, list: &str, spot: Spot) -> bool {
+fn take_out(choices: &mut Choices, list: &str, spot: EditTarget) -> bool {
     let held = choices.get(list).unwrap_or_default().to_owned();
-    let is_other = |word: &&str| Spot::parse(parts(word).0) != Some(spot);
+    let is_other = |word: &&str| EditTarget::parse(parts(word).0) != Some(spot);
     let left: Vec<&str> = words(&held).filter(is_other).collect();
     let was_there = left.len() < words(&held).count();
     if was_there {
@@ -114,12 +114,12 @@ fn set(choices: &mut Choices, list: &str, words: &[&str]) {
 
 /// Leaves a share of their bandwidth to links, or to all links of nodes, whatever was left to them before: 0 cuts a link and
 /// takes a node out, 1 restores.
-pub fn leave(choices: &mut Choices, spots: &[Spot], share: f64) {
+pub fn leave(choices: &mut Choices, spots: &[EditTarget], share: f64) {
     for spot in spots {
         for list in DAMAGE {
             take_out(choices, list, *spot);
         }
-        let (slow, dead) = if matches!(spot, Spot::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
+        let (slow, dead) = if matches!(spot, EditTarget::Link(..)) { ("slow", "cut") } else { ("weak", "dead") };
         if share == 0.0 {
             put_in(choices, dead, &spot.to_string());
         } else if share < 1.0 {
@@ -129,7 +129,7 @@ pub fn leave(choices: &mut Choices, spots: &[Spot], share: f64) {
 }
 
 /// Removes links from the graph: one that was added is added no more.
-pub fn remove(choices: &mut Choices, links: &[Spot]) {
+pub fn remove(choices: &mut Choices, links: &[EditTarget]) {
     leave(choices, links, 1.0);
     for link in links {
         if !take_out(choices, "add", *link) {
@@ -140,7 +140,7 @@ pub fn remove(choices: &mut Choices, links: &[Spot]) {
 
 /// Adds links to the graph, with their bandwidth and their latency in ns where they are given, as they were typed. One that
 /// was removed comes back as it was, unless it is to have rates of its own; one that was added has what is given now.
-pub fn add(choices: &mut Choices, links: &[Spot], rates: &[&str]) {
+pub fn add(choices: &mut Choices, links: &[EditTarget], rates: &[&str]) {
     for link in links {
         take_out(choices, "add", *link);
         if !(rates.is_empty() && take_out(choices, "remove", *link)) {
@@ -156,8 +156,8 @@ fn wrong(key: &str, value: &str, expected: &str) -> ChoiceError {
 
 /// The two nodes of a link.
 fn ends(word: &str, topology: &Topology) -> Option<(u32, u32)> {
-    match Spot::parse(word)? {
-        Spot::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
+    match EditTarget::parse(word)? {
+        EditTarget::Link(from, to) if from.max(to) < topology.nodes => Some((from, to)),
         _ => None,
     }
 }
@@ -168,8 +168,8 @@ fn place(word: &str, topology: &Topology) -> Option<u32> {
 }
 
 fn node(word: &str, topology: &Topology) -> Option<u32> {
-    match Spot::parse(word)? {
-        Spot::Node(node) if node < topology.nodes => Some(node),
+    match EditTarget::parse(word)? {
+        EditTarget::Node(node) if node < topology.nodes => Some(node),
         _ => None,
     }
 }
@@ -324,20 +324,20 @@ mod tests {
 
     #[test]
     fn what_is_done_to_a_spot_takes_the_place_of_what_was_done() {
-        let both = [Spot::Link(0, 1), Spot::Link(1, 0)];
-        let leave = |text: &str, spots: &[Spot], share| after(text, |choices| leave(choices, spots, share));
+        let both = [EditTarget::Link(0, 1), EditTarget::Link(1, 0)];
+        let leave = |text: &str, spots: &[EditTarget], share| after(text, |choices| leave(choices, spots, share));
         assert_eq!(leave("#v=1", &both, 0.0), "&cut=0-1,1-0");
         assert_eq!(leave("#cut=0-1,1-0;2-3", &both, 0.1), "&cut=2-3&slow=0-1*0.1,1-0*0.1");
         assert_eq!(leave("#slow=0-1*0.1,2-3", &both, 0.5), "&slow=2-3,0-1*0.5,1-0*0.5");
         // However it was typed, and whatever stands beside.
         assert_eq!(leave("#slow=0->1*0.25,0-12,1>0&dead=1&weak=0", &both, 1.0), "&slow=0-12&dead=1&weak=0");
-        assert_eq!(leave("#weak=4*0.1,3&slow=4-3", &[Spot::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
-        assert_eq!(leave("#dead=4", &[Spot::Node(4)], 1.0), "");
+        assert_eq!(leave("#weak=4*0.1,3&slow=4-3", &[EditTarget::Node(4)], 0.0), "&weak=3&slow=4-3&dead=4");
+        assert_eq!(leave("#dead=4", &[EditTarget::Node(4)], 1.0), "");
     }
 
     #[test]
     fn what_is_added_and_removed_again_leaves_nothing_behind() {
-        let both = [Spot::Link(0, 2), Spot::Link(2, 0)];
+        let both = [EditTarget::Link(0, 2), EditTarget::Link(2, 0)];
         let removed = |text: &str| after(text, |choices| remove(choices, &both));
         let added = |text: &str, rates: &[&str]| after(text, |choices| add(choices, &both, rates));
         assert_eq!(added("#v=1", &[]), "&add=0-2,2-0");

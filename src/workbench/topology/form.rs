@@ -3,8 +3,8 @@
 use super::{
     Topology,
     asked::{
-        MADE, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title, topology,
-        usual_graph,
+        GENERATED_GRAPHS, chosen_machine, custom, graph, links, loaded, machine, made, of_kind, recipe, title,
+        topology, usual_graph,
     },
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Topology {
         graphs.extend((1..).zip(of_kind(parts, machine)).map(|(n, (name, _))| option(format!("m{n}"), name)));
         let of_results = (1..).zip(of_kind(parts, links));
         graphs.extend(of_results.map(|(n, (name, _))| option(format!("r{n}"), format!("Links of {name}"))));
-        graphs.extend(MADE.iter().map(|made| option(made.word, made.name)));
+        graphs.extend(GENERATED_GRAPHS.iter().map(|made| option(made.word, made.name)));
         // Another graph has other links and nodes.
         let choice = self.field("graph", "Graph", Control::One(graphs), usual_graph(parts));
         let mut fields = vec![choice.leading_of(&[EDITS, DAMAGE, LINKS, MACHINE])];
@@ -156,7 +156,7 @@ impl Topology {
             return fields;
         }
         let recipe = made(graph).and_then(|made| recipe(made, &crate::form::Choices::default()).ok());
-        if let Some(recipe) = recipe.filter(|_| graph != MADE[0].word) {
+        if let Some(recipe) = recipe.filter(|_| graph != GENERATED_GRAPHS[0].word) {
             fields.push(number("latency", "Latency, ns", recipe.latency_ns.to_string()));
             fields.push(number("bandwidth", "Bandwidth", recipe.bandwidth.to_string()));
             if ["mesh", "torus", "fattree", "twogroups", "random"].contains(&graph) {

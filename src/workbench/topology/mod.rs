@@ -5,7 +5,7 @@ mod asked;
 pub mod edit;
 mod form;
 
-use super::{Jobs, Material, Study, WorkbenchError};
+use super::{Jobs, ReportContext, Study, WorkbenchError};
 use crate::{
     form::{Choices, Field},
     progress::Progress,
@@ -24,8 +24,8 @@ use crate::{
     },
     units::{capitalised, count},
 };
-use after::{Luck, Rival, Robustness};
-use asked::Asked;
+use after::{Baseline, Robustness, SeedVariance};
+use asked::SearchRequest;
 use edit::Damage;
 
 /// The number of decisions in the first piece of a search.
@@ -36,7 +36,7 @@ const PIECE_MS: f64 = 80.0;
 /// Pieces of a search on the whole graph, where what is shown is a damaged one.
 const BEFORE_DAMAGE: u32 = 4;
 /// The most faults of a dropped schedule that are listed.
-const TOLD: usize = 12;
+const MOST_LISTED: usize = 12;
 
 const FILES: [(&str, &str, Form); 5] = [
     ("csv", "Save result CSV", Form::Csv),
@@ -57,7 +57,7 @@ pub struct Topology {
     /// Links that were added to it and removed, as they were chosen.
     edits: [String; 2],
     opened: Opened,
-    asked: Option<Asked>,
+    asked: Option<SearchRequest>,
     /// The reason why there is no schedule.
     why: Option<String>,
     /// The best schedule so far, evaluated.
@@ -68,8 +68,8 @@ pub struct Topology {
     /// The purpose of the previous piece: the search itself, or that of a baseline.
     last: Option<Option<Method>>,
     robustness: Robustness,
-    luck: Luck,
-    rivals: Vec<Rival>,
+    luck: SeedVariance,
+    rivals: Vec<Baseline>,
     /// Schedules that were dropped: their names, what is said of them, and those without fault.
     dropped: Vec<(String, Vec<String>, Option<Film>)>,
     /// Whether the results changed since they were last drawn.
@@ -122,14 +122,14 @@ impl Topology {
         }
         let asked = asked::asked(&self.choices, self.study.parts(), self.study.topology()?)?;
         if self.asked.as_ref() != Some(&asked) {
-            let is_same = |of: &Asked| {
-                let whole = |of: &Asked| Asked { damage: Damage::default(), ..of.clone() };
+            let is_same = |of: &SearchRequest| {
+                let whole = |of: &SearchRequest| SearchRequest { damage: Damage::default(), ..of.clone() };
                 whole(of) == whole(&asked)
             };
             let is_begun = self.asked.take().is_some_and(|before| is_same(&before)) && self.study.search().is_ok();
             (self.damaged, self.found) = (None, None);
             (self.spent_ms, self.piece, self.last) = (0, PIECE as f64, None);
-            let Asked { wanted, by, seed, damage } = asked.clone();
+            let SearchRequest { wanted, by, seed, damage } = asked.clone();
             if !is_begun {
                 self.study.begin(wanted.clone(), by, seed, PIECE, progress)?;
             }
@@ -150,7 +150,7 @@ impl Topology {
             }
             self.asked = Some(asked);
             self.rivals.clear();
-            self.luck = Luck::default();
+            self.luck = SeedVariance::default();
         }
         self.check();
         self.look()
@@ -221,7 +221,7 @@ impl Topology {
         let seeds = self.choices.parsed("seeds", "a whole number")?;
         within("Seeds", f64::from(seeds.unwrap_or(1)), 1.0, f64::from(after::MOST_SEEDS))?;
         if self.luck.asked != seeds {
-            self.luck = Luck::new(seeds);
+            self.luck = SeedVariance::new(seeds);
         }
         let chosen = self.choices.get("with").unwrap_or_default();
         let by = self.asked.as_ref().map(|asked| asked.by);
@@ -232,7 +232,7 @@ impl Topology {
         self.rivals.retain(|rival| methods.contains(&rival.method()));
         for method in methods {
             if !self.rivals.iter().any(|rival| rival.method() == method) {
-                self.rivals.push(Rival::new(method));
+                self.rivals.push(Baseline::new(method));
             }
         }
         Ok(())
@@ -249,8 +249,8 @@ impl Topology {
                 Ok(verified) => {
                     let mut text = verified.sentences;
                     // The first stands in the sentences.
-                    let more = verified.faults.len().saturating_sub(1 + TOLD);
-                    let faults = verified.faults.iter().skip(1).take(TOLD);
+                    let more = verified.faults.len().saturating_sub(1 + MOST_LISTED);
+                    let faults = verified.faults.iter().skip(1).take(MOST_LISTED);
                     text.extend(faults.map(|fault| format!("{}.", capitalised(fault))));
                     if more > 0 {
                         let least = if verified.is_cut { "at least " } else { "" };
@@ -597,13 +597,13 @@ impl Study for Topology {
         self.films().into_iter().map(|(_, film, _)| of(film)).collect()
     }
 
-    fn report(&self, material: Material<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
+    fn report(&self, material: ReportContext<'_>, contents: &Contents) -> Result<Report, WorkbenchError> {
         // Before anything was chosen, as in the terminal.
         if self.source.is_none() && self.why.is_none() {
             return Err(StudyError::NoTopology.into());
         }
-        let Material { files, problems } = material;
-        let material = report::topology::Material {
+        let ReportContext { files, problems } = material;
+        let material = report::topology::TopologyReportInput {
             study: self.active(),
             shown: self.found.as_ref(),
             nothing: self.nothing(),

@@ -130,13 +130,13 @@ impl TrainingTime {
         gpus: Vec<u32>,
         cluster: usize,
         reserve_gib: f64,
-    ) -> Result<search::Question, WorkbenchError> {
+    ) -> Result<search::SearchSettings, WorkbenchError> {
         let bundle = self.study.bundle();
         let usual = bundle.memory_gib(&run, cluster);
         let first = gpus.first().copied().unwrap_or(1);
         let batch = self.number("s.batch", usual_batch(&run, first))?;
         let again = self.choices.get("s.recompute").unwrap_or("");
-        let mut question = search::Question { gpus, ..search::Question::new(run, first, u64::from(batch)) };
+        let mut question = search::SearchSettings { gpus, ..search::SearchSettings::new(run, first, u64::from(batch)) };
         let chosen: Vec<Recompute> = again.split(',').filter(|name| !name.is_empty()).map(recompute_of).collect();
         if !chosen.is_empty() {
             question.recompute = chosen;

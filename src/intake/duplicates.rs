@@ -8,7 +8,7 @@ use crate::tuning::read::Row;
 
 /// Runs that stand in two files, with the lines in both. Nobody measures the same ten digits twice.
 #[must_use]
-pub fn doubled(files: &[FileReport], rows: &[Row]) -> Vec<String> {
+pub fn duplicate_runs(files: &[FileReport], rows: &[Row]) -> Vec<String> {
     if rows.first().map(|row| row.file) == rows.last().map(|row| row.file) {
         return Vec::new();
     }

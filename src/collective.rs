@@ -125,7 +125,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// How a chunk is flagged as arrived. Codes are NCCL's (`NCCL_PROTO_*`).
+    /// The protocol by which a receiver learns that data has arrived. Codes are NCCL's (`NCCL_PROTO_*`).
     Protocol {
         /// Low latency: 8-byte stores, half of which are flags.
         Ll = 0, "LL", ["ll"];
@@ -138,7 +138,7 @@ vocabulary! {
     }
 }
 
-/// How many nodes and ranks take part. Measurements of different scales are never pooled.
+/// The number of nodes and ranks that take part. Measurements of different scales are never pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Scale {
     /// The number of nodes.

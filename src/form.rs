@@ -100,8 +100,8 @@ impl Choices {
     }
 }
 
-/// A fragment as it was before somebody on its way encoded it once more, as some chats and scanners of mail do: with `&`
-/// and `=` instead of `%26` and `%3D`. Any other is left as it is.
+/// The fragment as it was before a chat program or mail scanner encoded it a second time, with `%26` and `%3D` in
+/// place of `&` and `=`. Other fragments are returned unchanged.
 ///
 /// ```
 /// use collectune::form::restored;
@@ -181,7 +181,7 @@ pub struct Field {
     pub picked: bool,
 }
 
-/// How a value is chosen. Values are text; of several, with commas between.
+/// The control that edits a value. Values are text; several are separated by commas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Control {
     /// A choice of one of these, each with value and label.
@@ -208,7 +208,7 @@ pub enum Control {
 }
 
 impl Field {
-    /// A field of the bar above the answer, as it stands by the choices.
+    /// A field in the bar above the report, with its value from the choices.
     #[must_use]
     pub fn new(choices: &Choices, key: &str, label: &str, control: Control, usual: impl Into<String>) -> Self {
         let usual = usual.into();

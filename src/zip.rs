@@ -25,7 +25,7 @@ const END_LENGTH: usize = 22;
 const ENTRY_LENGTH: usize = 46;
 const LOCAL_LENGTH: usize = 30;
 
-/// Why an archive or an entry can't be read; completes a sentence that begins with its name.
+/// The reason why an archive or an entry can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZipError {
     /// The archive breaks off: its directory, which stands at the end, is missing.
@@ -131,7 +131,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Where the bytes of an entry begin, behind its own head.
+    /// The offset of the bytes of an entry, after its local header.
     fn begin(&self, entry: &Entry) -> Option<usize> {
         let head = self.bytes.get(entry.offset..).filter(|head| head.starts_with(LOCAL))?;
         Some(entry.offset + LOCAL_LENGTH + number(head, 26, 2) + number(head, 28, 2))

@@ -1,6 +1,6 @@
 //! Numbers as `strtoull` and `atoi` read them: in base 10, as far as the digits go, and never an error.
 
-/// A number as C's parsing functions read it, and what its text shows besides.
+/// A number as C's parsing functions read it, with properties of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number<'a, T> {
     /// The value that C would use; 0 where the text has no digit.

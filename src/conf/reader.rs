@@ -17,7 +17,7 @@ pub enum Reader {
     Collectune,
 }
 
-/// How many channels the library is told to use at most: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
+/// The limit on channels that a tuner gives the library: `*nChannels` of `getCollInfo`, of which src/enqueue.cc makes
 /// `nMaxChannels == 0 ? its own : nMaxChannels`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Channels {
@@ -41,21 +41,21 @@ impl Channels {
     }
 }
 
-/// How a reader differs from the others. A further reader is a further one of these.
+/// The details in which readers differ. A new reader is added as a new value of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReaderBehaviour {
     /// The name on the command line and in files.
     pub key: &'static str,
     /// The name that is shown to people.
     pub name: &'static str,
-    /// The channels that are used where no rule applies, and where a rule says -1.
+    /// The number of channels that is used where no rule applies, and where a rule has -1.
     pub preset: Channels,
     /// A line with an unknown word or an empty field is left out; the others take an unknown word for ring, simple or
     /// allreduce.
     pub skips_unknown: bool,
     /// `-1` is an algorithm and a protocol; together they leave both to the library.
     pub has_wildcards: bool,
-    /// Blanks may stand before `#`, lines of blanks and carriage returns are nothing.
+    /// Whether blanks may precede `#`, and lines of blanks and carriage returns count as empty.
     pub trims_lines: bool,
     /// Channels below 1 are the library's choice; the others hand over every number except -1.
     pub checks_channels: bool,

@@ -12,7 +12,7 @@ pub const MOST_FIELDS: usize = 10;
 pub struct Piece<'a> {
     /// The number of the file's line that contains the piece, from 1.
     pub line: u32,
-    /// Which piece of that line, from 0: a line longer than the buffer is read in several.
+    /// The index of the piece within the line, from 0: lines longer than the buffer are read in several pieces.
     pub part: u32,
     /// The string as C sees it: up to the first NUL, without the line feed.
     pub text: &'a [u8],

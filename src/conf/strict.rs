@@ -1,7 +1,7 @@
 //! The tuner file as Collectune's own plugin reads it.
 //!
 //! The grammar is that of NVIDIA's example (NVIDIA/nccl, plugins/tuner/example): `colltype,minbytes,maxbytes,algorithm,
-//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`Fault`] here, and the
+//! protocol,channels,nNodes,nRanks[,numPipeOps[,regBuff]]`. What the readers in C guess at is a [`RuleFault`] here, and the
 //! line is skipped: an unknown word never becomes ring, nor an unknown collective allreduce. Words are read in any case,
 //! blanks may stand anywhere around a field, `#` begins a comment anywhere, sizes may end in K, M or G (powers of 1024),
 //! and `auto` and -1 leave a choice to the library.
@@ -22,7 +22,7 @@ pub struct Rule {
     pub max_bytes: u64,
     /// Algorithm and protocol to run; `None` leaves the choice to the library.
     pub pair: Option<(Algorithm, Protocol)>,
-    /// How many channels at most; `None` leaves it to the library. More do not fit into a field of RCCL.
+    /// The most channels; `None` leaves the number to the library. RCCL's field holds no larger number.
     pub channels: Option<u8>,
     /// Number of nodes that matches; `None` matches any.
     pub nodes: Option<u32>,
@@ -78,7 +78,7 @@ pub enum RuleFault {
     Nul,
 }
 
-/// No more than so many characters of a file are repeated in a message.
+/// The most characters of a file that a message repeats.
 pub const LONGEST_EXCERPT: usize = 24;
 
 /// The result of parsing one line.
@@ -157,7 +157,8 @@ fn content(line: &[u8], number: u32, may_be_header: bool) -> LineContent {
     }
 }
 
-/// Whether the line is the header `collective_type,min_bytes,…`: names where a collective and a size would stand.
+/// Whether the line is the header `collective_type,min_bytes` and so on, with names in place of a collective and a
+/// size.
 fn is_header(fields: &[&[u8]]) -> bool {
     let is_name = |field: &&[u8]| field.first().is_some_and(u8::is_ascii_alphabetic);
     fields.len() >= FIELDS_NEEDED && find(&COLLECTIVES, fields[0]).is_none() && fields[..3].iter().all(is_name)

@@ -35,7 +35,7 @@ pub fn line(
     Some(format!("{collective},{min_bytes},{max_bytes},{algorithm},{protocol},{channels},{nodes},{ranks},-1,-1"))
 }
 
-/// How a reader is told to leave the number of channels to the library: NVIDIA's example takes -1 for one channel and 0 for
+/// The value that leaves the number of channels to the library: NVIDIA's example takes -1 for one channel and 0 for
 /// the library's choice.
 #[must_use]
 pub fn channels_of_library(reader: Reader) -> i32 {

@@ -1,4 +1,5 @@
-//! Files of the trade that are no measurements to learn from: confs, comparisons, tables to look at.
+//! Reads files of the tuning workbench that are no measurements: tuner files, comparisons, and tables that are only
+//! shown.
 
 use std::{borrow::Cow, io::Read};
 

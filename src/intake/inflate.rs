@@ -8,7 +8,7 @@ use std::{
 
 use super::gzip::Gzip;
 
-/// Inflates gzip, of one or several members, and stops where it grows beyond measure.
+/// Decompresses gzip of one or several members, within limits.
 pub(super) struct Inflate<R: Read> {
     decoder: Gzip<BufReader<Counted<R>>>,
     compressed: Rc<Cell<u64>>,

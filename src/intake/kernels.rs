@@ -60,7 +60,7 @@ pub(super) fn table(records: &mut Records<'_>, kind: Kind, lines_before: u64) ->
     opened(&sheet, kind, problems, broken.into_iter().collect())
 }
 
-/// Whether an archive is a workbook. One that can't be opened is said to be a damaged one.
+/// Whether an archive is a workbook. One that can't be opened counts as a damaged workbook.
 pub(super) fn is_workbook(bytes: &[u8]) -> bool {
     Archive::open(bytes).map_or(true, |archive| archive.names().any(|name| name.starts_with("xl/")))
 }

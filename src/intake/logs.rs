@@ -1,4 +1,4 @@
-//! Logs: what becomes of them, and what must be asked first.
+//! Opens logs, and asks the user for facts that they lack.
 
 use super::{
     Mapping, MappingRequest, Outcome, WantedColumn,
@@ -76,8 +76,8 @@ pub(super) fn opened(log: Log, file: &File<'_>) -> Result<Opened> {
     Ok(Opened { outcome, content: FileContent::Log { rows, job }, origins: reading.origins, log: Some(log) })
 }
 
-/// Joins logs that are of the same processes: with `NCCL_DEBUG_FILE` the library says what it runs in another file than
-/// the table. `mappings` are those that the files were opened with.
+/// Joins logs of the same processes: with `NCCL_DEBUG_FILE` the library logs its choices to another file than the
+/// table. `mappings` are those with which the files were opened.
 pub fn join(files: &mut [OpenedFile], mappings: &[Option<Mapping>]) {
     for at in 0..files.len() {
         let Some(mut log) = files[at].log.take().filter(Log::has_runs) else { continue };

@@ -54,7 +54,7 @@ pub enum Outcome {
         /// Notes, such as `3 rows of substituted runs are listed as what ran`.
         notes: Vec<String>,
     },
-    /// Something of the trade that is no sweep: a conf, a comparison, a job's log, a report.
+    /// A file that is known and is no sweep, such as a tuner file, a comparison, a log of a job, or a report.
     Known {
         /// A description of the format, such as `tuner conf`.
         format: String,
@@ -65,13 +65,13 @@ pub enum Outcome {
         /// Notes from reading the file.
         notes: Vec<String>,
     },
-    /// A table whose headers don't say what the needed columns are: a mapping is asked for.
+    /// A table whose headers don't identify the required columns, so that the user is asked for a mapping.
     NeedsMapping(MappingRequest),
-    /// Nothing could be read; one sentence that says what is wrong and how to mend it.
+    /// The file could not be read; a sentence with the reason and a remedy.
     Refused(String),
 }
 
-/// A table with unknown headers, or a log that does not say what ran: what a log knows stands in a table as well.
+/// A table with unknown headers, or a log that does not say what ran. The facts of a log are shown as a table too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MappingRequest {
     /// The reason, such as that the table lacks a column.
@@ -97,7 +97,7 @@ pub struct WantedColumn {
     pub guess: Option<usize>,
 }
 
-/// Answers a [`MappingRequest`]: which header (by index) or constant stands for a sweep column.
+/// The answer to a [`MappingRequest`]: the header (by index) or the constant for each sweep column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mapping {
     /// Pairs of sweep column and where its value comes from.

@@ -58,7 +58,7 @@ pub enum FileContent {
     Rewards(Box<policy::read::Log>),
     /// Links, a schedule, a dump of a machine, or conditions of a collective.
     Topology(Box<crate::topology::study::Part>),
-    /// A table that can only be looked at: hotspots, predicted gains, a summary of runs, launches.
+    /// A table that is only shown: hotspots, predicted gains, a summary of runs, launches.
     Listing(Listing),
     /// A report.
     Report(Box<Report>),
@@ -82,7 +82,7 @@ pub struct OpenedFile {
 /// The most bytes of a model file.
 pub const MAX_MODEL_BYTES: u64 = 256 << 20;
 
-/// How much of a file is looked at to recognise it.
+/// The number of bytes by which a file is recognised.
 const HEAD: usize = 64 * 1024;
 
 /// Opens one file: [`open_file`], without where its rows come from.
@@ -294,14 +294,15 @@ fn archive(source: impl Read, file: &File<'_>, share_read: &mut dyn FnMut() -> f
 
 /// A configuration in YAML, or, where it is none, why nothing else could be made of it.
 fn read_configuration(text: impl Read, file: &File<'_>, otherwise: String) -> Result<Opened> {
-    /// More than a configuration may have, so that its reader says so.
+    /// A limit above that of configurations, so that their reader reports the excess.
     const LONGEST: u64 = 1 << 20;
     let mut yaml = String::new();
     text.take(LONGEST).read_to_string(&mut yaml).map_err(|error| format!("can't be read: {error}"))?;
     training::configuration(&yaml, file).ok_or(otherwise)
 }
 
-/// A log; or a configuration whose keys stand behind what was looked at, as long comments bring it about.
+/// Reads a log, or a configuration whose first key comes after the bytes by which files are recognised, as with long
+/// comments.
 fn read_unknown(
     mut text: impl Read,
     file: &File<'_>,
@@ -330,7 +331,7 @@ impl Read for Broken {
     }
 }
 
-/// Why nothing of a file can be used after an error of reading; `None` where what was read before it can.
+/// The reason why a file can't be used after a read error; `None` if the part before the error can be used.
 pub(super) fn fatal(error: &io::Error) -> Option<String> {
     match InflateError::of(error) {
         Some(InflateError::Truncated | InflateError::Damaged) => None,

@@ -19,7 +19,7 @@ use crate::{
 
 /// The number of bytes that suffice to recognise a report.
 const REPORT_HEAD: usize = 4096;
-/// Lines shown to map columns by, and looked at to guess them.
+/// The number of lines that a mapping request shows, and from which columns are guessed.
 const SAMPLE: usize = 20;
 /// The most columns of a table.
 const WIDEST: usize = 1024;
@@ -233,7 +233,7 @@ const LOG_MARKS: [&str; 8] = [
     " NCCL WARN ",
 ];
 
-/// Texts of the same trade that hold no sweep. The error is why it can't be used.
+/// The kind of a text that is known and holds no sweep. The error says why it can't be used.
 fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, String> {
     let has = |names: &[&str]| names.iter().all(|name| headers.iter().any(|h| h.eq_ignore_ascii_case(name)));
     if let Some((table, _)) = KnownTable::ALL.iter().find(|(_, names)| has(names)) {
@@ -285,7 +285,8 @@ fn known_text(head: &[u8], headers: &[String]) -> Result<Option<Recognised>, Str
     Ok(None)
 }
 
-/// One of its first lines is a rule, or all are comments of one who says what a rule has, or that it was dropped.
+/// Whether a text is a tuner file: one of its first lines is a rule, or all are comments that name the fields of
+/// rules.
 fn is_conf(text: &str) -> bool {
     let is_rule = |line: &str| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -308,7 +309,7 @@ fn is_conf(text: &str) -> bool {
     })
 }
 
-/// Asks which header stands for which column, with a guess by name, then by content.
+/// The request for a mapping of headers to columns, with a guess by name, then by contents.
 fn request(headers: Vec<String>, sample: Vec<Vec<String>>, error: &ColumnsError) -> MappingRequest {
     let mut taken = Vec::new();
     let mut guesses = vec![None; Column::ALL.len()];
@@ -335,7 +336,7 @@ fn request(headers: Vec<String>, sample: Vec<Vec<String>>, error: &ColumnsError)
     MappingRequest { problem: error.to_string(), headers, sample, wanted }
 }
 
-/// All cells of a column are what stands in a column of a sweep, as far as that can be told.
+/// Whether all cells of a column look like values of a column of a sweep.
 fn looks_like(column: Column, index: usize, sample: &[Vec<String>]) -> bool {
     let mut cells = sample.iter().map(|row| row[index].as_str()).filter(|c| !is_missing(c)).peekable();
     if cells.peek().is_none() {

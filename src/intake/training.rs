@@ -27,12 +27,12 @@ pub(super) fn table(records: &mut Records<'_>, family: TableFamily, file: &File<
     Ok(opened(part, problems, notes, file))
 }
 
-/// Reads a configuration; `None` where the text is one of another trade.
+/// Reads a configuration; `None` if the text is not one of the training time workbench.
 pub(super) fn configuration(text: &str, file: &File<'_>) -> Option<Opened> {
     read::configuration(text).map(|part| opened(part, Problems::default(), Vec::new(), file))
 }
 
-/// A regressor of an operator that XGBoost saved, which its name tells from other models.
+/// Reads an operator's regressor that XGBoost saved; the file's name tells it from other models.
 pub(super) fn model(text: &str, file: &File<'_>) -> Option<Result<Opened>> {
     let stem = name::stem(file.name);
     let is_ours = stem.ends_with("_fwd") || stem.ends_with("_bwd");

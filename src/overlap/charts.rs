@@ -6,7 +6,8 @@ use crate::{
     units::percent,
 };
 
-/// Predicted over measured slowdowns, in per cent of the duration alone: what a model, `title`, said of each kernel.
+/// Predicted over measured slowdowns, in per cent of the duration alone; `said` are the predictions of the model
+/// `title`.
 #[must_use]
 pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, said: &[Option<Predicted>]) -> Chart {
     let pairs = dataset.overlapped().zip(said).filter_map(|(kernel, said)| Some((kernel, (*said)?)));
@@ -46,10 +47,10 @@ pub fn predicted_over_measured(dataset: &Dataset, id: &str, title: &str, said: &
     }
 }
 
-/// Where the classes of [`errors`] begin and end, in per cent.
+/// The boundaries of the classes of [`errors`], in per cent.
 const EDGES: [f64; 14] = [-100.0, -50.0, -30.0, -20.0, -15.0, -10.0, -5.0, 5.0, 10.0, 15.0, 20.0, 30.0, 50.0, 100.0];
 
-/// How many kernels' durations are missed by how much: a step for each class of errors.
+/// A histogram of the relative errors of durations, for each model.
 #[must_use]
 pub fn errors(dataset: &Dataset, models: &[(&str, &[Option<Predicted>])]) -> Chart {
     let series = models.iter().enumerate().map(|(index, (title, said))| {

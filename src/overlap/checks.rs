@@ -10,7 +10,7 @@ use crate::units::count;
 /// A finding about a run's kernels or columns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Check {
-    /// The slowdown told by a file is not that of its durations.
+    /// The slowdown in a file contradicts its durations.
     Contradictions {
         /// The number of rows that were compared.
         rows: u64,
@@ -49,7 +49,8 @@ pub enum Check {
     },
     /// No kernel ran beside a collective: there is nothing to learn.
     NoOverlap,
-    /// All kernels that ran beside a collective have one name: nothing can be said of unseen ones.
+    /// All kernels that ran at the same time as a collective have one name, so that accuracy for unseen names is
+    /// unknown.
     OneName {
         /// The name.
         name: String,
@@ -74,7 +75,7 @@ pub enum Check {
 
 /// The most columns that are compared with each other.
 const MOST_COMPARED: usize = 32;
-/// Two columns correlate at least so much to be told.
+/// The correlation from which two columns are reported.
 const COLLINEAR: f64 = 0.99;
 /// The share of overlap below which a kernel hardly overlaps.
 const LITTLE: f64 = 0.05;

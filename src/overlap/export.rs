@@ -13,9 +13,9 @@ use crate::{
     text::{Cell, Table, json},
 };
 
-/// The attribute of a model that says what it predicts.
+/// The attribute of an exported model that names the quantity it predicts.
 pub(super) const PREDICTS: &str = "predicts";
-/// How that begins where it is ln(duration / duration alone).
+/// The value of that attribute for models of ln(duration / duration alone).
 pub(super) const OF_RATIOS: &str = "ln(duration / ground_truth)";
 
 /// A text to save as a file.
@@ -38,7 +38,7 @@ pub enum TreesError {
     Learn(#[from] LearnError),
 }
 
-/// Every kernel with what is said of it out of fold: a kernel that overlaps nothing takes as long as alone.
+/// Every kernel with its out-of-fold prediction; kernels without overlap are predicted to take as long as alone.
 #[must_use]
 pub fn predictions(dataset: &Dataset, model: &str, said: &[Option<Predicted>]) -> ExportedFile {
     let mut table = Table::new([

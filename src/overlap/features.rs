@@ -25,7 +25,8 @@ impl Default for Settings {
     }
 }
 
-/// The most columns that models are given: beyond, each job would take minutes, and few kernels tell that many apart.
+/// The most columns that models use: with more, each job would take minutes, and there are few kernels to learn them
+/// from.
 pub const MOST_COLUMNS: usize = 128;
 
 /// The columns of a dataset that models are given, by index: the first [`MOST_COLUMNS`] that [`choosable`] names.

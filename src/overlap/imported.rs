@@ -87,10 +87,10 @@ pub struct ImportedScores {
     pub scaled: Option<Score>,
     /// The name of the scaler's file.
     pub scaler: Option<String>,
-    /// How many rows its trees say that it was trained on.
+    /// The number of rows on which it was trained, according to its trees.
     pub trained_on_rows: Option<u64>,
-    /// Its training rows are among these kernels, fed so: its error says nothing about others. `None` where that can't be
-    /// told.
+    /// The scaling with which the training rows are among these kernels, so that its error says nothing about other
+    /// kernels. `None` if they are not, or that is unknown.
     pub trained_on_these: Option<FeatureScaling>,
 }
 
@@ -135,11 +135,11 @@ pub struct Scaler {
 }
 
 impl Scaler {
-    /// Reads `{"mean": […], "scale": […]}`, with `features` where they are named; names with `_` behind them, as
-    /// scikit-learn has them, are the same, and so is `std` for the scale. `None` where a JSON is something else.
+    /// Reads `{"mean": [], "scale": []}` with an optional `features`. Names with a trailing `_`, as scikit-learn has
+    /// them, are accepted, and so is `std` for the scale. Returns `None` if the JSON is something else.
     ///
     /// # Errors
-    /// It is one that can't be used; completes a sentence that begins with the name of the file.
+    /// Returns the reason if the scaler can't be used; it completes a sentence that begins with the name of the file.
     pub fn read(value: &serde_json::Value, name: &str) -> Option<Result<Self, String>> {
         let key = |names: &[&str]| names.iter().find_map(|name| value.get(name));
         let (mean, scale) = (key(&["mean", "mean_"])?, key(&["scale", "scale_", "std", "std_"])?);
@@ -198,7 +198,8 @@ impl Imported {
         Ok(kernels.iter().zip(said).map(predicted).collect())
     }
 
-    /// It says ln(duration / duration alone), as the file tells; else slowdowns.
+    /// Whether the model predicts ln(duration / duration alone), according to the file; otherwise it predicts
+    /// slowdowns.
     fn is_of_ratios(&self) -> bool {
         self.model.attributes.iter().any(|(name, text)| name == PREDICTS && text.starts_with(OF_RATIOS))
     }

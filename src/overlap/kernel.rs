@@ -78,7 +78,8 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// How many of its columns are standard metrics; they are the first. Of further columns one may number the rows.
+    /// The number of columns that are standard metrics, which come first. One of the further columns may be a row
+    /// number.
     #[must_use]
     pub fn standard_metrics(&self) -> usize {
         let is_standard = |name: &&String| super::read::STANDARD.iter().any(|(standard, _)| standard == name);

@@ -95,7 +95,7 @@ pub fn imported(judged: &[ImportedScores]) -> Listing {
     Listing { columns, rows }
 }
 
-/// A row for each kernel name with what overlaps of it, and what is said of that out of fold.
+/// A table of kernel names, with the overlap and the out-of-fold errors of each.
 #[must_use]
 pub fn names(dataset: &Dataset, said: &[Option<Predicted>]) -> Listing {
     #[derive(Default)]

@@ -147,9 +147,10 @@ const TREES_OF_FOREST: u32 = 100;
 pub enum Model {
     /// A constant slowdown.
     Constant(f64),
-    /// Of a slowdown for each name, and one for others.
+    /// A slowdown for each name, and one for other names.
     Names(SortedMap<String, f64>, f64),
-    /// Of slowdowns, from [`features::published`]; durations by what is clipped at 0.
+    /// A regressor of slowdowns on [`features::published`]; slowdowns below 0 are clipped when durations are
+    /// computed.
     Slowdown(Box<dyn Regressor>),
     /// A regressor of ln(duration / alone) on [`features::relative`].
     LogRatio(Box<dyn Regressor>),

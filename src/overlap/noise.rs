@@ -1,4 +1,4 @@
-//! How well the slowdowns of one run repeat in another run of the same program.
+//! Repeatability: how closely the slowdowns of one run repeat in another run of the same program.
 
 use serde::{Deserialize, Serialize};
 

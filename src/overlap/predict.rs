@@ -18,7 +18,7 @@ use crate::{
 /// The kernel to predict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KernelQuery {
-    /// Its name; one that is not known is said to be so.
+    /// The kernel's name, which need not be among the measured ones.
     pub name: String,
     /// The duration without communication.
     pub alone_ns: f64,
@@ -115,10 +115,10 @@ impl KernelQuery {
         }
     }
 
-    /// The kernel that is asked for; metrics that are not typed are the medians of its name, or of all.
+    /// The kernel to predict. Metrics that are not given are the medians of its name, or of all kernels.
     ///
     /// # Errors
-    /// A number is out of its range.
+    /// Returns [`PredictError::Range`] if a number is out of range.
     pub fn kernel(&self, dataset: &Dataset) -> Result<Kernel, PredictError> {
         let range = |what: &str, value: f64, is_in: bool, expected| {
             if is_in { Ok(()) } else { Err(PredictError::Range { what: what.to_owned(), value, expected }) }
@@ -152,10 +152,11 @@ impl KernelQuery {
     }
 }
 
-/// Predicts by a fitted model. The interval is made of its errors out of fold: of unseen names for such a name.
+/// Predicts a kernel with a fitted model. The interval is made of the model's out-of-fold errors; for an unseen name,
+/// of those on unseen names.
 ///
 /// # Errors
-/// A number is out of its range.
+/// Returns [`PredictError::Range`] if a number is out of range.
 pub fn predict(
     dataset: &Dataset,
     chosen: &[usize],

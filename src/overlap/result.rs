@@ -18,7 +18,7 @@ use crate::{
     text::Listing,
 };
 
-/// How far predictions are from measurements; shares and errors of durations in per cent.
+/// The errors of predictions; shares and errors of durations are in per cent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Mean of |predicted − measured| ÷ measured, in per cent.
@@ -144,7 +144,7 @@ impl Score {
 pub struct ModelScores {
     /// The model.
     pub kind: Kind,
-    /// Of each repeat of the folds by kernels that is whole.
+    /// The scores of each complete repeat of the folds by kernels.
     pub repeats: Vec<Score>,
     /// The mean over repeats.
     pub mean: Option<Score>,
@@ -194,7 +194,7 @@ pub struct OverlapOverview {
     pub columns: Vec<(String, bool)>,
     /// The names of its kernels that overlap communication.
     pub names: Vec<String>,
-    /// How statistics and metrics came together, by the name of the run.
+    /// How statistics and metrics were joined, by the name of the run.
     pub merged: Vec<(String, Merged)>,
     /// The findings of the checks, in words.
     pub checks: Vec<String>,
@@ -210,9 +210,9 @@ pub struct OverlapOverview {
     pub imported_listing: Listing,
     /// The encoded run, for [`do_jobs`](super::study::do_jobs).
     pub run: Vec<u8>,
-    /// How long each job is expected to take, relative to the others; its index names the job.
+    /// The expected duration of each job relative to the others. The index is the number of the job.
     pub jobs: Vec<f64>,
-    /// The jobs in rounds, after each of which there is more to be told.
+    /// The jobs in rounds, after each of which results can be shown.
     pub rounds: Vec<Vec<u32>>,
     /// The results of the models that need no training.
     pub results: Results,
@@ -233,6 +233,6 @@ pub struct Results {
     pub names: Listing,
     /// A chart of predicted over measured slowdowns.
     pub predicted_over_measured: Option<Chart>,
-    /// How many kernels are missed by how much, beside no slowdown at all.
+    /// A chart of the errors of durations, with those of predicting no slowdown.
     pub errors: Option<Chart>,
 }

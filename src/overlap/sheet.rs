@@ -14,9 +14,9 @@ pub struct Sheet {
     room: usize,
     headers: Vec<String>,
     text: String,
-    /// Where each cell ends, row after row, a cell per header.
+    /// The end of each cell in the text, row after row, with a cell for every header.
     ends: Vec<u32>,
-    /// Where each row stands in its file: a line, a row of a workbook or a record, from 1.
+    /// The position of each row in its file: the number of a line, row or record, from 1.
     lines: Vec<u64>,
 }
 
@@ -39,10 +39,10 @@ impl Sheet {
         Self { headers, room: LONGEST, ..Self::default() }
     }
 
-    /// A sheet without rows that may have so many bytes.
+    /// A sheet without rows that may have this many bytes.
     ///
     /// # Errors
-    /// The headers are longer than any.
+    /// Returns [`TooLong`] if the headers exceed their limit.
     pub(super) fn within<'a>(room: usize, headers: impl Iterator<Item = &'a str>) -> Result<Self, TooLong> {
         let mut left = LONGEST_HEADERS.min(room);
         let mut taken = Vec::new();
@@ -95,11 +95,11 @@ impl Sheet {
         names.iter().find_map(|name| self.headers.iter().position(|header| header.trim().eq_ignore_ascii_case(name)))
     }
 
-    /// Reads the records of a delimited text that stand before their end, the first as headers. `lines_before` were
-    /// passed over. Lines of the profiler among them (`==PROF== …`) are none.
+    /// Reads the remaining records of a delimited text, the first as headers. `lines_before` lines were skipped. The
+    /// profiler's own lines, which begin with `==PROF==`, are left out.
     ///
     /// # Errors
-    /// There is too much text.
+    /// Returns [`TooLong`] if there is too much text.
     pub fn read(records: &mut Records<'_>, lines_before: u64) -> Result<(Self, Problems), TooLong> {
         records.skip_comments();
         let headers: Vec<String> = records.next().map(|r| r.cells().map(str::to_owned).collect()).unwrap_or_default();

@@ -335,7 +335,7 @@ impl OverlapStudy {
     /// The comparison of the models so far.
     ///
     /// # Errors
-    /// There is no run, or a dropped model that is to be shown does not fit it.
+    /// Returns an error if there is no run, or if the dropped model that is to be shown can't be applied to it.
     pub fn results(&self) -> Result<Results, StudyError> {
         let dataset = self.dataset()?;
         let said: Vec<(Kind, OutOfFold)> =
@@ -431,10 +431,10 @@ fn run_of(dataset: &Dataset) -> Run {
     }
 }
 
-/// Which features matter, from [`OverlapOverview::run`] alone: on any worker or thread.
+/// The importances of the features, computed from [`OverlapOverview::run`] alone, on any worker or thread.
 ///
 /// # Errors
-/// The run comes from another build, or can't be learnt from.
+/// Returns an error if the run comes from another build, or can't be learnt from.
 pub fn weigh_features(run: &[u8], progress: &mut dyn Progress) -> Result<Listing, StudyError> {
     let JobInput { dataset, settings } = postcard::from_bytes(run)?;
     match importance::importances(&dataset, &settings, progress) {

@@ -22,10 +22,10 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// How high a chart of rows should be, in CSS pixels; `None` where the height is free.
+    /// The height of a chart of rows in CSS pixels; `None` if the height is not determined by rows.
     #[must_use]
     pub fn height(&self) -> Option<f64> {
-        /// One row, and what stands below and above them all.
+        /// The height of one row, and the space below and above all rows.
         const ROW: f64 = 32.0;
         const AROUND: f64 = 84.0;
         /// The smallest height of a row of cells in which its name fits.
@@ -41,8 +41,8 @@ impl Chart {
         }
     }
 
-    /// The point of this chart that stands for a point of an earlier one: in the series of the same name, at the same
-    /// x, nearest in y.
+    /// The point of this chart that corresponds to a point of an earlier one: in the series of the same name, at the
+    /// same x, nearest in y.
     #[must_use]
     pub fn same_point(&self, earlier: &Chart, pick: Pick) -> Option<Pick> {
         let before = earlier.series.get(pick.series)?;
@@ -92,8 +92,8 @@ pub enum Quantity {
     Gib,
     /// A share between 0 and 1, printed as a percentage.
     Share,
-    /// Categories: 0 is the first name. On a horizontal axis they go from left to right, on a vertical one from top to
-    /// bottom, one unit each and all of them, in [`Spacing::Linear`] whatever the axis says.
+    /// Categories: 0 is the first name. They go from left to right on a horizontal axis and from top to bottom on a
+    /// vertical one, one unit each, in [`Spacing::Linear`] whatever the axis says.
     Names(Vec<String>),
 }
 
@@ -157,12 +157,12 @@ pub enum Mark {
     Band,
     /// A dot with a whisker from `low` to `high`.
     Whiskers,
-    /// Bars along x, as in a timeline: each begins at `x`, is `value` long and lies on the row `y`, one unit high. Where
-    /// there is room it holds the words of its note up to the first comma, colon or semicolon.
+    /// Bars along x, as in a timeline. Each begins at `x`, is `value` long and is in the row `y`, one unit high. Its
+    /// label is the beginning of its note up to the first comma, colon or semicolon, if there is room.
     Spans,
-    /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour stands for its `value`. With
-    /// what the values are, and their spacing on the colour scale. A cell without a value is drawn empty. The series'
-    /// name says what the values are; its colour is not used.
+    /// A heat map: a cell around each (`x`, `y`), one unit wide and high, whose colour represents its `value`. The
+    /// fields are the quantity of the values and their spacing on the colour scale. A cell without a value is drawn
+    /// empty. The name of the series names the quantity; its colour is not used.
     Cells(Quantity, Spacing),
 }
 

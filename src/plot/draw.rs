@@ -25,26 +25,26 @@ const LABEL_GAP: f64 = 8.0;
 const ABOVE: f64 = 22.0;
 /// Below the plot: tick labels and the title of the x axis.
 const BELOW: f64 = 40.0;
-/// How much of the width the name of a category takes at most.
+/// The largest share of the width for the names of categories.
 const LONGEST_NAME: f64 = 0.3;
 /// The same beside cells, which are of use where they are narrow, and whose names differ at their ends.
 const LONGEST_OF_CELLS: f64 = 0.36;
-/// How far around a dot that stands aside it is pointed at, in CSS pixels.
+/// The distance at which a dot beside its position can still be pointed at, in CSS pixels.
 const ASIDE: f64 = 6.0;
 
-/// The free margin around everything: a picture that stands alone needs more than one set in a page.
+/// The margin around the chart: an exported picture needs more than one within a page.
 fn margin(style: &Style) -> f64 {
     if style.captions { 14.0 } else { 3.0 }
 }
 
-/// Draws a chart and says where everything is.
+/// Draws a chart and returns the positions of its parts.
 ///
-/// The backend must have [`Style::size_in_units`] units (a canvas scales by one over the fineness) and set text by
+/// The backend must have [`Style::size_in_units`] units (a canvas scales by one over the fineness) and lay out text
 /// itself, as the canvas and SVG backends do.
 ///
 /// # Errors
 ///
-/// Only those of the backend; no chart is an error. One that can't be drawn gets a sentence in its place.
+/// Returns errors of the backend only. A chart that can't be drawn is replaced by a sentence.
 pub fn draw<B: DrawingBackend>(chart: &Chart, style: &Style, backend: B) -> Result<Layout, DrawError> {
     let paper = Paper::new(backend, style, Lettering::CANVAS);
     let layout = draw_on(&paper, chart, style)?;

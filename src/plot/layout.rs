@@ -1,4 +1,4 @@
-//! Where things were drawn, so that a pointer or a keyboard finds them again.
+//! The positions of drawn points, by which a pointer or keyboard finds them.
 
 use super::Pick;
 
@@ -91,7 +91,7 @@ pub enum Walk {
     Last,
 }
 
-/// How far from a bar or a cell, in CSS pixels, it is still meant: bars can be as thin as a hair.
+/// The distance from a bar or cell at which it is still selected, in CSS pixels: bars can be very narrow.
 const AREA_REACH: f64 = 3.0;
 /// Points whose heights differ by less lie on one row.
 const SAME_ROW: f64 = 0.5;
@@ -104,8 +104,8 @@ impl Layout {
         series.positions.iter().find(|place| place.pick == pick).copied()
     }
 
-    /// The drawn point nearest to a place in the picture, no farther than `reach` CSS pixels. Of equals the one
-    /// drawn last wins, because it lies on top. Bars and cells are found where they lie.
+    /// The drawn point nearest to a position in the picture, at most `reach` CSS pixels away. Of equally near ones
+    /// the last drawn wins, as it is on top. Bars and cells are found within their areas.
     #[must_use]
     pub fn nearest(&self, x: f64, y: f64, reach: f64) -> Option<Pick> {
         let mut best = (reach * reach, None);

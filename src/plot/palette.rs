@@ -31,14 +31,15 @@ pub(super) struct Inks {
     hues: [RGBColor; 6],
     /// Text on a series' colour, or on the middle of the scale.
     on_hue: RGBColor,
-    /// The scale of values, from low to high: even steps of lightness in Oklch, from the paper towards the ink, the hue
-    /// from yellow to blue, which the colour-blind tell apart.
+    /// The colour scale of values, from low to high: equal steps of lightness in Oklch, from the background towards
+    /// the text colour, with hues from yellow to blue, which colour-blind people can distinguish.
     steps: [RGBColor; STEPS],
     /// The opacity of a band, from 0 to 1.
     pub band: f64,
 }
 
-/// The colours of the scale of values. So few can be told apart, and each has its text and its counterpart in the dark.
+/// The number of colours of the scale of values, which is small enough for them to be distinguished. Each has its
+/// text colour and its counterpart in the dark theme.
 pub(super) const STEPS: usize = 9;
 
 const fn rgb(hex: u32) -> RGBColor {
@@ -150,7 +151,7 @@ pub fn step_rgb(theme: Theme, step: usize) -> [u8; 3] {
     [r, g, b]
 }
 
-/// Each ink of light paper with the one that takes its place on dark paper, as they stand in an SVG.
+/// Each colour of the light theme with its counterpart in the dark theme, as written in an SVG.
 #[must_use]
 pub fn inks_in_the_dark() -> Vec<(String, String)> {
     let all = |inks: &Inks| {

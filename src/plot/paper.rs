@@ -78,7 +78,7 @@ pub(super) struct Letters {
     pub size: f64,
     pub bold: bool,
     pub colour: RGBAColor,
-    /// Which end of the text lies at its place; it is always centred vertically.
+    /// The end of the text that is at its position; the text is always centred vertically.
     pub anchor: HPos,
 }
 

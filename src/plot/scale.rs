@@ -129,7 +129,7 @@ impl Scale {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// The place of one end of an interval, cut to the axis: an end that can't be drawn lies at the axis' end.
+    /// The position of an end of an interval; an end beyond the axis is at the end of the axis.
     pub fn place_of_end(&self, value: f64) -> Option<f64> {
         if value.is_nan() {
             return None;

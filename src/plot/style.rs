@@ -23,10 +23,10 @@ pub struct Pick {
     pub point: usize,
 }
 
-/// How a chart is drawn: the size, the paper, and what the viewer chose.
+/// The style of a drawing: size, theme, and the viewer's selections.
 ///
-/// Lengths are CSS pixels. A backend has whole coordinates only, so it is given a finer grid than the
-/// device's: one device pixel is `fineness` backend units, one CSS pixel `pixel_ratio × fineness`.
+/// Lengths are CSS pixels. Backends have integer coordinates, so they are given a finer grid than the device's: one
+/// device pixel is `fineness` backend units, one CSS pixel `pixel_ratio × fineness`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Style {
     /// Width of the picture in CSS pixels.

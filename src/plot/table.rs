@@ -155,8 +155,8 @@ fn interval_quantity<'a>(chart: &'a Chart, series: &'a Series) -> &'a Quantity {
     }
 }
 
-/// The drawn points of other series at the same x, one for each series: the nearest in y. Beside a bar or a cell only
-/// what lies in the same place.
+/// The drawn points of other series at the same x, one for each series: the nearest in y. For a bar or a cell, only
+/// those at the same position.
 #[must_use]
 pub fn beside(chart: &Chart, layout: &Layout, pick: Pick) -> Vec<Pick> {
     let point = |pick: Pick| chart.series.get(pick.series).and_then(|series| series.points.get(pick.point));

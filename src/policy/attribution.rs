@@ -1,4 +1,4 @@
-//! Which arm ran, for each line of a log: the first way that applies, always named.
+//! Attributes the lines of a log to arms, by the first method that applies; the result names the method.
 
 use super::{
     arm::Arm,
@@ -37,9 +37,10 @@ pub struct LogSettings {
 pub struct Schedule {
     /// The arms by their numbers: of a column of numbers, or of a round robin.
     pub arms: Vec<Arm>,
-    /// Arms took turns, and the first logged line came after so many calls.
+    /// The number of calls before the first logged line, if arms took turns.
     pub warm_up: Option<u32>,
-    /// Only so many calls took turns, counted from the very first, warm-up included; what came after is not attributed.
+    /// The number of calls that took turns, counted from the very first, warm-up included. Later calls are not
+    /// attributed.
     pub turns: Option<u32>,
     /// The policies of different generations by whose schedules arms were chosen.
     pub policies: Vec<Policy>,
@@ -110,10 +111,10 @@ pub struct Attributed {
     pub no_trace: Option<f64>,
 }
 
-/// Gives each line of a log its key and its arm. `elsewhere` is what other logs are about.
+/// Attributes each line of a log to a key and an arm. `elsewhere` are the keys of other logs.
 ///
 /// # Errors
-/// A key lacks something that nobody says; a sentence without its subject.
+/// Returns a sentence without its subject if a key lacks something that is stated nowhere.
 pub fn attribute(
     log: &Log,
     settings: &LogSettings,
@@ -277,7 +278,7 @@ impl DealtArms {
     }
 }
 
-/// The keys of a log, whole; `None` where one lacks something that nobody says, and others do not.
+/// The complete keys of a log; `None` for one that lacks something that is stated nowhere, if other keys don't.
 fn keys(
     log: &Log,
     settings: &LogSettings,

@@ -86,7 +86,7 @@ impl Bands {
         self.0.iter().filter(|bound| **bound <= size_bytes).count() as u32
     }
 
-    /// Where a band begins, and before what it ends; `None`: nowhere.
+    /// The first size of a band, and the first size after it, in bytes; `None` for the last band.
     #[must_use]
     pub fn range(&self, band: u32) -> (u64, Option<u64>) {
         let band = band as usize;

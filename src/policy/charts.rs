@@ -27,7 +27,7 @@ fn colour(place: usize) -> Colour {
     if place == 0 { Colour::Default } else { Colour::Palette((place - 1) as u8) }
 }
 
-/// Shows one series out: it lies on top, the others in the background. A chart without it stays as it is.
+/// Emphasises one series: it is drawn on top, and the others in the background. A chart without it is unchanged.
 fn show_out(series: &mut [Series], name: Option<&str>) {
     let Some(place) = name.and_then(|name| series.iter().position(|series| series.name == name)) else { return };
     series.iter_mut().enumerate().filter(|(other, _)| *other != place).for_each(|(_, one)| one.colour = Colour::Muted);

@@ -39,7 +39,8 @@ fn places(results: &[KeyResult]) -> Vec<(KeyGroup, Vec<(Key, &KeyResult)>)> {
     all.chunk_by(|a, b| place(&a.0) == place(&b.0)).map(|same| (place(&same[0].0), same.to_vec())).collect()
 }
 
-/// Ranges from band to band; a band with several answers is split where the larger size begins. `arm` says what a key runs.
+/// The ranges of bands with the arm of each. A band whose keys have different arms is split at the larger size. `arm`
+/// gives the arm of a key.
 fn spans(keys: &[(Key, &KeyResult)], bands: &Bands, arm: impl Fn(&KeyResult) -> Arm) -> Vec<Span> {
     let mut spans: Vec<Span> = Vec::new();
     for (key, of) in keys {
@@ -129,8 +130,8 @@ pub fn conf(results: &[KeyResult], settings: &Settings, reader: Reader) -> Resul
     Ok(files)
 }
 
-/// Why a reader that decides about every size of a collective can't be given rules for these keys: each rule would replace
-/// the library's choice, and so each must beat it. `same_scale` are all keys of the scale, for which one file counts.
+/// The reason why no rules can be written for a reader whose file decides every size of a collective: each rule
+/// replaces the library's choice and so must beat it. `same_scale` are all keys of the scale, which share a file.
 fn not_covered<'a>(
     (collective, scale, _): KeyGroup,
     keys: &[(Key, &KeyResult)],
@@ -196,7 +197,7 @@ fn rules(
     text
 }
 
-/// Our own plugin is told where the library keeps the choice: then a range says so itself.
+/// Whether rules are written where the library keeps the choice: Collectune's own plugin accepts `auto`.
 fn writes_auto(reader: Reader) -> bool {
     reader.key() == "collectune"
 }
@@ -273,8 +274,8 @@ pub fn policy(results: &[KeyResult], settings: &Settings, generation: u64) -> Po
     policy
 }
 
-/// Which keys run something else with a policy file than was found, because there may be only so many keys, arms and bounds
-/// between sizes; in a sentence.
+/// A sentence on the keys for which the policy file has another arm than was found, as it holds a limited number of
+/// keys, arms and bounds.
 #[must_use]
 pub fn lost(results: &[KeyResult], policy: &Policy) -> Option<String> {
     let mut lost: Vec<Key> = Vec::new();

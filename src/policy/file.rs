@@ -56,15 +56,15 @@ pub struct Policy {
     pub keys: Vec<Entry>,
     /// The evidence behind the choices.
     pub evidence: Vec<Evidence>,
-    /// From this call on a key that explores runs `auto` while no evidence of it stands in the policy: nobody learns from it.
-    /// `None`: it explores for ever.
+    /// The number of calls after which an exploring key runs `auto` unless the policy has evidence for it, as nobody
+    /// learns from its calls then. `None` if it explores without end.
     pub unrewarded_calls: Option<u64>,
 }
 
 /// One key and what to run for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// One of the five collectives that a tuner is asked about.
+    /// One of the five collectives for which a tuner is called.
     pub collective: Collective,
     /// The index of the band of message sizes.
     pub band: u32,
@@ -338,7 +338,7 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// It is torn or changed, or says what can't be followed.
+    /// Returns an error if the file is incomplete, was changed, or is not valid.
     pub fn read(bytes: &[u8]) -> Result<ParsedPolicy, FileError> {
         let document: Document =
             serde_json::from_slice(opened(bytes)?).map_err(|error| FileError::Json(error.to_string()))?;
@@ -442,7 +442,7 @@ fn entry(
     Ok(Entry { collective, band: key.band, scale: Scale { nodes: key.nodes, ranks: key.ranks }, overlap, choice })
 }
 
-/// A text with the line that tells whether it is whole.
+/// The text with a last line that holds its checksum and length.
 #[must_use]
 pub fn sealed(text: String) -> String {
     let footer = format!("{FOOTER}{:08X} {}\n", Crc32::of(text.as_bytes()), text.len());

@@ -76,7 +76,7 @@ fn winner(judged: &JudgedKey) -> Option<super::arm::Arm> {
     ran.min_by(|a, b| a.mean_ms.total_cmp(&b.mean_ms)).map(|arm| arm.arm)
 }
 
-/// P(the mean of one arm is below that of another); 0 where it can't be said.
+/// The probability that the mean of one arm is below that of another; 0 if it is unknown.
 fn better(judged: &JudgedKey, arm: super::arm::Arm, other: super::arm::Arm) -> f64 {
     let draws = |arm| {
         let place = judged.result.arms.iter().position(|of| of.arm == arm)?;

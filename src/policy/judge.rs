@@ -116,8 +116,8 @@ pub fn judge(pool: &Pool, evidence: &[Option<Evidence>], seed: u64) -> JudgedKey
     JudgedKey { result, draws }
 }
 
-/// Where runs are what is independent, values that are drawn again within them say nothing of the next run: how sure a gain is
-/// follows from the differences between runs.
+/// The comparison of two arms where runs are the independent units. Resampling within runs says nothing about the
+/// next run, so the interval of a gain follows from the differences between runs.
 fn of_runs(comparison: Comparison, certainty: &Certainty) -> Comparison {
     let freedom = f64::from(certainty.units.saturating_sub(1).max(1));
     let reach = student::quantile(0.975, freedom) * certainty.error * 100.0;
@@ -138,8 +138,8 @@ fn candidate(summaries: &[Summary]) -> Option<u32> {
     ran.min_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).map(|(arm, _)| arm as u32)
 }
 
-/// Of deviations from each arm's mean, in the order of time. Where arms were measured one after the other, a drift within one
-/// of the logs is one of the whole.
+/// The drift of the deviations from each arm's mean, in the order of time. If arms were measured one after the other,
+/// a drift within one log counts as a drift of the whole.
 fn drift(pool: &Pool, summaries: &[Summary], seed: u64) -> Drift {
     let deviation = |line: &PoolLine| line.latency_ms - summaries[line.arm].mean;
     let attributed: Vec<f64> = pool.lines.iter().map(deviation).collect();
@@ -207,7 +207,7 @@ fn arms(pool: &Pool, series: &[Vec<f64>], summaries: &[Summary]) -> Vec<ArmResul
     pool.arms.iter().zip(series).zip(summaries).map(one).collect()
 }
 
-/// Two modes that are worth telling apart: each has its share, and they are apart by more than a twentieth.
+/// Whether two modes are worth reporting: each has a sufficient share, and they differ by more than a twentieth.
 fn is_two(of: &Summary, modes: &series::Modes) -> bool {
     of.n >= 16
         && modes.separation >= BIMODAL_SEPARATION

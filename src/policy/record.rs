@@ -177,7 +177,7 @@ fn member<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>, name: &str)
     words.next()?.strip_prefix(name)?.parse().ok()
 }
 
-/// So many calls a key explores online while no reward of it has come in.
+/// The number of calls that a key explores online before any reward of it arrives.
 pub const UNREWARDED_CALLS: u64 = 1024;
 
 /// A policy to begin with online, whose keys return to the library's choice where no rewards come in.

@@ -120,7 +120,7 @@ pub fn prepare(start: &ReplaySettings, pools: &[Pool], results: &[KeyResult]) ->
     })
 }
 
-/// How many seeds a job plays: fewer where each takes long, so that no job does.
+/// The number of seeds of a job: fewer if each takes long, so that jobs stay short.
 fn seeds_per_job(steps: u32) -> u32 {
     /// Steps that a job of several seeds may have in all.
     const STEPS: u32 = 100_000;

@@ -16,7 +16,7 @@ use crate::{
 /// The settings of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What the user states about each log, in the order of [`Studied::logs`].
+    /// What the user states about each log, in the order of [`PolicyOverview::logs`].
     pub logs: Vec<LogSettings>,
     /// How arms were chosen.
     pub schedule: Schedule,
@@ -46,7 +46,7 @@ pub struct ReplaySettings {
 pub struct Highlight {
     /// The name of an arm, which is emphasised in every chart that shows it.
     pub arm: Option<String>,
-    /// A strategy by its place among [`Start::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
+    /// A strategy by its place among [`ReplaySettings::strategies`]; its shares of arms are shown. `None`: those of the strategy of the
     /// lowest regret that can be run.
     pub strategy: Option<u32>,
 }
@@ -87,7 +87,7 @@ pub struct ExportedFile {
 pub struct LogFile {
     /// The file's name.
     pub name: String,
-    /// How its lines got their arms, or why they did not.
+    /// How its lines were attributed to arms, or why they were not.
     pub attribution: String,
     /// Whether nothing of it could be used.
     pub is_refused: bool,
@@ -151,9 +151,9 @@ pub struct KeyCharts {
 pub struct PreparedReplay {
     /// The encoded game, for [`super::replay::play`].
     pub game: Vec<u8>,
-    /// How long each job is expected to take, relative to the others; its index names the job.
+    /// The expected duration of each job relative to the others. The index is the number of the job.
     pub jobs: Vec<f64>,
-    /// The jobs in rounds, after each of which there is more to be told.
+    /// The jobs in rounds, after each of which results can be shown.
     pub rounds: Vec<Vec<u32>>,
 }
 

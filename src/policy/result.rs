@@ -16,7 +16,7 @@ pub enum Estimator {
     Rejection,
     /// Lines are weighted by the probability with which their arm was chosen.
     Weighting,
-    /// A strategy that learns chose the arms, and nobody knows with which probabilities.
+    /// A learning strategy chose the arms with unknown probabilities.
     #[default]
     None,
 }
@@ -133,19 +133,19 @@ pub struct ArmResult {
     pub slow_share: Option<f64>,
     /// The share of the variance between two groups, between 0 and 1.
     pub separation: f64,
-    /// Where its mean lies with a probability of 95 %, in milliseconds.
+    /// The 95 % credible interval of the mean, in milliseconds.
     pub credible_ms: (f64, f64),
     /// The comparison with `auto`.
     pub comparison: Option<Comparison>,
     /// The weighted estimate of always running this arm.
     pub estimate: Option<Estimate>,
-    /// How sure it is that it is faster than `auto`; `None` where one of the two never ran.
+    /// The evidence that the arm is faster than `auto`; `None` if one of the two never ran.
     pub evidence: Option<Evidence>,
 }
 
 impl ArmResult {
-    /// Beside `auto`, where the two were measured in a way that lets them be compared: what changed between an arm's only run
-    /// and the next arm's can't be told from what the arm changes.
+    /// The comparison with `auto`, if the two were measured so that they can be compared. A change between the only
+    /// run of one arm and the next arm's can't be told from the effect of the arm.
     #[must_use]
     pub fn compared(&self) -> Option<Comparison> {
         self.comparison.filter(|_| matches!(self.evidence, Some(Evidence::Test { .. })))
@@ -158,7 +158,7 @@ impl ArmResult {
     }
 }
 
-/// How sure it is that an arm is faster than `auto`, by what is independent in the logs.
+/// The evidence that an arm is faster than `auto`, by the independent units of the logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
     /// They were not measured in a way that lets them be compared.

@@ -135,10 +135,10 @@ impl PolicyStudy {
         &self.logs
     }
 
-    /// Gives every line its arm, and judges every key.
+    /// Attributes every line to an arm, and judges every key.
     ///
     /// # Errors
-    /// There is no log, or none says enough.
+    /// Returns an error if there is no log, or none states enough.
     pub fn study(&mut self, mut settings: Settings, progress: &mut dyn Progress) -> Result<PolicyOverview, StudyError> {
         if self.logs.is_empty() {
             return Err(StudyError::NothingLoaded);

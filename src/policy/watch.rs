@@ -52,11 +52,11 @@ pub enum NothingLearnt {
     NothingNew(u64),
 }
 
-/// The policy that follows `policies`, the last of which runs now: counts of its exploring keys by a strategy and by what the
-/// log says.
+/// The policy that follows `policies`, the last of which is running: a strategy computes the counts of its exploring
+/// keys from the log.
 ///
 /// # Errors
-/// No line of the log is about them, or none is new.
+/// Returns [`NothingLearnt`] if no line of the log belongs to these keys, or none is new.
 pub fn next(policies: &[Policy], log: &Log, strategy: Kind) -> Result<(Policy, Vec<LearntKey>), NothingLearnt> {
     let current = policies.last().ok_or(NothingLearnt::NoPolicy)?;
     let mut next = current.clone();

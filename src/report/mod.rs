@@ -106,7 +106,7 @@ pub struct Report {
     pub summary: Vec<String>,
     /// The program with its version, such as `collectune 0.1.0`.
     pub program: String,
-    /// The day on which it was made, `2026-11-22`, where the maker says so.
+    /// The date of the report, such as `2026-11-22`, if the maker includes it.
     pub made_on: Option<String>,
     /// The files that were loaded.
     pub files: Vec<LoadedFile>,
@@ -118,7 +118,7 @@ pub struct Report {
     pub snapshot: Option<Snapshot>,
 }
 
-/// A file that a report stands on. Never a path.
+/// A file from which a report was made. Never includes a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadedFile {
     /// The name, if the user lets it travel.

@@ -13,10 +13,10 @@ pub(super) const DATA_END: &str = "</script>";
 pub(super) const META: &str = "<meta name=\"collectune-report\"";
 /// The number of bytes that suffice to recognise a report.
 const HEAD: usize = 4096;
-/// So much of a file is read at most: the report, and what stands before it in a page.
+/// The most bytes of a file that are read: the report, and the part of a page that precedes it.
 pub const MOST_BYTES: usize = wire::MOST_TEXT + (64 << 10);
 
-/// Why a file shows no report; what comes after its name.
+/// The reason why a file contains no report, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The page has no data.

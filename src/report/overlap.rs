@@ -1,5 +1,5 @@
-//! The report of the overlap workbench: which model to use if any, all models beside those that learn nothing, what the
-//! shown one says of each kernel, and what was odd.
+//! The report of the overlap workbench: the model to use if any, all models compared with those that learn nothing,
+//! the predictions of the shown model for each kernel, and the findings of the checks.
 
 use super::{Contents, Exhibit, Fact, LoadedFile, Report, Section, Workbench, left_out, privacy::NameReplacements};
 use crate::{

@@ -19,7 +19,7 @@ pub struct TopologyReportInput<'a> {
     pub study: &'a Study,
     /// The schedule that was found, if any.
     pub shown: Option<&'a Shown>,
-    /// The title, and what is said, where nothing was found.
+    /// The title and the text that are shown if there is no schedule.
     pub nothing: (String, Vec<String>),
     /// The sections that follow the schedule.
     pub more: Vec<Section>,

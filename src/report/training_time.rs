@@ -37,7 +37,7 @@ pub struct TrainingTimeReportInput<'a> {
     pub searched: Option<&'a Searched>,
     /// The number of the regressor that is shown, and the input of its chart.
     pub shown: (Option<u32>, Option<String>),
-    /// Why what was typed of a catalogue can't be read.
+    /// The reason why the catalogue entries that were entered can't be read.
     pub catalogue_error: Option<&'a str>,
     /// The loaded files.
     pub files: Vec<LoadedFile>,
@@ -135,7 +135,7 @@ pub fn report(material: TrainingTimeReportInput<'_>, contents: &Contents) -> Res
     Ok(report)
 }
 
-/// So many suspect times are told above; all are among the times of the step.
+/// The most suspect times in the summary; all of them are in the table of times.
 const DOUBTS: usize = 3;
 
 /// The step in a few sentences.

@@ -26,12 +26,13 @@ use crate::{
     units::{grouped, significant},
 };
 
-/// The most collectives and scales that have a section; a report of more is none that anybody reads.
+/// The most collectives and scales that have a section.
 const MOST_GROUPS: usize = 50;
-/// Of more than so many each section takes its time, and fewer have one.
+/// The number of collectives and scales beyond which only [`MOST_OF_MANY`] of them have a section, as each takes
+/// time.
 const MANY_GROUPS: usize = 1000;
 const MOST_OF_MANY: usize = 10;
-/// So many collectives and scales have a heat map, and so many cells are in all of them: a report holds so much.
+/// The most heat maps of a report.
 const MOST_HEAT_MAPS: usize = 10;
 const MOST_CELLS: usize = 12_000;
 
@@ -58,7 +59,7 @@ pub struct TuningReportInput<'a> {
 /// Makes the report.
 ///
 /// # Errors
-/// Nothing was measured, or the model can't be asked.
+/// Returns an error if nothing was measured, or if the model can't be evaluated.
 pub fn report(material: TuningReportInput<'_>, contents: &Contents) -> Result<Report, StudyError> {
     let TuningReportInput { study, mut files, problems, names, numbered, mut notes, set, plan } = material;
     if study.sweep().is_empty() {

@@ -38,7 +38,7 @@ impl ReportFormat {
         }
     }
 
-    /// How a file's name ends; a link is no file.
+    /// The extension of the file; a link is no file.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use crate::sorted::SortedMap;
 
-/// Each path by its end: the file's name, and as many of the folders before it as tell it from the others.
+/// Each path shortened to the file's name and as many of its folders as distinguish it from the others.
 ///
 /// ```
 /// use collectune::text::apart;

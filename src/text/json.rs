@@ -55,11 +55,11 @@ impl Formatter for Layout {
     }
 }
 
-/// Reads a number exactly. `serde_json` is off by the last bit now and then; what makes it exact there are ten kilobytes
-/// of tables, which the standard library has as well.
+/// Reads a number exactly. `serde_json` is sometimes off by the last bit unless its tables are compiled in, which
+/// weigh ten kilobytes and repeat those of the standard library.
 ///
 /// # Errors
-/// What stands there is no number, or a larger one than there are.
+/// Returns an error if the value is no number, or one that is too large.
 pub fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     if !deserializer.is_human_readable() {
         return f64::deserialize(deserializer);

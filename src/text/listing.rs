@@ -1,4 +1,4 @@
-//! Tables for people: what stands in a cell, and by what it is sorted and found.
+//! Tables that are shown to people: the text of cells, and the numbers by which they are sorted.
 
 use crate::order::Order;
 use std::borrow::Cow;
@@ -99,7 +99,7 @@ impl Listing {
         }
     }
 
-    /// The listing with the rows that a filter keeps, as in [`Listing::order`].
+    /// The listing with the rows that a filter keeps, as in [`Listing::visible_rows`].
     #[must_use]
     pub fn filtered(&self, filter: &str) -> Self {
         let rows = self.visible_rows(None, filter).into_iter().map(|index| self.rows[index].clone()).collect();

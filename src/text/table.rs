@@ -159,9 +159,9 @@ fn is_formula(text: &str) -> bool {
     text.trim_start_matches(|c| is_invisible(c) || c == '"').starts_with(SIGNS)
 }
 
-/// Text for Markdown in which nothing is markup, of Markdown or of HTML, and nobody is called: GitHub makes links of
-/// `@user`, `#123` and `GH-123`, also where they are escaped, unless something stands in between. An underscore within a
-/// word is no markup.
+/// Text for Markdown without any Markdown or HTML markup and without mentions: GitHub turns `@user`, `#123` and
+/// `GH-123` into links even if they are escaped, unless something separates their parts. An underscore within a word
+/// is no markup.
 #[must_use]
 pub fn escaped(text: &str) -> String {
     /// A zero-width space as an HTML entity.

@@ -1,4 +1,4 @@
-//! Which GPUs talk to each other in a layout. Ranks are laid out tensor fastest, then data, then pipeline.
+//! The communicators of a layout. Ranks are numbered with tensor parallelism fastest, then data, then pipeline.
 
 use super::{run::Layout, samples::Communicator};
 

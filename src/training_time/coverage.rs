@@ -1,4 +1,4 @@
-//! Which of the points that were to be sampled are there: the coverage of the samples.
+//! The coverage of samples: which points of the intended grids were sampled.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,8 @@ pub struct Coverage {
     pub function: String,
     /// The number of points of the intended grid.
     pub intended: usize,
-    /// Of those, points that no model can have: a head's size, heads or width of a rank would not be whole.
+    /// The number of points that no model can have, as the size of a head, the heads or the width of a rank would not
+    /// be whole.
     pub impossible: usize,
     /// The number of possible points that are sampled.
     pub sampled: usize,

@@ -1,4 +1,4 @@
-//! How far a step's time is known: draws of the regressors' errors through the same composition.
+//! The interval of a step's time: draws of the regressors' errors, composed like the step.
 
 use serde::{Deserialize, Serialize};
 

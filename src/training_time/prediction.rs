@@ -14,7 +14,7 @@ pub enum Direction {
     Backward,
 }
 
-/// Where a prediction comes from. Later is worse, and a sum is as bad as its worst part.
+/// How a predicted time was obtained. Later variants are worse, and a sum has the mark of its worst part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Mark {
     /// The exact inputs were sampled.
@@ -33,7 +33,7 @@ impl Mark {
     pub const ALL: [Self; 4] = [Self::Measured, Self::Interpolated, Self::Extrapolated, Self::Suspect];
 }
 
-/// How far an input lies outside of what was sampled.
+/// An input outside the range of the samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Extrapolation {
     /// The name of the input or feature.
@@ -76,7 +76,8 @@ pub struct Prediction {
     pub mark: Mark,
     /// The input that lies farthest outside the samples, if the time is extrapolated.
     pub beyond: Option<Extrapolation>,
-    /// Which regressor said so, by its number among [`Regressors`]: predictions of one err together.
+    /// The number of the regressor that predicted the time, among [`Regressors`]. Predictions of one regressor err
+    /// together.
     pub regressor: u32,
     /// The least time in µs that it can take, by the peaks of the GPU and by what it is part of; 0 where nothing is known.
     /// What is suspect is weighed by this where it is more than its time.

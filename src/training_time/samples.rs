@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a row was read: the bundle's file by index, and its line, counted from 1.
+/// The location of a row: the index of the bundle's file, and the line number from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceLine {
     /// The index of the file.

@@ -88,7 +88,7 @@ pub struct StepTable {
 pub struct ReduceTable {
     /// The name of its file, with folders where it is part of a bundle.
     pub name: String,
-    /// How many ranks, of the name or of bus bandwidth and time.
+    /// The number of ranks, from the name or from bus bandwidth and time.
     pub ranks: u32,
     /// Sizes in bytes, ascending, with the time out of place in µs.
     pub points: Vec<(u64, f64)>,

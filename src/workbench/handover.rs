@@ -67,7 +67,7 @@ fn expected_gbps(found: &Recommendation) -> Option<f64> {
     }
 }
 
-/// How many times longer kernels take beside collectives, for the operators of a training step.
+/// The factor by which kernels are slower at the same time as collectives, for the operators of a training step.
 #[must_use]
 pub fn slowdown(times: f64) -> PassedChoices {
     PassedChoices { to: Workbench::TrainingTime, choices: vec![(OPERATORS.to_owned(), significant(times))] }

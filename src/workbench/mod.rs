@@ -1,10 +1,10 @@
 //! What any workbench can be asked, and what it answers: choices in, a form and a report out, jobs that any worker can do
 //! in between. The page draws it, and knows no workbench but [`tuning`](crate::tuning), which has a page of its own.
 //!
-//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`Question::Choose`],
-//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`Question::Take`], and shows
+//! A [`Study`] holds what was loaded for a workbench, and what came out of it. The page sends [`WorkbenchQuestion::Choose`],
+//! shows what comes back, has the [`Jobs`] done by other workers, gives the results in with [`WorkbenchQuestion::Take`], and shows
 //! what comes back then; until nothing is left to do. A search that one worker does alone is continued by
-//! [`Question::GoOn`].
+//! [`WorkbenchQuestion::GoOn`].
 //!
 //! A further workbench is a file here that implements [`Study`] and maps [`Choices`] to what it is asked, an entry in
 //! [`Studies`] and [`work`], and its words in `app/workbench/words.rs`. A field's group is the title of the section that
@@ -66,37 +66,38 @@ pub enum WorkbenchError {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum WorkbenchQuestion {
     /// Studies what is loaded by these choices; what was computed before and still holds is kept. Answers
-    /// [`Answer::Shown`].
+    /// [`WorkbenchAnswer::Shown`].
     Choose(Choices),
-    /// Carries out some of [`Jobs::rounds`], on any worker. Answered by [`Answer::Done`].
+    /// Carries out some of [`Jobs::rounds`], on any worker. Answered by [`WorkbenchAnswer::Done`].
     Do {
         /// The data from [`Jobs::basis`].
         basis: Vec<u8>,
         /// The numbers of the jobs.
         jobs: Vec<u32>,
     },
-    /// Adopts the results of jobs, in any order. Answered by [`Answer::Shown`].
+    /// Adopts the results of jobs, in any order. Answered by [`WorkbenchAnswer::Shown`].
     Take(Vec<Vec<u8>>),
     /// Works on for a moment, where [`Jobs::goes_on`]; the moment before took so many ms, 0 where there was none. Answers
-    /// [`Answer::Shown`].
+    /// [`WorkbenchAnswer::Shown`].
     GoOn(u32),
-    /// The file with this key. Answered by [`Answer::File`].
+    /// The file with this key. Answered by [`WorkbenchAnswer::File`].
     Save(String),
     /// The transfers from a time on, in ns, and the path of a chunk, in timelines that are cut. Answered by
-    /// [`Answer::Cut`].
+    /// [`WorkbenchAnswer::Cut`].
     Cut(f64, Option<u32>),
 }
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum WorkbenchAnswer {
-    /// The answer to [`Question::Choose`], [`Question::Take`] and [`Question::GoOn`].
+    /// The answer to [`WorkbenchQuestion::Choose`], [`WorkbenchQuestion::Take`] and [`WorkbenchQuestion::GoOn`].
     Shown(Box<WorkbenchView>),
-    /// The answer to [`Question::Do`], to be passed to [`Question::Take`] unchanged.
+    /// The answer to [`WorkbenchQuestion::Do`], to be passed to [`WorkbenchQuestion::Take`] unchanged.
     Done(Vec<u8>),
-    /// The answer to [`Question::Save`].
+    /// The answer to [`WorkbenchQuestion::Save`].
     File(TextFile),
-    /// Of [`Question::Cut`]: a film for each of [`Network::films`], empty where that is whole.
+    /// The answer to [`WorkbenchQuestion::Cut`]: a timeline for each of [`Network::films`], empty where that is
+    /// complete.
     Cut(Vec<Film>),
 }
 
@@ -113,7 +114,7 @@ pub struct WorkbenchView {
     pub jobs: Jobs,
     /// Links and schedules to be drawn, where they are others than those before.
     pub network: Option<Box<Network>>,
-    /// How many times longer a kernel takes beside collectives: another workbench can use it.
+    /// The factor by which a kernel is slower at the same time as collectives, which another workbench can use.
     pub slowdown: Option<f64>,
 }
 
@@ -137,7 +138,7 @@ pub struct Jobs {
     pub rounds: Vec<Vec<(u32, f64)>>,
     /// Nothing that was done for earlier choices holds any more.
     pub is_anew: bool,
-    /// The study itself can find something better by [`Question::GoOn`]: each takes a moment (a tenth of a second, or
+    /// The study itself can find something better by [`WorkbenchQuestion::GoOn`]: each takes a moment (a tenth of a second, or
     /// so), so that a search is left by asking no more, and nothing that was found is lost.
     pub goes_on: bool,
 }
@@ -208,7 +209,7 @@ pub trait Study {
         None
     }
 
-    /// How many times longer a kernel takes beside collectives, where that was predicted.
+    /// The factor by which a kernel is slower at the same time as collectives, if it was predicted.
     fn slowdown(&self) -> Option<f64> {
         None
     }

@@ -342,7 +342,7 @@ impl Executor {
         &mut self.studies
     }
 
-    /// Which of several sets of measurements is studied, in words; `None` where there is nothing to tell apart.
+    /// The set of measurements that is studied, in words; `None` if there is only one.
     #[must_use]
     pub fn set(&self) -> Option<&str> {
         self.set.as_deref()
@@ -605,7 +605,7 @@ pub struct OpenedFiles {
     pub files: Vec<FileReport>,
     /// The training parameters of a model file.
     pub parameters: Option<Parameters>,
-    /// Which number of a row those of a model file are, where nothing else was read.
+    /// The target of a model file, if nothing else was read.
     pub target: Option<Target>,
     /// The files that are not sweeps.
     pub documents: Documents,

@@ -98,7 +98,7 @@ pub enum Request {
         files: Vec<FileToLoad>,
         /// The number of a row that counts as the measurement: recomputed from the time, or as printed.
         target: Target,
-        /// Which set of measurements to study, where there are several.
+        /// The set of measurements to study, if there are several.
         set: Choice,
     },
     /// Learns from the loaded sweep and answers every measured workload; where only the search's limits differ
@@ -151,7 +151,7 @@ pub enum Request {
     Conf(conf::question::Question),
     /// The coverage of the sizes that a job sends. Answered by [`Response::Coverage`].
     Coverage(coverage::Question),
-    /// Which rules of a tuner file an A/B campaign lets stand. Answers [`Response::Compared`].
+    /// The rules of a tuner file that an A/B campaign supports. Answered by [`Response::Compared`].
     Compare(comparison::Question),
     /// The script of the next A/B campaign. Answered by [`Response::Campaign`].
     Campaign(comparison::script::Campaign),
@@ -298,7 +298,7 @@ pub enum Response {
     Changed(Box<change::Answer>),
     /// The response to [`Request::WriteReport`] and [`Request::WriteOpened`].
     Written(report::Written),
-    /// Of [`Request::Table`]; empty where the file is not loaded any more.
+    /// The response to [`Request::Table`]; empty if the file is no longer loaded.
     Table(Listing),
 }
 
@@ -330,7 +330,7 @@ pub struct Trained {
     pub groups: Vec<Group>,
     /// The training rows, for [`Request::Folds`].
     pub training: Vec<u8>,
-    /// How long each fold is expected to take, relative to the others; its index names the fold.
+    /// The expected duration of each fold relative to the others. The index is the number of the fold.
     pub folds: Vec<f64>,
     /// Notes, such as that a model file's hash differs or that rows were thinned.
     pub notes: Vec<String>,

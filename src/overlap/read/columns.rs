@@ -100,7 +100,7 @@ pub fn kind<S: AsRef<str>>(headers: &[S]) -> Option<Kind> {
     }
 }
 
-/// How many bytes and lines stand before the header of what a profiler prints; (0, 0) where it begins with it.
+/// The number of bytes and lines before the header in the output of a profiler; (0, 0) if it begins with the header.
 #[must_use]
 pub fn preamble(head: &str) -> (usize, u64) {
     let mut bytes = 0;

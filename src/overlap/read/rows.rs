@@ -12,7 +12,7 @@ use crate::{
     units::count,
 };
 
-/// How long a launch took, and how much of it ran beside a collective.
+/// The durations of a launch, and the share of it that overlaps a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Durations {
     /// The duration without communication.
@@ -67,7 +67,7 @@ const AGREEMENT: f64 = 1e-6;
 /// An overlap ratio may exceed 1 by so much: the last digits of a quotient.
 const EXCESS: f64 = 1e-9;
 
-/// The most columns besides the standard ones. Each is something to choose on the page.
+/// The most columns besides the standard ones. Each is an option on the page.
 const MOST_FURTHER: usize = 1000;
 
 /// The indices of the columns.

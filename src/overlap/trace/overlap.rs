@@ -27,9 +27,9 @@ pub fn is_communication(name: &str) -> bool {
         .any(|part| name.contains(part))
 }
 
-/// How much of each kernel that computes overlaps communication on its GPU, and how long it takes alone: as the launch of
-/// the same name and number among that name's launches in `alone`, a run without communication; without one, the median
-/// of that name's launches in this run that overlap nothing.
+/// The share of each computing kernel that overlaps communication on its GPU, and its duration alone. The latter is
+/// that of the launch with the same name and number among that name's launches in `alone`, a run without
+/// communication; without such a run, the median of that name's launches in this run that don't overlap.
 #[must_use]
 pub fn statistics(launches: &[Launch], alone: Option<&[Launch]>) -> Timing {
     let mut busy: SortedMap<&str, BusyIntervals> = SortedMap::new();
@@ -102,7 +102,8 @@ impl BusyIntervals {
 
     /// The time between `begin` and `end` that intervals cover.
     fn overlapping(&self, begin: f64, end: f64) -> f64 {
-        /// So many are added up one by one. Launches that last as long as the run lie over all of them.
+        /// The number of intervals up to which they are added one by one. Launches that last as long as the run
+        /// overlap all of them.
         const FEW: usize = 64;
         let first = self.intervals.partition_point(|interval| interval.1 <= begin);
         let last = self.intervals.partition_point(|interval| interval.0 < end).max(first);

@@ -9,13 +9,13 @@ mod xml;
 use super::sheet::{self, Sheet, TooLong};
 use crate::zip::{self, ZipError};
 
-/// Why a workbook can't be read; completes a sentence that begins with its name.
+/// The reason why a workbook can't be read, phrased to follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XlsxError {
     /// The archive is no workbook.
     #[error("is a zip archive, and no Excel workbook; unpack it")]
     NoWorkbook,
-    /// The archive breaks off: its directory, which stands at the end, is missing.
+    /// The archive is incomplete: its directory, which is at the end, is missing.
     #[error("is a zip archive that breaks off: its directory is missing")]
     Truncated,
     /// A part can't be decompressed.

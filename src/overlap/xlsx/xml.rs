@@ -72,7 +72,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Where the `>` of a tag is, outside of quotes.
+/// The index of the `>` that ends a tag, outside quotes.
 fn end_of_tag(tag: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {

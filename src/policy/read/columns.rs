@@ -62,7 +62,7 @@ const LATENCIES: [(&str, f64); 4] =
 /// The columns of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// The headers as they stand; of a log without any, the names of the five fields.
+    /// The headers as written; for a log without a header, the names of the five fields.
     pub(super) headers: Vec<String>,
     /// The meaning of each column; `None` if it is unknown.
     holds: Vec<Option<Column>>,
@@ -73,7 +73,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The five fields of a log without a header, of which there may be more if it says nothing of them.
+    /// The columns of a log without a header: five fields, after which further ones are ignored.
     pub(super) fn plain() -> Self {
         use Column::{Collective, Latency, Nodes, Ranks, Size};
         Self {

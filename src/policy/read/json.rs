@@ -75,7 +75,7 @@ fn episodes(items: &[Value]) -> Log {
     log
 }
 
-/// What must be known of means of episodes.
+/// The note on tables of means of episodes.
 pub(super) fn episodes_note() -> String {
     "Each episode is a mean over an unknown number of iterations and counts as one observation; an adaptive strategy chose \
      the arms"

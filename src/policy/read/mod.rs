@@ -1,4 +1,4 @@
-//! Logs of rewards become rows: how long each call or iteration took, of which key, and which arm ran where that is said.
+//! Reads reward logs: the latency of each call or iteration with its key and, if stated, its arm.
 
 mod columns;
 mod json;
@@ -84,7 +84,7 @@ impl LogForm {
 /// What the numbers of a log measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Objective {
-    /// How long collectives took: computation that they slow down is not in it.
+    /// The time of collectives, which does not include the computation that they slow down.
     #[default]
     Communication,
     /// The time of iterations of the job.
@@ -100,7 +100,7 @@ pub struct Row {
     pub key: u32,
     /// Latency in milliseconds.
     pub latency_ms: f64,
-    /// Its arm, by place among [`Log::arms`], where the log says it.
+    /// The index of the arm in [`Log::arms`], if the log states it.
     pub arm: Option<u16>,
     /// The probability with which the arm was chosen, between 0 and 1.
     pub propensity: Option<f64>,
@@ -145,7 +145,7 @@ pub struct Log {
     pub keys: Vec<PartialKey>,
     /// The arms that the log names.
     pub arms: Vec<Arm>,
-    /// An arm is named by its number alone: which is which must be said.
+    /// Whether arms are given as numbers, whose meaning the user must state.
     pub numbered_arms: bool,
     /// The rows, in file order.
     pub rows: Vec<Row>,

@@ -15,10 +15,10 @@ use crate::{
     units::count,
 };
 
-/// Reads a delimited log. `is_own` says that its first line was that of this program.
+/// Reads a delimited log. `is_own` tells that its first line is that of this program.
 ///
 /// # Errors
-/// Most of it can't be read, or it is longer than any log; a sentence without its subject.
+/// Returns a sentence without its subject if most lines can't be read, or if the log exceeds the limits.
 pub fn rows(records: &mut Records<'_>, name: &str, is_own: bool) -> Result<Log, String> {
     let mut reader = Reader::new(name);
     while let Some(record) = records.next() {
@@ -69,7 +69,7 @@ struct RowLocation {
     state: State,
 }
 
-/// After so many lines that are neither header nor line of a log, the log has no header.
+/// The number of lines that are neither header nor data after which the log counts as one without a header.
 const MOST_BEFORE: u64 = 24;
 
 /// The column, its text, and what is wrong with it.
@@ -81,7 +81,7 @@ struct Reader {
     columns: Option<Columns>,
     keys: SortedMap<PartialKey, u32>,
     arms: SortedMap<Arm, u32>,
-    /// Labels of arms that are none, with how often they stand there.
+    /// Labels that name no arm, with their number of occurrences.
     unknown_arms: SortedMap<String, u64>,
     /// The rank of each row.
     ranks: Vec<Option<u32>>,
@@ -368,8 +368,8 @@ fn natural(text: &str) -> Option<u64> {
 }
 
 impl PartialKey {
-    /// With what it lacks from elsewhere; `None` where something is still missing. A collective that nobody names is
-    /// allreduce in a list of times alone.
+    /// The key, completed by another; `None` if something is still missing. The collective of a list of times
+    /// defaults to allreduce.
     #[must_use]
     pub fn completed(&self, other: &PartialKey) -> Option<Key> {
         Some(Key {

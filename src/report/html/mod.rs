@@ -1,7 +1,7 @@
-//! A report as one page that needs nothing else: no script runs in it and nothing is fetched.
+//! Writes a report as one HTML page without scripts or external resources.
 //!
-//! Charts are SVG, drawn on light paper; in the dark the style sheet puts other inks into them. The report itself lies in
-//! the page's head, as data, so that the page opens as the live report again.
+//! Charts are SVG for a light background; in the dark theme the style sheet replaces their colours. The report itself
+//! is data in the page's head, so that the page opens as a live report again.
 
 mod page;
 mod sketch;
@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("style.css");
 const STYLE_HASH: &str = "Gqd3fERaZ2TLZ9fzpqdKMvo2bgBwDsik2rH8Zsit2m0=";
 /// The number of rows beyond which a table is collapsed.
 const LONG: usize = 60;
-/// More points of a chart are not told as a table: they are in the data.
+/// The number of points from which a chart is not repeated as a table; the points are in the data.
 const MOST_NOTES: usize = 400;
 
 /// The report as a page.
@@ -63,7 +63,7 @@ pub fn html(report: &Report) -> Result<String, WireError> {
     Ok(page.text)
 }
 
-/// JSON that can stand in a script element, and still is the same JSON.
+/// JSON that can be placed in a script element without changing its value.
 fn as_data(json: &str) -> String {
     let mut data = String::with_capacity(json.len() + json.len() / 64);
     for c in json.chars() {

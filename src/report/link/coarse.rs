@@ -6,7 +6,7 @@ use crate::{
     report::Report,
 };
 
-/// Columns that say in another unit what one beside them says.
+/// Columns that repeat another column in a different unit.
 const TIMES: [&str; 2] = ["Default time", "Best time"];
 /// Columns that explain a decision and are not needed to follow it.
 const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measured", "Support", "Chosen by"];
@@ -14,7 +14,8 @@ const BESIDES: [&str; 7] = ["90 %", "Tied", "Visible", "More runs", "Best measur
 /// A description of what is left out, and the function that does it.
 type Step = (&'static str, fn(&mut Report));
 
-/// The first is always taken: it leaves out what stands elsewhere in the report, or what nobody reads in a chart.
+/// The steps in order. The first is always taken: it leaves out what the report repeats, and details of charts that
+/// are not visible.
 const STEPS: &[Step] = &[
     (
         "charts besides the first of each section, those of predictions, what ran at each point in their background, and \

@@ -1,7 +1,7 @@
-//! Packs and unpacks, within bounds.
+//! Compresses and decompresses within limits.
 //!
-//! Both sides know a dictionary: what every report says. The stream goes on as though it had been packed before, so that
-//! the first words of a report are found in it, as with zlib's preset dictionary (RFC 1950 §2.2).
+//! Both directions use a dictionary of common texts of reports. The stream continues as if the dictionary had been
+//! compressed before, as with zlib's preset dictionary (RFC 1950 §2.2).
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use flate2::{Compress, Compression, FlushCompress, Status, read::DeflateDecoder}
 
 use super::LinkError;
 
-/// Inflating stops beyond so many bytes: ten times the longest report that fits a link.
+/// The most decompressed bytes: ten times the longest report that fits into a link.
 pub const MOST_INFLATED: usize = 1 << 20;
 /// The highest ratio of decompressed to compressed bytes.
 pub const MOST_RATIO: usize = 200;

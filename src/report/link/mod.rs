@@ -83,7 +83,7 @@ pub enum LinkError {
         /// The number of characters that were sent.
         whole: usize,
     },
-    /// It breaks off before it says how long it is.
+    /// The link ends before the length of its data.
     #[error("The link was cut on its way, right after its beginning. Ask for the report as a file")]
     CutEarly,
     /// The checksum does not match.

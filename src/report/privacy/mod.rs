@@ -17,13 +17,14 @@ use crate::text::Problems;
 
 /// Replaces names of files in reports by their numbers (`file 2`), or by their names without folders.
 pub(super) struct NameReplacements {
-    /// Lower-case text, what stands for it, and whether it is replaced within longer words as well.
+    /// Names in lower case with their replacements, and whether they are replaced within longer words as well.
     instead: BTreeMap<String, (String, bool)>,
 }
 
 impl NameReplacements {
-    /// What `contents` lets travel of the names of loaded files and of files that lie in archives; where that is nothing,
-    /// the loaded files lose theirs. Files are numbered in this order: those of `inside`, then those of `problems`.
+    /// The replacements that `contents` requires for the names of loaded files and of files within archives; if no
+    /// name may travel, the names of the loaded files are removed. Files are numbered in this order: those of
+    /// `inside`, then those of `problems`.
     pub fn of<'a>(
         contents: &Contents,
         files: &mut [LoadedFile],

@@ -15,11 +15,11 @@ struct Pattern<'a> {
     /// In lower case as far as ASCII goes, as the text is when it is compared.
     text: &'a str,
     instead: &'a str,
-    /// Otherwise only where no letter or digit stands directly before or behind it.
+    /// Whether a pattern is replaced within words; otherwise only where no letter or digit precedes or follows it.
     within_words: bool,
 }
 
-/// A word that is cut after fewer letters tells nothing.
+/// The number of letters below which a word cut at the end of a text reveals nothing.
 const LEAST_CUT: usize = 3;
 
 impl<'a> Replacer<'a> {
@@ -66,7 +66,7 @@ impl<'a> Replacer<'a> {
         Some(out)
     }
 
-    /// How many bytes from `at` on are replaced, and by what.
+    /// The number of bytes that are replaced from `at` on, and the replacement.
     fn found(&self, lower: &str, at: usize) -> Option<(usize, &'a str)> {
         let bytes = &lower.as_bytes()[at..];
         if !self.begins[usize::from(bytes[0])] {

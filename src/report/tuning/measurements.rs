@@ -21,7 +21,7 @@ fn cut(listing: &mut Listing, most: usize, noun: &str) -> Option<String> {
     (rest > 0).then(|| format!("{rest} more {noun} are not shown."))
 }
 
-/// How large a gain must be to be seen, and which runs stalled.
+/// The smallest gain that is distinguishable from noise, and the runs that stalled.
 pub(super) fn noise(study: &Study, answer: &[Recommendation], names: &SortedMap<u16, String>) -> Option<Section> {
     let mut text: Vec<String> = study.screened().notes();
     let mut visible: Vec<f64> = answer

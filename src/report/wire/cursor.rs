@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{WireError, numbers};
 
-/// A place in a JSON text, and what stands there.
+/// A value of a JSON text with its path.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     value: &'a Value,
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         if self.value.is_null() { Ok(None) } else { read(*self).map(Some) }
     }
 
-    /// Each item of a list; none where nothing stands here.
+    /// The result of `read` for each item of a list; empty if there is no value.
     pub fn list<T>(&self, read: impl Fn(Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
         let items = match self.value {
             Value::Null => return Ok(Vec::new()),

@@ -1,5 +1,5 @@
-//! What a report may hold for a page to draw it in a moment: every chart, table, column and sentence is something on a
-//! screen, and a short link can name thousands. The reports of our own workbenches stay far below.
+//! Limits on the extent of a report, so that a page draws it quickly: every chart, table, column and sentence takes
+//! space on a screen, and a short link can contain thousands of them. Reports of the workbenches stay far below.
 
 use super::WireError;
 use crate::{
@@ -27,7 +27,7 @@ pub const MOST_FILES: usize = 200;
 /// The most loaded files and parameters.
 pub const MOST_FACTS: usize = 10_000;
 
-/// How much there is of something, and how much may be.
+/// The number of something, its name, and the most that is allowed.
 type Excess = (usize, &'static str, usize);
 
 fn found(report: &Report) -> impl Iterator<Item = Excess> {
@@ -127,7 +127,7 @@ pub(in crate::report) fn fit(report: &Report) -> Report {
     report
 }
 
-/// Leaves so many, and says how many are left out.
+/// Truncates to `most` items, and returns the number that was left out.
 fn leave<T>(all: &mut Vec<T>, most: usize) -> usize {
     let gone = all.len().saturating_sub(most);
     all.truncate(most);

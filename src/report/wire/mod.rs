@@ -34,7 +34,7 @@ use super::{Fact, LoadedFile, Report, Section, TextFile, Workbench};
 use crate::{text::json, tuning::snapshot::Snapshot};
 pub(super) use extent::fit;
 
-/// The field that tells a report from other JSON, and its version.
+/// The field that identifies a report among other JSON, and holds its version.
 pub const MARK: &str = "collectune_report";
 
 /// The reason why a text is no valid report, phrased to follow a subject such as `The link`.
@@ -256,7 +256,7 @@ pub fn leaf(name: &str) -> String {
     last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
 
-/// A name that stands in file names and in addresses: letters, digits, `.`, `_` and `-`.
+/// A name for files and addresses, of letters, digits, `.`, `_` and `-`.
 fn slug(id: &str) -> String {
     const LONGEST: usize = 100;
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };

@@ -7,8 +7,8 @@ use crate::{text::number, units::Size};
 /// The integer up to which all integers are exact in a double: 2⁵³.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A number with five significant digits; whole ones with all theirs. What is not finite stands as a word, for JSON has
-/// no number for it.
+/// The number with five significant digits; integers with all digits. Numbers that are not finite become words, as
+/// JSON can't represent them.
 pub(super) fn write(value: f64) -> Value {
     if value.is_nan() {
         return "NaN".into();
@@ -40,7 +40,7 @@ pub(super) fn shown(text: &str) -> Option<f64> {
     Shown::of(text).map(|shown| shown.value)
 }
 
-/// Whether a cell's text tells its number, so that it need not be written.
+/// Whether the text of a cell determines its number, so that the number need not be written.
 pub(super) fn tells(text: &str, number: Option<f64>) -> bool {
     match (Shown::of(text), number) {
         (None, None) => true,

@@ -1,6 +1,6 @@
-//! Tables, column by column: `{"name","meaning","numeric","secondary","text":[…],"numbers":[…]}`.
+//! Tables, column by column: `{"name","meaning","numeric","secondary","text":[],"numbers":[]}`.
 //!
-//! `numbers` is there only where a text does not tell by which number it is sorted.
+//! `numbers` is written only if the texts don't determine the numbers by which the column is sorted.
 
 use serde_json::Value;
 

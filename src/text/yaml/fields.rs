@@ -138,10 +138,10 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Of a mapping; `what` says of what in messages.
+    /// The entries of a mapping; `what` names it in messages.
     ///
     /// # Errors
-    /// It is none.
+    /// Returns an error if the node is no mapping.
     pub fn of(node: &'a Node, what: &str) -> Result<Self, KeyError> {
         let entries = node.entries().ok_or_else(|| node.unexpected(what, "a mapping"))?;
         Ok(Self { node, entries, taken: vec![false; entries.len()] })

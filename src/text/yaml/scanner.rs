@@ -1,4 +1,4 @@
-//! Where a reader stands in the text, and the scalars that it finds there.
+//! The position of a reader in the text, and the scalars that it reads.
 
 use super::{Node, Value, YamlError, YamlFault};
 

@@ -1,4 +1,4 @@
-//! Which cluster a file belongs to: one GPU's name under one folder.
+//! Assigns files to clusters: a cluster is one kind of GPU in one folder.
 
 use super::super::{
     read::{

@@ -25,7 +25,7 @@ fn collective_hash(row: &CollectiveRow) -> u64 {
 /// The rows that are there already, each to be met once.
 struct Known {
     hashes: Vec<u64>,
-    /// How many of the equal ones that begin here were met.
+    /// The number of equal rows beginning here that were matched.
     met: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl Known {
     }
 }
 
-/// How many rows of `more` stand in `samples` as well; both have the same inputs in the same order.
+/// The number of rows of `more` that `samples` contains as well; both have the same inputs in the same order.
 pub(super) fn common_operator_rows(samples: &OperatorSamples, more: &OperatorSamples) -> usize {
     let mut known = Known::new((0..samples.len()).map(|row| row_hash(samples, row)).collect());
     (0..more.len()).filter(|row| known.meets(row_hash(more, *row))).count()

@@ -75,7 +75,7 @@ pub struct BundleFile {
     pub cluster: Option<usize>,
     /// The number of rows that were read.
     pub rows: usize,
-    /// Of those, rows that stand in an earlier file as well, and count once.
+    /// The number of rows that an earlier file contains as well, which count once.
     pub doubled: usize,
     /// How the file is used.
     pub fate: FileUse,
@@ -154,7 +154,7 @@ impl Bundle {
         cluster.gpu.is_empty() || name(wanted) == name(&cluster.gpu)
     }
 
-    /// Why samples are not those of the GPU that a run names, and of which GPU they are.
+    /// A sentence on samples that are of another GPU than the run names.
     #[must_use]
     pub fn other_gpu(&self, run: &Run, cluster: &Cluster) -> Option<String> {
         let wanted = run.gpu.as_deref().filter(|_| !self.is_of_gpu(run, cluster))?;

@@ -42,7 +42,7 @@ pub enum QuestionKind {
 pub struct Candidate {
     /// The operator's name.
     pub operator: String,
-    /// How far its times spread around what its work says, as the deviation of ln(time ÷ work); less is likelier.
+    /// The standard deviation of ln(time ÷ work); the smaller, the likelier the operator.
     pub spread: f64,
     /// The reason why the file can't sample it, or `None` if it can.
     pub ruled_out: Option<String>,

@@ -135,15 +135,15 @@ impl Coefficients {
     }
 }
 
-/// How well measured steps are predicted that were not learnt from.
+/// The accuracy of predictions for steps that were not used to fit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
     /// Mean absolute percentage error, in per cent.
     pub mape: f64,
     /// Spearman's rank correlation, from -1 to 1.
     pub spearman: f64,
-    /// How much slower the layout that is ranked first is than the best measured one, in %, on average over models
-    /// (number of GPUs, hidden size, layers, global batch).
+    /// The excess time of the layout that is ranked first over the best measured one, in per cent, on average over
+    /// groups of equal GPU count, hidden size, layers and global batch.
     pub regret: f64,
 }
 

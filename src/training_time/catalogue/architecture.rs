@@ -31,10 +31,10 @@ impl LayerItem {
         self.overrides.iter().try_fold(scope.clone(), |own, (name, value)| Ok(own.with(name, value.evaluate(scope)?)))
     }
 
-    /// How often it runs.
+    /// The number of times that the operator runs.
     ///
     /// # Errors
-    /// A name has no value, or a divisor is zero.
+    /// Returns an error if a name has no value, or a divisor is zero.
     pub fn count(&self, scope: &Scope) -> Result<f64, ExpressionError> {
         self.repeat.as_ref().map_or(Ok(1.0), |repeat| repeat.evaluate(scope))
     }

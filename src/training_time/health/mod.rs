@@ -87,7 +87,7 @@ pub struct Flag {
     /// The locations of the rows.
     #[serde(skip)]
     pub places: Vec<SourceLine>,
-    /// Which rows of the target's samples these are: of a collective, of all its rows.
+    /// The indices of the rows among the target's samples; for a collective, among all of its rows.
     #[serde(skip)]
     pub rows: Vec<usize>,
 }

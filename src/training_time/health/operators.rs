@@ -73,7 +73,7 @@ impl Flags<'_> {
 struct Distinct {
     /// The indices of the rows, sorted by inputs.
     order: Vec<usize>,
-    /// Where the rows of each distinct input begin in `order`, and its end.
+    /// The index in `order` at which the rows of each distinct input begin, and the end.
     begins: Vec<usize>,
 }
 

@@ -121,7 +121,7 @@ pub fn table(
     })
 }
 
-/// Of each form a key that the others don't have.
+/// A key of each form of configuration that the others lack.
 const KEYS: [&str; 5] = ["training_config", "parallel", "columns_name", "catalogue", "tensor_parallel_size"];
 
 /// Whether a line of a text begins with a key of a configuration, as no log does.

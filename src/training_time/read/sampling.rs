@@ -7,7 +7,7 @@ type Result<T> = std::result::Result<T, KeyError>;
 /// The most points of a grid that are looked at.
 pub const MOST_POINTS: usize = 5_000_000;
 
-/// Which points of an operator or a collective were to be measured.
+/// The points at which an operator or a collective was to be measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
     /// The operator or collective, as in the names of its files.
@@ -49,7 +49,7 @@ impl Axis {
 }
 
 impl Sampling {
-    /// How many points there are, those that no model can have included.
+    /// The number of points, including those that no model can have.
     #[must_use]
     pub fn points(&self) -> usize {
         self.axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.each().count()))

@@ -1,6 +1,7 @@
-//! Which regressor predicts what: the configuration files of the reference.
+//! Reads the configuration files of the reference implementation, which choose the regressor of each operator and
+//! collective.
 //!
-//! `Best_config` is a literal of Python, `{'max_depth': None, 'n_estimators': 400}`, which is read as data.
+//! `Best_config` is a Python literal, such as `{'max_depth': None, 'n_estimators': 400}`; it is read as data.
 
 use super::{
     super::samples::{Communicator, RegressorFamily, Setting, SettingTarget},

@@ -112,8 +112,8 @@ impl Library {
             .filter(|said| said.time_us.is_finite())
     }
 
-    /// Which curves speak for GPUs: first among those within one node or over several, as asked for; of them those of
-    /// as many GPUs per node, or of the nearest number.
+    /// The curves from which a collective over a communicator is predicted: those within one node or over several, as
+    /// asked for; among them those with the same or the nearest number of GPUs per node.
     fn around(&self, without: Option<u32>, name: &str, communicator: Communicator) -> CurveSource {
         let mut curves: Vec<(Communicator, u32)> = Vec::new();
         for (number, target) in self.targets().enumerate() {

@@ -47,7 +47,7 @@ enum Done {
     Search(Option<(RegressorFamily, f64)>),
 }
 
-/// Why what a worker sent could not be taken in.
+/// The result of a job can't be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what a worker learnt could not be read")]
 pub struct Unreadable;

@@ -59,7 +59,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Of a mode, for samples whose health was looked at.
+    /// The options for a mode, with the rows in doubt according to the samples' health.
     #[must_use]
     pub fn new(mode: Mode, precision: &str, health: &Health) -> Self {
         let doubtful = health.flags.iter().filter(|flag| flag.rule.is_doubtful());
@@ -318,7 +318,7 @@ impl Library {
         }))
     }
 
-    /// How many rows a regressor has, and how many distinct features among them where somebody has looked already.
+    /// The number of rows of a regressor, and of distinct features among them if they were counted already.
     pub(super) fn counts(&self, regressor: u32) -> (usize, Option<usize>) {
         let Some(entry) = self.entries.get(regressor as usize) else { return (0, None) };
         let (source, sampled) = &self.sources[entry.source];

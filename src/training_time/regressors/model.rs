@@ -185,7 +185,7 @@ pub(super) fn fit_family(
     }
 }
 
-/// Which grid of the reference is searched where no setting is there.
+/// The grid of settings that is searched where no setting is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grid {
     /// A grid of 12 points.

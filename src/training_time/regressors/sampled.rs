@@ -37,9 +37,9 @@ pub(super) struct Query {
 pub(super) enum FeatureView<'a> {
     /// Those of an operator in the catalogue.
     Operator(&'a Operator),
-    /// Of an operator that is not: its inputs are its features.
+    /// Those of an operator that is not in the catalogue: its inputs are its features.
     Inputs,
-    /// Of any matrix product by m, k and n, in place of an operator's inputs.
+    /// Those of any matrix product: m, k and n in place of an operator's inputs.
     Gemm,
 }
 

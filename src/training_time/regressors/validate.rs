@@ -1,7 +1,7 @@
-//! How wrong regressors are where they had not seen the answer.
+//! Cross-validation of regressors.
 //!
-//! Between the samples: three folds of distinct features, as the specification of the folds has it. Outside of them:
-//! for each input its highest values are held out, of counts as the tensor degree all but the least.
+//! Interpolation: three folds of distinct features. Extrapolation: for each input, its highest values are held out;
+//! for counts such as the tensor-parallel degree, all but the smallest.
 
 use serde::{Deserialize, Serialize};
 

@@ -41,7 +41,7 @@ pub enum To {
 }
 
 impl Change {
-    /// How many times as long it makes what it is of; 1 where it does not scale.
+    /// The factor by which the change scales times; 1 if it does not scale.
     fn factor(&self) -> f64 {
         match self.to {
             To::Times(factor) if factor.is_finite() && factor >= 0.0 => factor,
@@ -49,7 +49,8 @@ impl Change {
         }
     }
 
-    /// How many times as long as its table says a collective takes over some GPUs; `None` where it says nothing of them.
+    /// The ratio of the time of a collective over a communicator to the time in its table; `None` if the table does
+    /// not contain it.
     #[must_use]
     pub fn scale(&self, name: &str, asked: Communicator) -> Option<f64> {
         let To::Table { over, .. } = &self.to else { return None };

@@ -73,7 +73,7 @@ pub struct Row {
     pub rank: Option<u32>,
     /// The time of a step in µs.
     pub total_us: f64,
-    /// How far it is known, where that was drawn: see [`Found::basis`].
+    /// The interval of the step's time, if it was computed: see [`SearchResult::basis`].
     pub interval_us: Option<[f64; 2]>,
     /// Tokens per second and GPU.
     pub tokens_per_gpu: f64,
@@ -104,7 +104,7 @@ pub struct SearchResult {
     pub candidates: u64,
     /// The number of layouts that were left out for each reason.
     pub dropped: LeftOutCounts,
-    /// How many of the candidates were looked at; others can't be among the best.
+    /// The number of candidates that were evaluated; the others can't be among the best.
     pub looked_at: u64,
     /// The source of the intervals of the rows.
     pub basis: Basis,
@@ -292,7 +292,7 @@ fn rank(plans: &mut [(Row, Plan)], best: usize, draws: &mut Draws<'_>, known: &S
 }
 
 impl SearchResult {
-    /// Why there is nothing, and what to change; `None` where there is something.
+    /// The reason why there is no layout, and what to change; `None` if there is one.
     #[must_use]
     pub fn nothing(&self) -> Option<String> {
         if !self.rows.is_empty() {

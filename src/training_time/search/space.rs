@@ -1,4 +1,4 @@
-//! Which layouts there are, and which of them can't be, by reason.
+//! Enumerates layouts and leaves out those that can't run, with reasons.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct SearchSettings {
     pub memory_gib: Option<f64>,
     /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
-    /// How many of the best are wanted on each number of GPUs; their order is proven.
+    /// The number of best layouts for each number of GPUs, whose order is proven.
     pub best: u32,
     /// Looks at everything, not only at what may be among the best.
     pub everything: bool,

@@ -38,7 +38,7 @@ pub fn heat_map(rows: &[Row]) -> HeatMap {
     HeatMap { tensor, pipeline, cells }
 }
 
-/// Which rows no other beats in both time and memory, by index, fastest first.
+/// The indices of the rows that no other row beats in both time and memory, fastest first.
 #[must_use]
 pub fn pareto(rows: &[Row]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();

@@ -50,7 +50,7 @@ pub struct Settings {
     pub run: Option<Run>,
     /// The changes of the what-if analysis.
     pub changes: Vec<Change>,
-    /// Which table of measured steps calibrates, by index, with how many coefficients.
+    /// The index of the table of measured steps that calibrates, and the number of coefficients.
     pub calibrate: Option<(usize, Terms)>,
     /// On which cluster of the catalogue those were measured; where it is not said, as their path or the samples tell.
     pub measured_on: Option<String>,
@@ -62,7 +62,7 @@ pub struct Settings {
     pub stands_in: bool,
     /// The settings of the search for layouts.
     pub search: Option<search::SearchSettings>,
-    /// Of which operator or collective parity's settings are searched on the full grid.
+    /// The operator or collective whose settings the parity mode searches on the full grid.
     pub settings_of: Option<String>,
     /// The amount of device memory that is kept free, in GiB.
     pub reserve_gib: f64,
@@ -345,10 +345,10 @@ impl TrainingTimeStudy {
         Ok(&self.bench()?.health)
     }
 
-    /// Which points of the dropped sampling configurations are there; looked at once.
+    /// The coverage of the dropped sampling configurations, computed once.
     ///
     /// # Errors
-    /// Nothing was dropped.
+    /// Returns an error if no file was dropped.
     pub fn coverage(&self) -> Result<&[Coverage], StudyError> {
         let bench = self.bench()?;
         let samplings = &self.dropped.bundle().samplings;

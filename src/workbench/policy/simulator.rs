@@ -67,7 +67,7 @@ const WORLDS: [World; 5] = [
 const SLOW: &str = "280";
 /// The name of the library's own choice.
 const AUTO: &str = "auto";
-/// How much of the wave is left after a step.
+/// The share of the wave that remains after a step.
 const CARRY: f64 = 0.9;
 
 /// Whether a simulation is chosen.

@@ -27,7 +27,7 @@ const PIECE: usize = 600_000;
 /// The number of transfers up to which robustness is computed without being asked for.
 const UNASKED: usize = 6_000_000;
 
-/// How a schedule does when links and nodes are slow or dead.
+/// The robustness of a schedule to slow or dead links and nodes.
 #[derive(Default)]
 pub(super) struct Robustness {
     pub varied: robust::Question,
@@ -118,7 +118,7 @@ impl Robustness {
 /// The variation of a greedy schedule's time over seeds.
 #[derive(Default)]
 pub(super) struct SeedVariance {
-    /// How many seeds are asked for, if a number is.
+    /// The number of seeds that the user asked for.
     pub asked: Option<u32>,
     times: [Vec<f64>; PICKS.len()],
     /// The reason why no seeds are tried.

@@ -123,7 +123,7 @@ pub(super) fn graph(choices: &Choices, parts: &[(String, Part)]) -> String {
     choices.get("graph").map_or_else(|| usual_graph(parts), str::to_owned)
 }
 
-/// Which of the forms that can be made is chosen, if any.
+/// The kind of generated topology that is chosen, if any.
 pub(super) fn made(graph: &str) -> Option<&'static GeneratedGraph> {
     GENERATED_GRAPHS.iter().find(|made| made.word == graph)
 }

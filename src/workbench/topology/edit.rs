@@ -1,7 +1,8 @@
-//! What is changed of a graph, link by link and node by node: lists of words, as they stand in the address and in fields.
+//! Changes to a topology by link and node: lists of entries, as they are written in addresses and fields.
 //!
-//! `add=0-3,3-0*25*700` (bandwidth, latency in ns) and `remove=0-1` make it another graph; `cut=0-1`, `slow=0-1*0.1`,
-//! `dead=4` and `weak=4*0.5` are damage of it, under which the schedule for the whole graph is looked at as well.
+//! `add=0-3,3-0*25*700` (bandwidth, latency in ns) and `remove=0-1` change the topology itself. `cut=0-1`,
+//! `slow=0-1*0.1`, `dead=4` and `weak=4*0.5` are damage, under which the schedule for the whole topology is evaluated
+//! as well.
 
 use std::fmt;
 

@@ -62,7 +62,7 @@ pub struct Topology {
     why: Option<String>,
     /// The best schedule so far, evaluated.
     found: Option<Shown>,
-    /// How long was searched, and decisions of the next piece.
+    /// The time spent on the search, and the number of decisions of the next piece.
     spent_ms: u32,
     piece: f64,
     /// The purpose of the previous piece: the search itself, or that of a baseline.
